@@ -11,7 +11,7 @@ def json_bytes(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode())
 
 
-def shared(texts: Sequence[str], room_bytes: int) -> list[str]:
+def truncate_evenly(texts: Sequence[str], room_bytes: int) -> list[str]:
     """The texts, cut so that they take at most ``room_bytes`` as JSON strings together.
 
     A text that needs less than an equal share leaves the rest to the others. A cut one ends with

@@ -14,7 +14,7 @@ from service.artifacts.port import NewPage, SourcePool
 from service.calls.admission import Admission
 from service.calls.direct_tool import ReactCall, ToolRefusedError
 from service.jobs.runner import PhaseTimer
-from service.timeline.truncation import json_bytes, shared
+from service.timeline.truncation import json_bytes, truncate_evenly
 from service.web.page_reader import PageReader, PageText, plain_text
 from service.web.port import FetchedPage, PageFetcher, WebFailedError
 from service.web.response import result_blocks
@@ -170,7 +170,7 @@ def _content(answers: dict[str, ReadPage | WebFailedError]) -> dict[str, Any]:
     content = {asked: _entry(asked, answer) for asked, answer in answers.items()}
     read = {asked: answer for asked, answer in answers.items() if isinstance(answer, ReadPage)}
     room = TEXT_BYTES_MAX - json_bytes(content)
-    shares = shared([answer.text.text for answer in read.values()], max(room, 0))
+    shares = truncate_evenly([answer.text.text for answer in read.values()], max(room, 0))
     for asked, text in zip(read, shares, strict=True):
         content[asked]["content"] = text
     return content

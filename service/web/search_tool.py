@@ -10,7 +10,7 @@ from contracts.tool_call_request import SourceRow
 from contracts.tool_call_response import ToolCallResponse
 from service.artifacts.port import NewPage, SourcePool
 from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.timeline.truncation import json_bytes, shared
+from service.timeline.truncation import json_bytes, truncate_evenly
 from service.web.port import Hit, PageSearcher, WebFailedError
 from service.web.response import result_blocks
 
@@ -109,7 +109,7 @@ def _row(hit: Hit, sid: int) -> dict[str, Any]:
 def _content(hits: list[Hit], rows: list[SourceRow]) -> list[dict[str, Any]]:
     content = [_row(hit, row.sid) for hit, row in zip(hits, rows, strict=True)]
     with_text = [(entry, hit.text) for entry, hit in zip(content, hits, strict=True) if hit.text]
-    shares = shared([text for _, text in with_text], max(0, TEXT_BYTES_MAX - json_bytes(content)))
+    shares = truncate_evenly([text for _, text in with_text], max(0, TEXT_BYTES_MAX - json_bytes(content)))
     for (entry, _), text in zip(with_text, shares, strict=True):
         entry["text"] = text
     return content

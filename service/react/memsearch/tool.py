@@ -17,7 +17,7 @@ from service.react.memsearch.embedding_port import Embedder
 from service.react.memsearch.extract import NewPassage, extract_passages, find_target
 from service.react.memsearch.port import Passage, PassageStore
 from service.timeline.port import PlacedBlock, TimelineStore
-from service.timeline.truncation import json_bytes, shared
+from service.timeline.truncation import json_bytes, truncate_evenly
 
 _BLOCKS_AT_ONCE = 200
 _CHARS_AT_ONCE = 60_000
@@ -211,7 +211,7 @@ def _content(hits: Sequence[Hit]) -> list[dict[str, Any]]:
         }
         for hit in hits
     ]
-    texts = shared([hit.passage.text for hit in hits], max(0, TEXT_BYTES_MAX - json_bytes(rows)))
+    texts = truncate_evenly([hit.passage.text for hit in hits], max(0, TEXT_BYTES_MAX - json_bytes(rows)))
     for row, text in zip(rows, texts, strict=True):
         row["text"] = text
     return rows

@@ -12,7 +12,7 @@ from docker.errors import DockerException
 
 _REMEMBERED = 1000
 _AGAIN_AFTER_S = 1.0
-_TOLD_WITHIN_S = 1.0
+_EVENT_WITHIN_S = 1.0
 _OUT_OF_MEMORY = "oom"
 _DIED = "die"
 
@@ -31,10 +31,10 @@ class ExitWatcher:
         self._filters = {"event": [_OUT_OF_MEMORY, *([_DIED] if exits else [])], "label": [label]}
         self._out_of_memory: OrderedDict[str, bool] = OrderedDict()
         self._exit_codes: OrderedDict[str, int] = OrderedDict()
-        self._told = threading.Condition()
+        self._changed = threading.Condition()
         self._ended = threading.Event()
         self._events: Any = None
-        self._thread = threading.Thread(target=self._follow, name="engine-deaths", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name="engine-exits", daemon=True)
         self._thread.start()
 
     def ran_out_of_memory(self, container_id: str) -> bool:
@@ -57,10 +57,10 @@ class ExitWatcher:
         self._thread.join(_AGAIN_AFTER_S)
 
     def _wait(self, known: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + _TOLD_WITHIN_S
-        with self._told:
+        deadline = time.monotonic() + _EVENT_WITHIN_S
+        with self._changed:
             while not known() and not self._ended.is_set() and (left := deadline - time.monotonic()) > 0:
-                self._told.wait(left)
+                self._changed.wait(left)
 
     def _follow(self) -> None:
         while not self._ended.is_set():
@@ -71,7 +71,7 @@ class ExitWatcher:
             self._ended.wait(_AGAIN_AFTER_S)
 
     def _take(self, action: str, container: dict[str, Any]) -> None:
-        with self._told:
+        with self._changed:
             if action == _OUT_OF_MEMORY:
                 self._out_of_memory[container["ID"]] = True
             else:
@@ -79,4 +79,4 @@ class ExitWatcher:
             for record in (self._out_of_memory, self._exit_codes):
                 if len(record) > _REMEMBERED:
                     record.popitem(last=False)
-            self._told.notify_all()
+            self._changed.notify_all()

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from service.errors import EngineUnavailableError
 from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.transport import said_on
+from service.sandbox.oci.transport import read_available
 
 _KNOWN = ("crun", "runc")  # in this order: the first is the faster one
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _VERSION = re.compile(r"(?P<name>\S+) version \S")
 _VERSION_S_MAX = 10.0
-_SAID_CHARS_MAX = 300
+_ERROR_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Runtime:
                 timeout=timeout_s,
             )
         except (OSError, subprocess.SubprocessError) as exc:
-            output = said_on(stderr_fd).decode(errors="replace").strip()[-_SAID_CHARS_MAX:]
+            output = read_available(stderr_fd).decode(errors="replace").strip()[-_ERROR_CHARS_MAX:]
             os.close(stderr_fd)
             raise EngineUnavailableError(f"{self.name} could not start a sandbox: {output or exc}") from exc
         finally:

@@ -44,7 +44,7 @@ class SocketTransport:
     def stderr_tail(self) -> bytes:
         """See `ContainerTransport.stderr_tail`."""
         if self._stderr_fd >= 0:
-            self._stderr_tail = (self._stderr_tail + said_on(self._stderr_fd))[-_STDERR_BYTES:]
+            self._stderr_tail = (self._stderr_tail + read_available(self._stderr_fd))[-_STDERR_BYTES:]
         return self._stderr_tail
 
     async def use_direct_socket(self) -> None:
@@ -60,7 +60,7 @@ class SocketTransport:
             self._stderr_fd = -1
 
 
-def said_on(fd: int) -> bytes:
+def read_available(fd: int) -> bytes:
     """What is in a pipe now, up to a bound; the pipe does not block."""
     with contextlib.suppress(BlockingIOError):
         return os.read(fd, 16 * _STDERR_BYTES)

@@ -10,7 +10,7 @@ from service.sandbox.containers import NotForkedError
 from service.sandbox.oci.bundle import BundleSettings, zygote_config
 from service.sandbox.oci.container_start import Starter
 from service.sandbox.oci.container_state import boot_of
-from service.sandbox.oci.transport import said_on
+from service.sandbox.oci.transport import read_available
 from service.sandbox.zygotes.manager import Kind
 from service.sandbox.zygotes.settings import zygote_settings
 from service.sandbox.zygotes.zygote import Zygote
@@ -57,7 +57,7 @@ class OciZygotes:
         try:
             zygote.prepare(zygote_settings(kind, self.seccomp), _READY_WITHIN_S)
         except NotForkedError as exc:
-            lines = said_on(stderr_fd).decode(errors="replace").strip().splitlines()
+            lines = read_available(stderr_fd).decode(errors="replace").strip().splitlines()
             zygote.end()
             raise NotForkedError(f"{exc}: {lines[-1]}" if lines else str(exc)) from exc
         return zygote
