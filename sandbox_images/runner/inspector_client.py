@@ -49,17 +49,24 @@ class InspectorClient:
             Its verdicts by the ids of the files; none on those that it died before.
         """
         data, files = frames.write_json(request), request["files"]
+        seconds, began = request["wall_seconds_per_file"] * len(files) + _SPARE_S, time.monotonic()
         answers = self._ask_forked(data, of_plain_files=of_plain_files)
-        if answers is None:
+        lines = self._read_and_end(answers, len(files), seconds) if answers is not None else []
+        if (
+            not lines and time.monotonic() - began < _SPARE_S
+        ):  # none was forked, or the host ended it before a verdict
             import local_inspector  # noqa: PLC0415 - with it come the inspector's modules
 
-            answers = local_inspector.start(data)
+            lines = self._read_and_end(local_inspector.start(data), len(files), seconds)
+        return verdict_validation.validate_verdicts(files, lines)
+
+    def _read_and_end(self, answers: int, count: int, seconds: float) -> list[bytes]:
+        """Reads the lines of an inspector, closes its answers and ends it."""
         try:
-            lines = self._read_lines(answers, len(files), request["wall_seconds_per_file"] * len(files) + _SPARE_S)
+            return self._read_lines(answers, count, seconds)
         finally:
             os.close(answers)
             program_run.end_all_processes(_ignore_status)
-        return verdict_validation.validate_verdicts(files, lines)
 
     def _ask_forked(self, request: bytes, *, of_plain_files: bool) -> int | None:
         """Has the service fork an inspector, and sends it the request; None if none comes."""

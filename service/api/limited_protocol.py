@@ -22,6 +22,14 @@ _VERSIONS = {b"1.0", b"1.1"}
 # A line feed or carriage return alone, a folded line, another control character.
 _AMBIGUOUS = re.compile(rb"(?<!\r)\n|\r(?!\n)|\n[ \t]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FRAMING_HEADER = re.compile(rb"\n(?:content-length|transfer-encoding)[ \t]*:", re.IGNORECASE)
+_ODD_FRAMING = re.compile(rb"\ncontent-length[ \t]*:[^\r]*,", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\ntransfer-encoding[ \t]*:", re.IGNORECASE)
+# After the end of another chunk.
+_LAST_CHUNK = re.compile(rb"\r?\n?0+(?![0-9A-Fa-f])")
+_LAST_CHUNK_BYTES = 24
+_CHUNKS_FREE = 20_000
+_CHUNK_BYTES_MEAN = 64
+_DETAIL_CHARS_MAX = 300
 _BEFORE_RESPONSE = (h11.IDLE, h11.SEND_RESPONSE)
 
 
@@ -30,11 +38,18 @@ class StrictConnection(h11.Connection):
 
     RFC 9112 allows a server to accept bare line feeds (§2.2), folded lines (§5.2) and two equal lengths (§6.3), and
     h11 does. h11 also accepts any version and target, control characters, and a head of any length that arrives in
-    one piece.
+    one piece. The end of a body in chunks is held to the same rules. Bodies of tiny chunks, each of which costs as
+    much as a large one, are refused.
+
+    Attributes:
+        method: the method of the request that was read last; empty while the next head is not complete.
     """
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, HEAD_BYTES_MAX)
+        self.method = b""
+        self._chunks = self._chunk_bytes = 0
+        self._is_ending = False
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """Return the next event.
@@ -42,11 +57,39 @@ class StrictConnection(h11.Connection):
         Raises:
             h11.RemoteProtocolError: the client does not keep to HTTP/1.1, or the head is too long.
         """
-        received = self.trailing_data[0] if self.their_state is h11.IDLE else b""
+        is_idle, is_ending = self.their_state is h11.IDLE, self._may_end_body()
+        received = self.trailing_data[0] if is_idle or is_ending else b""
+        if is_idle:
+            self.method = b""
         event = super().next_event()
         if isinstance(event, h11.Request):
+            self.method, self._chunks, self._chunk_bytes = event.method, 0, 0
             _check_head(event, received[: len(received) - len(self.trailing_data[0])])
+        elif isinstance(event, h11.EndOfMessage):
+            end = received[: len(received) - len(self.trailing_data[0])]
+            if _AMBIGUOUS.search(end if self._is_ending else end.lstrip(b"\r\n")):
+                raise h11.RemoteProtocolError(
+                    "a line of the trailers is folded, has a control character or has no CRLF"
+                )
+        elif isinstance(event, h11.Data):
+            self._count_chunk(event)
+        self._is_ending = is_ending and event is h11.NEED_DATA
         return event
+
+    def _may_end_body(self) -> bool:
+        """Whether the next bytes may be the last chunk, after the end of another, or trailers."""
+        if self.their_state is not h11.SEND_BODY:
+            return False
+        begins = bytes(self._receive_buffer._data[:_LAST_CHUNK_BYTES])  # noqa: SLF001 - a copy of all of it is quadratic
+        return self._is_ending or len(begins) < _LAST_CHUNK_BYTES or _LAST_CHUNK.match(begins) is not None
+
+    def _count_chunk(self, event: h11.Data) -> None:
+        self._chunks += event.chunk_start
+        self._chunk_bytes += len(event.data)
+        if self._chunks > _CHUNKS_FREE and self._chunk_bytes < self._chunks * _CHUNK_BYTES_MEAN:
+            raise h11.RemoteProtocolError(
+                f"the chunks of the body have less than {_CHUNK_BYTES_MEAN} bytes on average; send larger ones"
+            )
 
 
 def _check_head(request: h11.Request, head: bytes) -> None:
@@ -60,6 +103,10 @@ def _check_head(request: h11.Request, head: bytes) -> None:
         raise h11.RemoteProtocolError("a line of the head is folded, has a control character or has no CRLF")
     if len(_FRAMING_HEADER.findall(head)) > 1:
         raise h11.RemoteProtocolError("a request has one header of Content-Length and Transfer-Encoding")
+    if _ODD_FRAMING.search(head):
+        raise h11.RemoteProtocolError("Content-Length is one number")
+    if request.http_version == b"1.0" and _CHUNKED.search(head):
+        raise h11.RemoteProtocolError("HTTP/1.0 has no Transfer-Encoding; use HTTP/1.1")
 
 
 class LimitedProtocol(H11Protocol):
@@ -76,7 +123,7 @@ class LimitedProtocol(H11Protocol):
 
     def __init__(self, limits: ConnectionLimits, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.conn = StrictConnection()
+        self.conn: StrictConnection = StrictConnection()
         self.timeout_keep_alive = limits.head_s  # type: ignore[assignment]  # seconds of `call_later`
         self._limits = limits
         self._network = ""
@@ -110,6 +157,12 @@ class LimitedProtocol(H11Protocol):
         self.handle_events()
 
     @override
+    def on_response_complete(self) -> None:
+        if self.conn.their_state is h11.SEND_BODY:  # what comes now is the rest of a body, and not a request
+            self.transport.close()
+        super().on_response_complete()
+
+    @override
     def timeout_keep_alive_handler(self) -> None:
         if self.conn.trailing_data[0]:
             detail = f"the head of the request did not arrive within {self._limits.head_s:g} s"
@@ -137,7 +190,7 @@ class LimitedProtocol(H11Protocol):
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             detail = f"the head of the request, a chunk's head or the trailers exceed {HEAD_BYTES_MAX} bytes"
         else:
-            status, detail = HTTPStatus.BAD_REQUEST, str(error or msg)
+            status, detail = HTTPStatus.BAD_REQUEST, str(error or msg)[:_DETAIL_CHARS_MAX]
         self._refuse(status, ProblemCode.INVALID_REQUEST, detail)
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -172,6 +225,7 @@ class LimitedProtocol(H11Protocol):
             **SAFE_HEADERS,
         }
         response = h11.Response(status_code=status, headers=list(headers.items()), reason=status.phrase)
-        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+        content = [] if self.conn.method == b"HEAD" else [h11.Data(data=body)]
+        for event in (response, *content, h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()

@@ -227,6 +227,73 @@ async def test_a_trailer_of_a_body_is_no_header(server, name):
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        b"0\r\nX: a\n\nGET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"0\r\n\nGET /evil HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"0\r\nX: a\r\n b\r\n\r\n",
+        b"0\r\nX: a\x01\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("in_pieces", [False, True])
+async def test_an_end_of_a_body_that_two_readers_could_place_differently_is_refused(server, end, in_pieces):
+    reader, writer = await opened(server)
+    writer.write(CHUNKED.replace(b"Connection: close\r\n", b"") + b"\r\n2\r\n{}\r\n")
+    head, body = b"HTTP/1.1 400 ", b""
+    with contextlib.suppress(ConnectionError):  # bytes that come after the end of the connection reset it
+        for piece in [bytes([byte]) for byte in end] if in_pieces else [end]:
+            writer.write(piece)
+            await asyncio.sleep(0.001 if in_pieces else 0)
+        head, body = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert body.count(b"HTTP/1.1") == 0
+
+
+async def test_the_rest_of_a_body_that_is_refused_early_is_no_request(server):
+    reader, writer = await opened(server)
+    rest = b"GET /v1/tools HTTP/1.1\r\nHost: x\r\n\r\n"
+    writer.write(b"PUT /v1/none HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 50\r\n\r\n")
+    async with asyncio.timeout(30):
+        await reader.readuntil(b"\r\n\r\n")
+    with contextlib.suppress(ConnectionError):
+        writer.write(rest)
+        _, body = await answered(reader)
+        assert b"HTTP/1.1" not in body
+    writer.close()
+
+
+async def test_a_body_of_tiny_chunks_is_refused(server):
+    reader, writer = await opened(server)
+    writer.write(CHUNKED + b"\r\n" + b"1\r\n \r\n" * 20_001)
+    head, body = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert "send larger ones" in json.loads(body)["detail"]
+
+
+@pytest.mark.parametrize("head", [b"X: a\r\n b\r\n", b"X: " + b"a" * HEAD_BYTES_MAX + b"\r\n"])
+async def test_a_refused_request_for_a_head_alone_gets_no_body(server, head):
+    reader, writer = await opened(server)
+    writer.write(b"HEAD /v1/tools HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n")
+    answer, body = await answered(reader)
+    writer.close()
+    assert answer.split()[1] in {b"400", b"431"}
+    assert body == b""
+
+
+@pytest.mark.parametrize(
+    "framing", [b"HTTP/1.1\r\nContent-Length: 5, 5\r\n", b"HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"]
+)
+async def test_a_framing_that_readers_take_differently_is_refused(server, framing):
+    reader, writer = await opened(server)
+    writer.write(b"POST /v1/tool-calls " + framing + b"Host: x\r\n\r\n")
+    head, _ = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 ")
+
+
 async def sent_until_the_end(writer, piece: bytes, within_s: float = 60) -> int:
     """How many bytes a client gets rid of before its connection ends."""
     sent = 0

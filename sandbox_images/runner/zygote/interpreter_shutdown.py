@@ -79,9 +79,11 @@ def _clear(names: dict[str, object]) -> None:
 def _all_written() -> bool:
     """Writes what waits to be written; False if that cannot be for what was printed: Python has to show so."""
     for found in gc.get_objects():
-        if isinstance(found, _WRITERS) and not found.closed:
-            with contextlib.suppress(OSError, ValueError):  # as when it is deleted
-                found.flush()
+        # Not isinstance, which asks a proxy of something deleted, or an object of the program, for its class.
+        if issubclass(type(found), _WRITERS):
+            with contextlib.suppress(OSError, ValueError):  # as when it is deleted; one that is detached raises too
+                if not found.closed:
+                    found.flush()
     _fflush(None)
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -217,7 +217,8 @@ class RunnerSandbox:
 
     async def collect(self, wanted: OutputSpec, into: Staging) -> Collected:
         """See `Sandbox.collect`."""
-        budget_s = self._bounds.collect_s + self._inspector.wall_seconds_per_file * len(wanted.files)
+        # Twice: a glob has several files, of which most take no time.
+        budget_s = self._bounds.collect_s + 2 * self._inspector.wall_seconds_per_file * len(wanted.files)
         async with self._answers_within(budget_s):
             if self._wanted is None:
                 await self._write(collection_frame(wanted, self._inspector, self._nonce))
@@ -227,6 +228,8 @@ class RunnerSandbox:
             try:
                 collected = await self._receive_collection(wanted, files)
             finally:
+                if self._inspector_fork is not None:
+                    self._inspector_fork.cancel()
                 await files.close()
         self.is_over = True
         return collected
@@ -277,7 +280,7 @@ class RunnerSandbox:
             return
         try:
             await self._forks.inspector(of_plain_files=of_plain_files)
-        except NotForkedError as exc:
+        except Exception as exc:  # noqa: BLE001 - whatever it is, the runner waits for an inspector or for this message
             if self.is_over:
                 return
             log.warning("no inspector was forked, the sandbox starts its own: %s", exc)
