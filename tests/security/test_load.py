@@ -19,8 +19,8 @@ from service.app.settings import Settings
 pytestmark = pytest.mark.docker
 
 AT_A_TIME = 20
-# The engine's, the stores', asyncio's own; for forks, reading, writing, the watch for a death; the main one.
 ENGINE_CONNECTIONS = 10
+# The engine's, the stores', asyncio's own; for forks, reading, writing, the watch for a death; the main one.
 THREADS_MAX = 16 + 16 + min(32, (os.cpu_count() or 1) + 4) + 8 + 3 + 1 + 1 + 1
 # The processes that a service keeps beside it.
 KEEPERS = {"docker": 0, "oci": 1}
@@ -152,8 +152,8 @@ def test_a_hundred_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded)
     assert idle_containers == 2
     assert eventually(lambda: len(loaded.containers()), lambda count: count == 2) == 2
     assert eventually(loaded.staged, lambda left: left == []) == []
-    # Each kind of call is made three times or more, so what one of them leaves is left three times. The client of the
-    # engine has a pool of ten connections, Unix sockets, which need not have been full at the baseline.
+    # Each kind of call is made three times or more, so what one of them leaves is left three times. The client of
+    # the engine has a pool of ten connections, Unix sockets, which need not have been full at the baseline.
     most = {"descriptors": before["descriptors"] + 2, "unix sockets": before["unix sockets"] + ENGINE_CONNECTIONS}
     settled = eventually(
         lambda: held_by(loaded.pid), lambda held: all(held[kind] <= most[kind] for kind in most), within_s=20
