@@ -8,7 +8,7 @@ from render.docx.package import safe_url
 from render.xlsx.columns import Column, Scalar, read_columns
 from render.xlsx.findings import Findings, place
 from render.xlsx.formulas import Formula, FormulaRefusedError, Reference, looks_meant, read_formula
-from render.xlsx.limits import CELL_CHARACTERS_MAX, LINKS_MAX, cut
+from render.xlsx.limits import CELL_CHARACTERS_MAX, COMMENTS_MAX, LINKS_MAX, cut
 from render.xlsx.model import SourceCell, SourceTable
 
 _TOTAL = re.compile(
@@ -33,6 +33,7 @@ class TypedCell:
         is_formula: the value is one.
         is_right: it is at the right unless the source sets another side.
         href: where it leads to.
+        comment: what else its reader sees of it.
     """
 
     source: SourceCell
@@ -41,6 +42,7 @@ class TypedCell:
     is_formula: bool = False
     is_right: bool = False
     href: str = ""
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ def type_sheet(table: SourceTable, name: str, book: Sheets, findings: Findings) 
     texts: list[list[str]] = [[] for _ in range(table.columns)]
     for cell in table.cells:
         if cell.row >= table.header_rows and cell.colspan == 1 and not cell.text.startswith("="):
+            if cell.has_scripts:
+                continue
             texts[cell.column].append(cell.text)
         elif cell.row < table.header_rows:
             for column in range(cell.column, min(cell.column + cell.colspan, table.columns)):
@@ -113,6 +117,7 @@ class _Typing:
         self._columns = book.columns[name.lower()]
         self._findings = findings
         self._links = 0
+        self._comments = 0
 
     def is_formula(self, cell: SourceCell) -> bool:
         return cell.text.startswith("=") and looks_meant(cell.text)
@@ -121,15 +126,28 @@ class _Typing:
         """A cell without a formula."""
         href = self._href(cell)
         if cell.row < self._table.header_rows:
-            value: Scalar = int(cell.text) if _YEAR.fullmatch(cell.text) else self._text(cell)
+            value: Scalar = int(cell.text) if _YEAR.fullmatch(cell.shown) else self._text(cell)
             return TypedCell(cell, value, href=href)
         column = self._columns[cell.column]
-        found = column.value(cell.text) if cell.colspan == 1 or len(cell.text) < 40 else None  # noqa: PLR2004 - no figure
+        is_short = cell.colspan == 1 or len(cell.text) < 40  # noqa: PLR2004 - no figure
+        is_commented = bool(cell.references and cell.text)
+        if cell.has_scripts or (is_commented and self._comments >= COMMENTS_MAX):
+            column.kinds["text"] += 1
+            return TypedCell(cell, self._text(cell), href=href)
+        found = column.value(cell.text) if is_short else None
         if found is None or found.kind == "text" or "\n" in cell.text:
             return TypedCell(cell, self._text(cell), href=href)
+        is_right = found.kind in {"number", "moment"}
         return TypedCell(
-            cell, found.value, found.number_format, is_right=found.kind in {"number", "moment"}, href=href
+            cell, found.value, found.number_format, is_right=is_right, href=href, comment=self._comment(cell)
         )
+
+    def _comment(self, cell: SourceCell) -> str:
+        """The references of a cell that is no text; they are explained in the sheet of notes."""
+        if not cell.references:
+            return ""
+        self._comments += 1
+        return f"Notes: {cell.references}"
 
     def formula(self, cell: SourceCell, head: str) -> TypedCell:
         """A cell that begins with ``=``: a formula if it can be one, else a text, which is found."""
@@ -137,6 +155,9 @@ class _Typing:
         shown = f"{where} {cell.text[:60]}"
         if cell.is_code:
             self._findings.as_text.append(f"{shown} (it is marked as code)")
+            return TypedCell(cell, self._text(cell))
+        if cell.has_scripts:
+            self._findings.as_text.append(f"{shown} (it has raised or lowered characters)")
             return TypedCell(cell, self._text(cell))
         try:
             formula = read_formula(cell.text, self._book.names, (cell.row + 1, cell.column + 1))
@@ -149,7 +170,9 @@ class _Typing:
         shape = self._format(formula, cell, head)
         if shape:
             self._columns[cell.column].formats[shape] += 1
-        return TypedCell(cell, formula.text, shape, is_formula=True, is_right=bool(shape))
+        return TypedCell(
+            cell, formula.text, shape, is_formula=True, is_right=bool(shape), comment=self._comment(cell)
+        )
 
     def _format(self, formula: Formula, cell: SourceCell, head: str) -> str:
         """The number format of a formula: its column's, else that of the money or figures that it counts."""
@@ -175,10 +198,10 @@ class _Typing:
         return columns[reference.first_column - 1] if reference.first_column <= len(columns) else None
 
     def _text(self, cell: SourceCell) -> str:
-        text = cut(cell.text, CELL_CHARACTERS_MAX)
-        if text != cell.text:
+        text = cut(cell.shown, CELL_CHARACTERS_MAX)
+        if text != cell.shown:
             where = place(self._name, cell.row, cell.column)
-            self._findings.cut.append(f"{where} has {len(cell.text):,} characters")
+            self._findings.cut.append(f"{where} has {len(cell.shown):,} characters")
         return text
 
     def _href(self, cell: SourceCell) -> str:

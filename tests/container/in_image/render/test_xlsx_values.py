@@ -4,6 +4,7 @@ import zipfile
 from datetime import datetime, time
 
 import pytest
+from render.model import Source
 from xlsx_reading import book, column
 
 
@@ -130,3 +131,42 @@ def test_a_cell_past_what_the_format_holds_is_cut_with_a_warning(tmp_path):
     made = book(f"| a | b |\n|---|---|\n| {'x ' * 20_000} | 1 |\n", tmp_path)
     assert len(made.values()[1][0]) == 32_767
     assert "A2 has 39,999 characters" in made.message("content_lost")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "comment"),
+    [
+        ("1,200[^1]", (1200, "#,##0"), "Notes: \u00b9"),
+        ("$1,200 [[S:1]]", (1200, '"$"#,##0'), "Notes: [1]"),
+        ("7% [[S:9]]", (0.07, "0%"), "Notes: [9?]"),
+        ("2024-01-31[^1] [[S:1]]", (moment(2024, 1, 31), "yyyy-mm-dd"), "Notes: \u00b9 [1]"),
+        ("about five[^1]", ("about five\u00b9", "General"), None),
+        ("10<sup>6</sup>", ("10\u2076", "General"), None),
+        ("1,5<sub>2</sub>", ("1,5\u2082", "General"), None),
+        ("5<sup>th</sup>", ("5th", "General"), None),
+    ],
+)
+def test_references_are_no_digits_of_a_figure(tmp_path, text, expected, comment):
+    source = f"| n | x |\n|---|---|\n| {text} | 1 |\n| 2,345 | 1 |\n\n[^1]: Audited.\n"
+    made = book(source, tmp_path, sources=[Source(1, "Report", "https://example.org/")])
+    cell = made.sheet()["A2"]
+    assert (cell.value, cell.number_format, cell.comment and cell.comment.text) == (*expected, comment)
+    assert made.sheet()["A3"].value == 2345
+
+
+def test_a_figure_that_is_a_link_counts(tmp_path):
+    source = "| n | day |\n|---|---|\n| [$1,200](https://a.example/) | [2024-01-31](https://b.example/) |\n"
+    made = book(source, tmp_path)
+    figure, day = made.sheet()["A2"], made.sheet()["B2"]
+    assert (figure.value, figure.number_format) == (1200, '"$"#,##0')
+    assert (day.value, day.number_format) == (moment(2024, 1, 31), "yyyy-mm-dd")
+    assert (figure.hyperlink.target, day.hyperlink.target) == ("https://a.example/", "https://b.example/")
+
+
+def test_references_are_no_part_of_a_formula_raised_digits_make_it_a_text(tmp_path):
+    note = '<sup><a href="#fn1">1</a></sup>'
+    source = f"<table><tr><td>=1+1{note}</td><td>=10<sup>6</sup></td></tr></table>"
+    made = book(source, tmp_path, source_format="html")
+    first, second = made.sheet()["A1"], made.sheet()["B1"]
+    assert (first.value, first.data_type, first.comment.text) == ("=1+1", "f", "Notes: \u00b9")
+    assert (second.value, second.data_type, made.codes) == ("=10\u2076", "s", ["formula_as_text"])
