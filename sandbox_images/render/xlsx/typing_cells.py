@@ -15,7 +15,15 @@ _TOTAL = re.compile(
     r"(?:grand |sub)?total\b|sum(?:me)?\b|gesamt|insgesamt|overall\b|(?:grand )?totals\b", re.IGNORECASE
 )
 _YEAR = re.compile(r"[1-9]\d{0,3}")
-_PERCENT_HEAD = re.compile(r"%|\bper ?cent\b|\bshare\b|\bmargin\b|\bgrowth\b|\brate\b|\banteil\b", re.IGNORECASE)
+_PERCENT_HEAD = re.compile(r"%|\bper ?cent\b", re.IGNORECASE)
+_RATIO_HEAD = re.compile(r"\b(?:share|margin|growth|rate|anteil)\b", re.IGNORECASE)
+"""Heads of percentages if the formula divides."""
+_MONEY_HEAD = re.compile(
+    r"\bper (?!cent\b)|\bshare price\b|\b(?:hourly|hour|daily|day|weekly|monthly|exchange|wage|pay|billing)[ -]rate\b|"
+    r"[$\u20ac\u00a3\u00a5\u20b9]|\b(?:USD|EUR|GBP|CHF|JPY)\b",
+    re.IGNORECASE,
+)
+"""Heads of money that have a word of percentages."""
 _COUNTS = frozenset({"COUNT", "COUNTA", "COUNTBLANK", "COUNTIF", "COUNTIFS", "LEN", "MATCH", "XMATCH", "ROW", "COLUMN",
                      "ROWS", "COLUMNS", "RANK", "RANK.EQ", "DAYS", "DATEDIF", "YEAR", "MONTH", "DAY"})  # fmt: skip
 _DATES = {"TODAY": "yyyy-mm-dd", "DATE": "yyyy-mm-dd", "EDATE": "yyyy-mm-dd", "EOMONTH": "yyyy-mm-dd",
@@ -96,10 +104,19 @@ def type_sheet(table: SourceTable, name: str, book: Sheets, findings: Findings) 
         elif cell.row < table.header_rows:
             for column in range(cell.column, min(cell.column + cell.colspan, table.columns)):
                 heads[column] = cell.text or heads[column]
-    columns = read_columns(texts, heads)
+    # Of a chart only the categories may be ids.
+    columns = read_columns(texts, heads if table.chart is None else [*heads[:1], *[""] * (table.columns - 1)])
     for facts, head in zip(columns, heads, strict=True):
+        where = f"{name}, {head[:40] or 'a column'}"
         if facts.ambiguous:
-            findings.ambiguous.append(f"{name}, {head[:40] or 'a column'}: {facts.ambiguous[0]}")
+            findings.ambiguous.append(f"{where}: {facts.ambiguous[0]}")
+        if facts.guessed and table.chart is None:
+            text = facts.guessed[0]
+            findings.guessed.append(
+                f"{where}: {text} with {'decimals' if facts.figures[text].decimals else 'thousands'}"
+            )
+        if facts.texts_with_digits:
+            findings.numbers_as_text.append(f"{where}: {facts.texts_with_digits[0][:40]}")
     book.columns[name.lower()] = columns
     typing = _Typing(name, table, book, findings)
     plain = {id(cell): typing.plain(cell) for cell in table.cells if not typing.is_formula(cell)}
@@ -181,7 +198,8 @@ class _Typing:
         own = _usual(self._columns[cell.column].formats)
         if own:
             return own
-        if _PERCENT_HEAD.search(head):
+        is_ratio = "/" in formula.text and _RATIO_HEAD.search(head) and not _MONEY_HEAD.search(head)
+        if _PERCENT_HEAD.search(head) or is_ratio:
             return "0.0%"
         dated = [shape for name, shape in _DATES.items() if name in formula.functions]
         if dated or "/" in formula.text:
