@@ -55,7 +55,8 @@ def has_scripts(element: Element) -> bool:
     """Whether an element has raised or lowered characters that are no reference: they are no digits of a figure."""
     if is_reference(element):
         return False
-    return name_of(element) in _SCRIPTS or any(has_scripts(child) for child in element)
+    is_script = name_of(element) in _SCRIPTS and "".join(element.itertext()).strip() != ""
+    return is_script or any(has_scripts(child) for child in element)
 
 
 def is_reference(element: Element) -> bool:
@@ -131,6 +132,8 @@ def _lone(element: Element, names: frozenset[str]) -> Element | None:
     """The element of one of the names that holds all the words of another one."""
     while len(element) == 1 and not (element.text or "").strip() and not (element[0].tail or "").strip():
         element = element[0]
+        if is_reference(element):
+            return None
         if name_of(element) in names:
             return element
     return None

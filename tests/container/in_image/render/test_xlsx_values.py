@@ -239,3 +239,9 @@ def test_references_are_no_part_of_a_formula_raised_digits_make_it_a_text(tmp_pa
     first, second = made.sheet()["A1"], made.sheet()["B1"]
     assert (first.value, first.data_type, first.comment.text) == ("=1+1", "f", "Notes: \u00b9")
     assert (second.value, second.data_type, made.codes) == ("=10\u2076", "s", ["formula_as_text"])
+
+
+def test_a_reference_alone_is_a_text_and_no_link_empty_scripts_are_nothing(tmp_path):
+    source = "| a | b |\n|---|---|\n| [^1] | 5<sup></sup> |\n\n[^1]: Audited.\n"
+    made = book(source, tmp_path)
+    assert (made.values()[1], made.codes) == (["\u00b9", 5], [])
