@@ -15,12 +15,17 @@ _HEAD_CHARACTERS_MAX = 120
 
 
 def read_rows(text: str) -> list[list[str]]:
-    """The rows of a CSV text that have a cell with a character, which may name its delimiter in a line ``sep=;``."""
+    """The rows of a CSV text, which may name its delimiter in a line ``sep=;``.
+
+    Blank rows between others are among them, as formulas count rows; those before and behind them are not.
+    """
     text = text.strip("\n")
     named = _SEPARATOR_LINE.match(text)
     if named:
         text = text[named.end() :]
-    return _cut(text, named[1] if named else _delimiter(text))
+    rows = _cut(text, named[1] if named else _delimiter(text))
+    filled = [number for number, row in enumerate(rows) if _is_filled(row)]
+    return rows[filled[0] : filled[-1] + 1] if filled else []
 
 
 def is_csv(text: str) -> bool:
@@ -31,7 +36,7 @@ def is_csv(text: str) -> bool:
         return True
     if len(lines) < 2 or any(line[:1] in _OTHER_FORMATS or not line.strip() for line in lines[:3]):  # noqa: PLR2004
         return False
-    rows = _cut("\n".join(lines), _delimiter("\n".join(lines)))
+    rows = list(filter(_is_filled, _cut("\n".join(lines), _delimiter("\n".join(lines)))))
     heads = [cell.strip() for cell in rows[0]] if rows else []
     is_head = all(
         len(head) <= _HEAD_CHARACTERS_MAX
@@ -46,10 +51,13 @@ def is_csv(text: str) -> bool:
 def _cut(text: str, delimiter: str) -> list[list[str]]:
     csv.field_size_limit(_FIELD_CHARACTERS_MAX)
     try:
-        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True))
+        return list(csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True))
     except csv.Error:
-        rows = [line.split(delimiter) for line in text.split("\n")]
-    return [row for row in rows if any(cell.strip() for cell in row)]
+        return [line.split(delimiter) for line in text.split("\n")]
+
+
+def _is_filled(row: list[str]) -> bool:
+    return any(cell.strip() for cell in row)
 
 
 def _delimiter(text: str) -> str:
@@ -57,7 +65,7 @@ def _delimiter(text: str) -> str:
     sample = "\n".join(text.split("\n")[:_SAMPLE_LINES])
 
     def score(delimiter: str) -> tuple[float, int]:
-        widths = [len(row) for row in _cut(sample, delimiter)]
+        widths = [len(row) for row in _cut(sample, delimiter) if _is_filled(row)]
         usual = max(set(widths), key=lambda width: (widths.count(width), width), default=0)
         return (widths.count(usual) / len(widths), usual) if usual > 1 else (0.0, 0)
 

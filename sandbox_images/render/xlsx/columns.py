@@ -2,23 +2,25 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from render.xlsx.moments import Moment, Order, is_slashed, is_time, read_moment, read_time, slashed_order
-from render.xlsx.numbers import Figure, Marks, evidence, number_format, read_figure
+from render.xlsx.numbers import Figure, Marks, evidence, is_ambiguous, money_evidence, number_format, read_figure
 
 Kind = Literal["text", "number", "moment", "boolean"]
 Scalar = str | int | float | bool | Moment
 
 _IDS = re.compile(
-    r"(?:^|[\s_-])(?:zip|postal|post ?code|plz|phone|tel|telephone|mobile|fax|sku|ean|upc|isbn|issn|gtin|iban|imei|vin|"
-    r"ssn|siren|siret|code|account (?:no|nr|number|id)|version|release|build|serial|order (?:no|nr|number|id))"
-    r"(?:[\s_-]?(?:code|no|nr|number|id|#))?[.:]?$",
+    r"(?:^|[\s_-])(?:(?:zip|postal|post ?code|plz|phone|tel|telephone|sku|ean|upc|isbn|issn|gtin|iban|imei|vin|ssn|siren|"
+    r"siret|version|(?:area|bar|item|article|product) ?code)(?:[\s_-]?(?:code|no|nr|number|id|#))?|"
+    r"(?:mobile|fax|code|release|build|serial|account|order)[\s_-]?(?:no|nr|number|id|#))[.:]?$",
     re.IGNORECASE,
 )
-"""Heads of columns whose figures are names: nobody counts with them, and 1.10 is not 1.1."""
+"""Heads of columns whose figures are names: nobody counts with them, and 1.10 is not 1.1.
+
+Words that measures have too, such as code and release, need a word such as number."""
 _PROTECTED = re.compile(r"0\d[\d-]*|\d{16,}|\+\d[\d\s()/.-]{6,}")
 """Leading zeros, more digits than a cell holds, phone numbers: a column with one of these has ids."""
 _FIGURES = re.compile(r"\d+(?:\.\d+)?")
@@ -28,6 +30,7 @@ _BOOLEANS = {"true": True, "false": False}
 _SPREAD_MAX = 4
 """Decimals up to which all figures of a column are shown with as many as the longest has."""
 _SAMPLE_MAX = 5
+_THOUSAND = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,12 @@ class Column:
         has_times: all of its cells are times of day.
         decimals: of its figures, by currency or percent.
         grouped: the currencies or percent whose figures have thousands apart; money always has.
+        lakhs: the currencies or percent whose figures have thousands in twos.
         is_accounting: it has figures in brackets.
         has_plus: it has figures with a plus.
         ambiguous: dates that can be read in two ways; they stay texts.
+        guessed: figures whose mark was taken for what it mostly is.
+        texts_with_digits: what is no figure and has digits.
         kinds: how many cells are of each kind.
         formats: how many figures have each number format.
         has_names: it has texts of digits alone, which a reader need not be warned of.
@@ -65,9 +71,12 @@ class Column:
     has_times: bool = False
     decimals: dict[tuple[str, str], int] = field(default_factory=dict)
     grouped: set[tuple[str, str]] = field(default_factory=set)
+    lakhs: set[tuple[str, str]] = field(default_factory=set)
     is_accounting: bool = False
     has_plus: bool = False
     ambiguous: list[str] = field(default_factory=list)
+    guessed: list[str] = field(default_factory=list)
+    texts_with_digits: list[str] = field(default_factory=list)
     kinds: Counter[Kind] = field(default_factory=Counter)
     formats: Counter[str] = field(default_factory=Counter)
     has_names: bool = False
@@ -103,7 +112,7 @@ class Column:
         decimals = max(self.decimals.get(key, 0), figure.decimals)
         if decimals > _SPREAD_MAX:
             decimals = figure.decimals
-        figure = replace(figure, is_grouped=key in self.grouped)
+        figure = replace(figure, is_grouped=key in self.grouped, is_lakh=key in self.lakhs)
         shown = number_format(figure, decimals, is_accounting=self.is_accounting, has_plus=self.has_plus)
         return Value(figure.value, "number", shown)
 
@@ -118,31 +127,44 @@ def read_columns(texts: list[list[str]], heads: list[str]) -> list[Column]:
         texts: of the cells below the heads, by column; empty ones may be among them.
         heads: the text above each column.
     """
-    marks = [_marks(column) for column in texts]
-    seen = {mark for mark in marks if mark}
-    usual: Marks = seen.pop() if len(seen) == 1 else "point"
+    columns = [[text.strip() for text in column if text.strip()] for column in texts]
+    are_ids = [_is_of_ids(column, head) for column, head in zip(columns, heads, strict=True)]
+    usual = _usual_marks([column for column, is_of_ids in zip(columns, are_ids, strict=True) if not is_of_ids])
     return [
-        _read_column([text.strip() for text in column if text.strip()], head, mark or usual)
-        for column, head, mark in zip(texts, heads, marks, strict=True)
+        _read_column(column, usual, is_of_ids=is_of_ids) for column, is_of_ids in zip(columns, are_ids, strict=True)
     ]
 
 
-def _marks(column: Iterable[str]) -> Marks | None:
+def _is_of_ids(texts: list[str], head: str) -> bool:
+    return bool(_IDS.search(head.strip())) or any(_PROTECTED.fullmatch(text) for text in texts)
+
+
+def _usual_marks(columns: list[list[str]]) -> Marks | None:
+    """The decimal mark of a table's other figures; None if none gives one away, or some give each."""
+    for read in (evidence, money_evidence):
+        seen = {mark for column in columns if (mark := _only(read, column))}
+        if seen:
+            return seen.pop() if len(seen) == 1 else None
+    return None
+
+
+def _only(read: Callable[[str], Marks | None], column: Iterable[str]) -> Marks | None:
     """The decimal mark that a column gives away; None if it has no such figure, or some with each."""
-    seen = {found for found in map(evidence, column) if found}
+    seen = {found for found in map(read, column) if found}
     return seen.pop() if len(seen) == 1 else None
 
 
-def _read_column(texts: list[str], head: str, marks: Marks) -> Column:
-    column = Column(marks, has_times=bool(texts) and all(map(is_time, texts)))
-    column.is_of_ids = bool(_IDS.search(head.strip())) or any(_PROTECTED.fullmatch(text) for text in texts)
+def _read_column(texts: list[str], usual: Marks | None, *, is_of_ids: bool) -> Column:
+    own = _only(evidence, texts)
+    column = Column(own or usual or "point", has_times=bool(texts) and all(map(is_time, texts)))
+    column.is_of_ids = is_of_ids
     slashed = [text for text in texts if is_slashed(text)]
     orders = {order for order in map(slashed_order, slashed) if order}
     column.order = orders.pop() if len(orders) == 1 else None
     if slashed and column.order is None:
         column.ambiguous = slashed[:_SAMPLE_MAX]
     for text in texts:
-        figure = read_figure(text, marks)
+        figure = read_figure(text, own or money_evidence(text) or column.marks)
         if figure is not None:
             column.figures[text] = figure
     figures = [column.figures[text] for text in texts if text in column.figures]
@@ -158,4 +180,20 @@ def _read_column(texts: list[str], head: str, marks: Marks) -> Column:
             column.decimals[key] = max(column.decimals.get(key, 0), figure.decimals)
         if figure.is_grouped or figure.before or figure.after not in {"", "%"}:
             column.grouped.add(key)
+        if figure.is_lakh:
+            column.lakhs.add(key)
+    if not is_of_ids:
+        column.guessed = [] if own or usual else _guessed(texts, column)
+        others = [text for text in texts if text not in column.figures and any(map(str.isdecimal, text))]
+        column.texts_with_digits = others if len(figures) * 2 > len(texts) else []
     return column
+
+
+def _guessed(texts: list[str], column: Column) -> list[str]:
+    """Figures such as 1.234, whose mark may stand before decimals or between thousands.
+
+    Beside whole numbers below a thousand a comma stands between thousands.
+    """
+    found = [text for text in texts if text in column.figures and is_ambiguous(text)]
+    has_small = any(figure.is_plain and abs(figure.value) < _THOUSAND for figure in column.figures.values())
+    return [text for text in found if "." in text or not has_small]

@@ -17,6 +17,8 @@ class Findings:
     refused: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     ambiguous: list[str] = field(default_factory=list)
+    guessed: list[str] = field(default_factory=list)
+    numbers_as_text: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
 
     def warn(self, document: Document) -> None:
@@ -26,6 +28,8 @@ class Findings:
             ("formula_as_text", self.as_text, "Cells begin with = and were written as text"),
             ("content_lost", self.cut, "Cells hold 32,767 characters; the rest was left out"),
             ("ambiguous_dates", self.ambiguous, "Dates that can be read in two ways stay text; write 2026-01-31"),
+            ("ambiguous_numbers", self.guessed, "Numbers were read in one of two ways; write 1234 or 1.2340"),
+            ("numbers_as_text", self.numbers_as_text, "Texts among numbers do not count; write digits alone"),
             ("dropped_link", self.links, "Links that Excel does not open are text"),
         )
         for code, rows, text in kinds:

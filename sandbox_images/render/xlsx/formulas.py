@@ -9,8 +9,9 @@ from openpyxl.utils import column_index_from_string
 
 from render.xlsx.functions import KNOWN, reaches_out
 from render.xlsx.limits import EXCEL_COLUMNS, EXCEL_ROWS, FORMULA_CHARACTERS_MAX, FORMULA_LEVELS_MAX
+from render.xlsx.names import clean_name
 
-_SHEET = r"(?:(?P<quoted>'(?:[^'\[\]:*?/\\]|'')+')|(?P<bare>[^\W\d][\w.]*))!"
+_SHEET = r"(?:(?P<quoted>'(?:[^']|'')+')|(?P<bare>[^\W\d][\w.]*))!"
 _CELL = r"\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>[1-9]\d{0,6})(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>[1-9]\d{0,6}))?"
 _WHOLE = r"\$?(?P<c3>[A-Z]{1,3}):\$?(?P<c4>[A-Z]{1,3})|\$?(?P<r3>[1-9]\d{0,6}):\$?(?P<r4>[1-9]\d{0,6})"
 _REFERENCE = re.compile(rf"(?:{_SHEET})?(?:{_CELL}|{_WHOLE})", re.IGNORECASE)
@@ -24,7 +25,7 @@ _MEANT = re.compile(r"=\s*[\w(\"'$+\-@{\[]")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Cells that a formula names: a sheet as it is written, or None for its own; rows and columns from 1."""
+    """Cells that a formula names: a sheet as the workbook names it, or None for its own; rows and columns from 1."""
 
     sheet: str | None
     first_row: int
@@ -56,7 +57,7 @@ def read_formula(text: str, sheets: dict[str, str], own: tuple[int, int] | None 
 
     Args:
         text: what stands in the cell, from ``=`` on.
-        sheets: the names of the workbook's sheets, by their names in lower case.
+        sheets: the names of the workbook's sheets, by these and by the names that were asked for, in lower case.
         own: row and column of the cell, from 1; a formula that counts with itself has no result.
 
     Raises:
@@ -178,8 +179,11 @@ class _Reading:
 
     def _reference(self, match: re.Match[str]) -> str:
         sheet = match["bare"] or (match["quoted"] or "")[1:-1].replace("''", "'") or None
-        if sheet is not None and sheet.lower() not in self._sheets:
-            raise ValueError(f"there is no sheet {sheet[:40]}")
+        if sheet is not None:
+            written = self._sheets.get(sheet.lower()) or self._sheets.get(clean_name(sheet).lower())
+            if written is None:
+                raise ValueError(f"there is no sheet {sheet[:40]}")
+            sheet = written
         columns = [
             column_index_from_string(match[name].upper()) for name in ("c1", "c2", "c3", "c4") if match[name]
         ]
@@ -199,7 +203,7 @@ class _Reading:
         cells = match[0].rpartition("!")[2].upper()
         if sheet is None:
             return cells
-        return "'" + self._sheets[sheet.lower()].replace("'", "''") + "'!" + cells
+        return "'" + sheet.replace("'", "''") + "'!" + cells
 
     def _is_about_place(self) -> bool:
         """Whether the innermost function asks where cells are, not what is in them."""

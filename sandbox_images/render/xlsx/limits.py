@@ -16,6 +16,8 @@ FORMULA_LEVELS_MAX = 64
 """``formula_as_text``: functions and brackets within each other; Excel opens no more."""
 LINKS_MAX = 60_000
 """Links of one sheet; Excel opens no file with more than 65,530. The text of the others stays."""
+COMMENTS_MAX = 5_000
+"""Figures of one sheet whose references are comments; the others are texts with their references."""
 EXCEL_ROWS, EXCEL_COLUMNS = 1_048_576, 16_384
 """The last row and column that a reference may name."""
 

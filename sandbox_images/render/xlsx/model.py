@@ -8,7 +8,7 @@ class SourceCell:
     """A cell as the source has it.
 
     Attributes:
-        text: its words, with a line end between lines.
+        text: its words, with a line end between lines, without references.
         row: where it begins, from 0.
         column: the same across.
         rowspan: how many rows it covers.
@@ -18,6 +18,9 @@ class SourceCell:
         is_bold: all of its words are bold.
         is_code: all of its words are code, so a formula in it is a text.
         href: where all of its words lead to.
+        full_text: its words with references; empty if it has none.
+        references: numbers of footnotes and citations in it.
+        has_scripts: it has raised or lowered characters, so it is a text.
     """
 
     text: str
@@ -30,6 +33,14 @@ class SourceCell:
     is_bold: bool = False
     is_code: bool = False
     href: str = ""
+    full_text: str = ""
+    references: str = ""
+    has_scripts: bool = False
+
+    @property
+    def shown(self) -> str:
+        """All that a text of it has."""
+        return self.full_text or self.text
 
 
 @dataclass(frozen=True, slots=True)

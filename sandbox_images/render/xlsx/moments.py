@@ -16,12 +16,12 @@ _MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?)?")
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(\.\d{3})?)?(Z)?)?")
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 _DAY_FIRST = re.compile(r"(\d{1,2})\.?(?:[ -])([A-Za-z]{3,9})\.?,?(?:[ -])(\d{4})")
 _MONTH_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2}),? (\d{4})")
-_TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d))?")
+_TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?")
 _HAS_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 MOMENT_CHARACTERS_MAX = 30
 _SHORT_MONTH = 4
@@ -72,7 +72,11 @@ def read_time(text: str) -> tuple[time, str] | None:
         moment = time(int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
     except ValueError:
         return None
-    return None if match is None or moment is None else (moment, "hh:mm:ss" if match[3] else "hh:mm")
+    return (
+        None
+        if match is None or moment is None
+        else (moment, ("hh" if len(match[1]) > 1 else "h") + (":mm:ss" if match[3] else ":mm"))
+    )
 
 
 def _day(moment: Moment) -> date:
@@ -81,11 +85,15 @@ def _day(moment: Moment) -> date:
 
 def _read(text: str, order: Order | None) -> tuple[Moment, str] | None:
     if match := _ISO.fullmatch(text):
-        year, month, day, *clock = (int(part) if part else None for part in match.groups())
+        year, month, day, *clock = (int(part) if part else None for part in match.groups()[:6])
         if clock[0] is None:
             return date(year or 0, month or 0, day or 0), "yyyy-mm-dd"
-        moment = datetime(year or 0, month or 0, day or 0, clock[0], clock[1] or 0, clock[2] or 0)  # noqa: DTZ001 - a cell has no zone
-        return moment, "yyyy-mm-dd hh:mm" + (":ss" if match[6] else "")
+        thousandths = int((match[7] or ".0")[1:])
+        moment = datetime(  # noqa: DTZ001 - a cell has no zone; its format shows it
+            year or 0, month or 0, day or 0, clock[0], clock[1] or 0, clock[2] or 0, thousandths * 1_000
+        )
+        shape = "yyyy-mm-dd hh:mm" + (":ss" if match[6] else "") + (".000" if match[7] else "")
+        return moment, shape + ('"Z"' if match[8] else "")
     if match := _DOTTED.fullmatch(text):
         return date(int(match[3]), int(match[2]), int(match[1])), "dd.mm.yyyy"
     if match := _SLASHED.fullmatch(text):

@@ -28,14 +28,22 @@ class SheetNames:
 
     def __init__(self) -> None:
         self.taken: dict[str, str] = {}
+        self._asked: dict[str, str] = {}
+
+    @property
+    def known(self) -> dict[str, str]:
+        """The names by themselves and by what they were made of, in lower case."""
+        return {**self._asked, **self.taken}
 
     def give(self, *wanted: str) -> str:
         """The first of some names that is not blank, with a number behind it if another sheet has it."""
-        name = next((clean for clean in map(clean_name, wanted) if clean), "Sheet")
+        asked = next((text for text in wanted if clean_name(text)), "Sheet")
+        name = clean_name(asked)
         number, free = 1, name
         while free.lower() in self.taken or free.lower() in _RESERVED:
             number += 1
             end = f" {number}"
             free = cut(name, NAME_CHARACTERS_MAX - len(end)).rstrip() + end
         self.taken[free.lower()] = free
+        self._asked.setdefault(asked.lower(), free)
         return free

@@ -1,5 +1,6 @@
 """Figures as people write them, and the number formats that show them as they were written."""
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Literal
@@ -10,21 +11,29 @@ Marks = Literal["point", "comma"]
 _SYMBOL = r"[$\u20ac\u00a3\u00a5\u20b9\u20a9\u20bd\u20ba\u20aa\u0e3f]|R\$|A\$|C\$|US\$"
 _CODE = r"USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|SGD|HKD|KRW|TRY|ILS|AED|SAR"
 _FIGURE = re.compile(
-    rf"(?P<open>\()?(?P<sign>[-+\u2212])?\s*(?P<before>{_SYMBOL}|(?:{_CODE})(?=[\s\d\u00a0]))?[\s\u00a0]*"
-    r"(?P<inner>[-+\u2212])?(?P<core>[\d.,'\u2019\u00a0\u202f\u2009 ]*\d)(?P<power>[eE][-+]?\d{1,3})?"
+    rf"(?P<open>\()?(?P<sign>[-+\u2212\u2013])?\s*(?P<before>{_SYMBOL}|(?:{_CODE})(?=[\s\d\u00a0]))?[\s\u00a0]*"
+    r"(?P<within>\()?(?P<inner>[-+\u2212\u2013])?(?P<core>[\d.,'\u2019\u00a0\u202f\u2009 ]*\d)(?P<power>[eE][-+]?\d{1,3})?"
     rf"[\s\u00a0\u202f]*(?P<after>{_SYMBOL}|{_CODE}|%)?(?P<close>\))?"
 )
-_POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
+_LAKH = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
+"""Digits in twos before the last three, as in India."""
+_POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)?(?:\.\d+)?")
 _COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?")
 _BLANKS = re.compile(r"\d{1,3}(?:[\u00a0\u202f\u2009'\u2019 ]\d{3})+(?=[.,]|\Z)")
 _COMMA_EVIDENCE = re.compile(
     r"\d{1,3}(?:\.\d{3})+,\d+|(?:\d{1,3}(?:\.\d{3}){2,})|\d+,(?:\d{1,2}|\d{4,})|0,\d+|\d{4,},\d+"
 )
-_POINT_EVIDENCE = re.compile(r"\d{1,3}(?:,\d{3})+\.\d+|(?:\d{1,3}(?:,\d{3}){2,})|\d*\.(?:\d{1,2}|\d{4,})|0\.\d+")
+_POINT_EVIDENCE = re.compile(
+    r"\d{1,3}(?:,\d{3})+\.\d+|(?:\d{1,3}(?:,\d{3}){2,})|"
+    r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?|\d*\.(?:\d{1,2}|\d{4,})|0\.\d+"
+)
+_IN_TWOS = (("[>=10000000]", r"##\,##\,##\,##0"), ("[>=100000]", r"##\,##\,##0"))
 FIGURE_CHARACTERS_MAX = 40
 DIGITS_MAX = 15
 """Digits of a figure that a cell holds; of a longer whole number the last ones would become zeros."""
 _DECIMALS_MAX = 10
+_ONE_MARK = re.compile(r"[1-9]\d{0,2}([.,])\d{3}")
+"""A figure whose mark may stand before three decimals or between thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,7 @@ class Figure:
         is_accounting: brackets stand for minus.
         is_scientific: it has a power of ten.
         has_plus: a plus stands before it.
+        is_lakh: its thousands are in twos.
     """
 
     value: float | int
@@ -50,6 +60,7 @@ class Figure:
     is_accounting: bool = False
     is_scientific: bool = False
     has_plus: bool = False
+    is_lakh: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -61,13 +72,31 @@ def evidence(text: str) -> Marks | None:
     """Which decimal mark a figure must have been written with; None if it could be either, or is no figure."""
     if "," not in text and "." not in text:
         return None
-    match = _FIGURE.fullmatch(text.strip()) if len(text) <= FIGURE_CHARACTERS_MAX else None
+    match = _match(text)
     if match is None:
         return None
     core = _BLANKS.sub(lambda found: re.sub(r"\D", "", found[0]), match["core"])
     if _COMMA_EVIDENCE.fullmatch(core):
         return "comma"
     return "point" if _POINT_EVIDENCE.fullmatch(core) else None
+
+
+def money_evidence(text: str) -> Marks | None:
+    """Which decimal mark money such as ``1.234 \u20ac`` has: of three digits behind its only mark none are decimals."""
+    match = _match(text)
+    is_money = match is not None and bool(match["before"] or match["after"] not in {None, "%"})
+    mark = _ONE_MARK.fullmatch(match["core"]) if match is not None and is_money else None
+    return None if mark is None else "comma" if mark[1] == "." else "point"
+
+
+def is_ambiguous(text: str) -> bool:
+    """Whether nothing in a figure shows what its only mark is."""
+    match = _match(text)
+    return match is not None and _ONE_MARK.fullmatch(match["core"]) is not None and money_evidence(text) is None
+
+
+def _match(text: str) -> re.Match[str] | None:
+    return _FIGURE.fullmatch(text.strip()) if len(text) <= FIGURE_CHARACTERS_MAX else None
 
 
 def read_figure(text: str, marks: Marks = "point") -> Figure | None:
@@ -80,7 +109,10 @@ def read_figure(text: str, marks: Marks = "point") -> Figure | None:
     if len(text) > FIGURE_CHARACTERS_MAX or text[:1].islower():  # no currency begins so
         return None
     match = _FIGURE.fullmatch(text.strip())
-    if match is None or bool(match["open"]) != bool(match["close"]) or (match["sign"] and match["inner"]):
+    if match is None or (match["sign"] and match["inner"]):
+        return None
+    opened = bool(match["open"]) + bool(match["within"])
+    if opened != bool(match["close"]) or (match["within"] and not match["before"]):
         return None
     before, after = match["before"] or "", match["after"] or ""
     if before and after:
@@ -94,15 +126,20 @@ def read_figure(text: str, marks: Marks = "point") -> Figure | None:
     if (is_apart and group in core) or not _is_number(whole, decimals, match):
         return None
     value = _value(whole, decimals, match, after)
+    if not math.isfinite(value) or (
+        not value and (whole + decimals).strip("0")
+    ):  # past the largest or smallest one
+        return None
     return Figure(
         value,
         len(decimals),
         is_grouped,
         before,
         after,
-        bool(match["open"]),
+        bool(opened),
         bool(match["power"]),
         "+" in {match["sign"], match["inner"]},
+        is_lakh=marks == "point" and _LAKH.fullmatch(core) is not None,
     )
 
 
@@ -135,7 +172,7 @@ def _is_number(whole: str, decimals: str, match: re.Match[str]) -> bool:
 
 
 def _value(whole: str, decimals: str, match: re.Match[str], after: str) -> float | int:
-    is_minus = bool(match["open"]) or bool({match["sign"], match["inner"]} & {"-", "\u2212"})
+    is_minus = bool(match["close"]) or bool({match["sign"], match["inner"]} & {"-", "\u2212", "\u2013"})
     text = f"{'-' if is_minus else ''}{whole or '0'}"
     if after == "%":
         return float(f"{text}.{decimals or '0'}e{int((match['power'] or 'e0')[1:]) - 2}")
@@ -156,14 +193,21 @@ def number_format(figure: Figure, decimals: int, *, is_accounting: bool = False,
     places = "." + "0" * min(decimals, _DECIMALS_MAX) if decimals else ""
     if figure.is_scientific:
         return f"0{places or '.0'}E+00"
-    digits = f"{'#,##0' if figure.is_grouped else '0'}{places}"
-    if figure.after == "%":
-        digits += "%"
-    elif figure.after:
-        digits += f' "{figure.after}"'
-    elif figure.before:
-        gap = " " if figure.before.isalpha() and len(figure.before) > 1 else ""
-        digits = f'"{figure.before}{gap}"{digits}'
+    whole = "#,##0" if figure.is_grouped else "0"
+    if figure.is_lakh and not is_accounting and not has_plus:
+        crores, lakhs = (f"{condition}{_dressed(figure, digits + places)}" for condition, digits in _IN_TWOS)
+        return f"{crores};{lakhs};{_dressed(figure, whole + places)}"
+    digits = _dressed(figure, whole + places)
     if is_accounting:
         return f"{digits}_);({digits})"
     return f"+{digits};-{digits};{digits}" if has_plus else digits
+
+
+def _dressed(figure: Figure, digits: str) -> str:
+    """Digits of a format with the currency or percent of a figure."""
+    if figure.after == "%":
+        return f"{digits}%"
+    if figure.after:
+        return f'{digits} "{figure.after}"'
+    gap = " " if figure.before.isalpha() and len(figure.before) > 1 else ""
+    return f'"{figure.before}{gap}"{digits}' if figure.before else digits

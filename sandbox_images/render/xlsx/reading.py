@@ -7,7 +7,16 @@ from render.frontend.figures.chart_data import ChartData, read_fence, read_merma
 from render.frontend.figures.diagrams import source_of
 from render.model import Document
 from render.to_ir.tables import Placed, grid, header_rows, parts
-from render.xlsx.cell_text import BLOCKS, UNSEEN, is_all, link_of, read_inline, read_text
+from render.xlsx.cell_text import (
+    BLOCKS,
+    UNSEEN,
+    has_scripts,
+    is_all,
+    link_of,
+    read_inline,
+    read_references,
+    read_text,
+)
 from render.xlsx.csv_text import read_csv
 from render.xlsx.model import ChartPlan, Contents, Note, SourceCell, SourceTable
 from render.xlsx.sizes import require_size
@@ -197,8 +206,9 @@ class _Reader:
         for item in element.iter():
             if name_of(item).rpartition("}")[2] in _DRAWN:
                 self._warn_drawn(item.get("alt") or "")
+        references = " ".join(read_references(element))
         return SourceCell(
-            read_text(element),
+            read_text(element, has_references=not references),
             place.row,
             place.column,
             place.rowspan,
@@ -208,6 +218,9 @@ class _Reader:
             is_all(element, "bold"),
             is_all(element, "code"),
             link_of(element),
+            read_text(element) if references else "",
+            references,
+            has_scripts(element),
         )
 
     def _plan(self, element: Element) -> ChartPlan | None:

@@ -108,21 +108,23 @@ def _look(sheet: TypedSheet, typed: TypedCell, width: float) -> Look:
 
 def _write(page: Any, typed: TypedCell, style: Any) -> None:
     row, column, value = typed.source.row, typed.source.column, typed.value
+    if typed.href:  # the value that is written over its text keeps the link
+        page.write_url(row, column, typed.href, style, str(value))
     if typed.is_formula:
         # Without a result: programs that show a file count it, and would believe one that stood there.
         page.write_formula(row, column, value, style, "")
-    elif typed.href:
-        page.write_url(row, column, typed.href, style, str(value))
     elif isinstance(value, bool):
         page.write_boolean(row, column, value, style)
     elif isinstance(value, int | float):
         page.write_number(row, column, value, style)
     elif isinstance(value, datetime | date | time):
         page.write_datetime(row, column, value, style)
-    elif value:
+    elif value and not typed.href:
         page.write_string(row, column, value, style)
-    else:
+    elif not typed.href:
         page.write_blank(row, column, None, style)
+    if typed.comment:
+        page.write_comment(row, column, typed.comment)
 
 
 def _widths(sheet: TypedSheet, *, is_filtered: bool) -> list[float]:
@@ -135,12 +137,12 @@ def _widths(sheet: TypedSheet, *, is_filtered: bool) -> list[float]:
         if typed.is_formula:
             wide = _FORMULA_WIDTH
         elif source.row < sheet.table.header_rows:
-            longest = max((_length(word) for word in source.text.split()), default=0.0)
-            wide = max(longest, min(_length(source.text), _HEAD_WIDTH_MAX)) * 1.1 + _FILTER_WIDTH * is_filtered
-        elif "\n" in source.text:
-            wide = max(_length(line) for line in source.text.split("\n"))
+            longest = max((_length(word) for word in source.shown.split()), default=0.0)
+            wide = max(longest, min(_length(source.shown), _HEAD_WIDTH_MAX)) * 1.1 + _FILTER_WIDTH * is_filtered
+        elif "\n" in source.shown:
+            wide = max(_length(line) for line in source.shown.split("\n"))
         else:
-            wide = _length(source.text) * (1.1 if source.is_bold or source.row == sheet.table.rows - 1 else 1.0)
+            wide = _length(source.shown) * (1.1 if source.is_bold or source.row == sheet.table.rows - 1 else 1.0)
         wide += _PADDING + (source.column > 0)
         if wide > widths[source.column]:
             widths[source.column] = min(wide, _WIDTH_MAX)

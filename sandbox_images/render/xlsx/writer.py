@@ -54,6 +54,9 @@ def write_xlsx(document: Document, target: str) -> dict[str, Any]:
             f"{', '.join(name[:40] for name in given[len(contents.tables) :][:5])}.",
         )
     titles = [_name_sheet(document, contents, number, given, names) for number in range(len(contents.tables))]
+    changed = [f"{own[:40]} is {title}" for own, title in zip(given, titles, strict=False) if own and own != title]
+    if changed:
+        document.warn("sheet_renamed", f"Excel takes other names of sheets: {'; '.join(changed[:5])}.")
     try:
         counts = _write(document, contents, titles, names, target)
         return {"bytes": Path(target).stat().st_size, **counts}
@@ -68,7 +71,7 @@ def _write(
     notes = _notes(contents, titles, len(_given_names(document)))
     findings = Findings()
     font = {"font_name": shown_face(document.theme.body_font), "font_size": SIZE}
-    book, others = Workbook(target, {"default_format_properties": font}), Sheets(names.taken)
+    book, others = Workbook(target, {"default_format_properties": font}), Sheets(names.known)
     styles = Styles(book, document.theme)
     counts = {"rows": 0, "formulas": 0, "charts": 0}
     for table, name in zip(contents.tables, titles, strict=True):
@@ -99,6 +102,8 @@ def _contents(document: Document) -> Contents:
 def _given_names(document: Document) -> list[str]:
     """The names that the front matter gives, else the request."""
     own = _front_matter(document).get("sheets")
+    if isinstance(own, str):
+        own = [own] if own.strip() else None
     given = own if isinstance(own, list) else document.request.options.get("sheets")
     return [word(name) for name in given] if isinstance(given, list) else []
 

@@ -114,3 +114,53 @@ def test_formulas_of_csv_and_html_are_read_in_the_same_way(tmp_path):
     assert [made.sheet()[f"B{row}"].data_type for row in (2, 3, 4)] == ["f", "f", "s"]
     html = "<table><tr><th>a<th>b<tr><td>2<td>=IF(A2&lt;3,1,2)</table>"
     assert book(html, tmp_path, source_format="html").values()[1][1] == "=IF(A2<3,1,2)"
+
+
+@pytest.mark.parametrize(
+    ("head", "formula", "shape"),
+    [
+        ("Change %", "=A2-B2", "0.0%"),
+        ("Per cent", "=A2", "0.0%"),
+        ("Gross margin", "=A2/B2", "0.0%"),
+        ("Growth", "=A2/B2-1", "0.0%"),
+        ("Margin", "=A2-B2", "0"),
+        ("Margin (EUR)", "=A2/B2", "General"),
+        ("Earnings per share", "=A2/B2", "General"),
+        ("Share price", "=A2/B2", "General"),
+        ("Hourly rate", "=A2/B2", "General"),
+        ("Exchange rate", "=A2/B2", "General"),
+    ],
+)
+def test_a_formula_is_a_percentage_only_if_its_head_and_it_show_that(tmp_path, head, formula, shape):
+    made = book(f"| a | b | {head} |\n|---|---|---|\n| 6 | 3 | {formula} |\n", tmp_path)
+    assert made.cell("C2") == (formula, shape)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "written"),
+    [
+        ("Q1/Q2", "'Q1/Q2'", "Q1 Q2"),
+        ("Sales: north", "'Sales: north'", "Sales north"),
+        (
+            "Sales  of all the regions of the North",
+            "'Sales of all the regions of the North'",
+            "Sales of all the regions of",
+        ),
+        ("Sales: north", "'Sales north'", "Sales north"),
+    ],
+)
+def test_a_sheet_is_found_by_the_name_that_was_asked_for(tmp_path, asked, named, written):
+    source = f"| a | b |\n|---|---|\n| 5 | 1 |\n\ntext\n\n| c | d |\n|---|---|\n| ={named}!A2 | 1 |\n"
+    made = book(source, tmp_path, options={"sheets": [asked, "Sum"]})
+    assert made.names[:2] == [written, "Sum"]
+    assert made.cell("A2", "Sum")[0] == f"='{written}'!A2"
+    assert made.codes == ["sheet_renamed"]
+    assert made.message("sheet_renamed").endswith(f" is {written}.")
+
+
+@pytest.mark.parametrize("named", ["'file:///a'", "'C:\\a'", "'[a]Sales'", "'Q1/Q3'", "'Sales:Sum'"])
+def test_other_sheets_and_files_are_not_found(tmp_path, named):
+    source = f"| a | b |\n|---|---|\n| 5 | ={named}!A2 |\n"
+    made = book(source, tmp_path, options={"sheets": ["Sales"]})
+    assert made.sheet()["B2"].data_type == "s"
+    assert made.codes in (["formula_refused"], ["formula_as_text"])

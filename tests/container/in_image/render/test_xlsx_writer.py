@@ -24,6 +24,8 @@ def test_each_table_is_a_sheet_from_a1_on_named_by_its_heading(tmp_path):
     [
         (TWO, {"options": {"sheets": ["N"]}}, ["N", "South"]),
         ("---\nsheets: [One, Two]\n---\n\n" + TWO, {}, ["One", "Two"]),
+        ("---\nsheets: One, Two\n---\n\n" + TWO, {}, ["One, Two", "South"]),
+        ('---\nsheets: ""\n---\n\n' + TWO, {"options": {"sheets": ["N"]}}, ["N", "South"]),
         (TWO.replace("South", "north"), {}, ["North", "north 2"]),
         (TWO.replace("## North", "## A/B: [x]*?"), {}, ["A B x", "South", "Notes"]),
         ("## H\n\n| a |\n|---|\n| 1 |\n\n: Caption\n", {}, ["Caption", "Notes"]),
@@ -275,3 +277,11 @@ def test_a_file_has_neither_links_to_others_nor_macros(tmp_path):
         relations = "".join(package.read(name).decode() for name in names if name.endswith(".rels"))
     assert [name for name in names if "external" in name.lower() or "vba" in name.lower()] == []
     assert "External" not in relations
+
+
+@pytest.mark.parametrize("blank", ["", ",", " , "])
+def test_blank_rows_of_csv_are_rows_as_formulas_count_them(tmp_path, blank):
+    source = f"\n,\na,b\n1,2\n{blank}\n3,=SUM(A2:A4)\n{blank}\n,\n"
+    made = book(source, tmp_path, source_format="csv")
+    assert made.values() == [["a", "b"], [1, 2], [None, None], [3, "=SUM(A2:A4)"]]
+    assert made.facts["rows"] == 4
