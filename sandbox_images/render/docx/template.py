@@ -1,15 +1,15 @@
 """A house template of a DOCX: its styles, numbering, page, headers and theme, and where the text goes."""
 
 import copy
-import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from lxml import etree
 
 from render.docx.page import Page
 from render.docx.template_lists import HouseNumbering
 from render.docx.template_styles import HouseStyles
+from render.docx.template_words import drop_references, fill_fields, fill_part
 from render.docx.xml import NAMESPACES
 from render.model import Document, RenderError, Theme
 from render.template.package import Package, open_template, parse_part, rels_xml
@@ -22,7 +22,7 @@ _HOUSE = "house"
 """What the ids of the template's relationships begin with, beside ours."""
 _TWIPS_PER_MM = 1440 / 25.4
 _EDGES = {"header": "header", "footer": "footer"}
-_FIELD = re.compile(rb"\{\{\s*(title|author|date|subject)\s*\}\}")
+_RUNNING = ("header+xml", "footer+xml")
 
 
 @dataclass(slots=True)
@@ -111,9 +111,8 @@ class DocxTemplate:
         for name, data in self.package.parts.items():
             if name in written:
                 continue
-            parts[name] = (
-                _filled(data, document) if name.rpartition("/")[2].startswith(("header", "footer")) else data
-            )
+            is_running = self.package.types[name].endswith(_RUNNING)
+            parts[name] = fill_part(data, document.metadata) if is_running else data
             links = self.package.links.get(name)
             if links:
                 folder, _, last = name.rpartition("/")
@@ -166,6 +165,15 @@ def _read(package: Package, document: Document) -> DocxTemplate:
             f"{package.name}: {MARK} is not a paragraph of its own on the page, so the text replaced all of the "
             "template's; take it out of its table or box.",
         )
+
+    around = [*before, *after]
+    for block in around:
+        fill_fields(block, document.metadata)
+    endnotes = {"endnotes"} if package.linked(package.main, "endnotes") else set()
+    notes = drop_references(around, endnotes) - {"comments"}
+    if notes:
+        left_out = f"the {' and '.join(sorted(notes))} of its text"
+        document.warn("template_cleaned", f"{package.name}: left out of the template: {left_out}.")
 
     def part(kind: str) -> bytes | None:
         name = package.linked(package.main, kind)
@@ -252,17 +260,3 @@ def _rename_links(root: etree._Element) -> None:
         for key, value in list(element.attrib.items()):
             if key.startswith(_R) and value:
                 element.set(key, _HOUSE + value)
-
-
-def _filled(data: bytes, document: Document) -> bytes:
-    """A header or footer with the words of the document in place of ``{{title}}`` and its like."""
-    metadata = document.metadata
-    texts: dict[str, Any] = {
-        "title": metadata.title, "author": metadata.author, "date": metadata.date, "subject": metadata.subject,
-    }  # fmt: skip
-
-    def words(match: re.Match[bytes]) -> bytes:
-        text = str(texts[match[1].decode()])
-        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").encode()
-
-    return _FIELD.sub(words, data)

@@ -2,6 +2,7 @@
 
 import posixpath
 
+import docx
 import pytest
 from docx.oxml.ns import qn
 from docx_reading import W, png, values, written
@@ -108,6 +109,52 @@ def test_the_text_stands_where_the_template_says(tmp_path):
     made = written("# One\n\ntext", tmp_path, options={"template": "house.docx"})
     assert [text for _, text in made.styles()] == ["Before", "One", "text", "Imprint"]
     assert len(made.opened.sections) == 1
+
+
+RUNS = ("Report {", "{ti", "tle}", "} by {{author", "}} end")
+
+
+def test_fields_are_filled_wherever_word_splits_them(tmp_path):
+    word_template(tmp_path / "house.docx", body=("", "{{content}}", ""))
+    template = docx.Document(str(tmp_path / "house.docx"))
+    first, last = template.paragraphs[0], template.paragraphs[2]
+    for paragraph in (first, last, template.sections[0].footer.paragraphs[0]):
+        paragraph.text = ""
+        for text in RUNS:
+            paragraph.add_run(text)
+    last.add_run(" {{other}} {{subject}}")
+    template.save(str(tmp_path / "house.docx"))
+    source = "---\ntitle: A & B {{author}}\nauthor: C <D>\n---\n\n{{title}} stays"
+    made = written(source, tmp_path, options={"template": "house.docx"})
+    words = [text for _, text in made.styles()]
+    line = "Report A & B {{author}} by C <D> end"
+    assert (words[0], words[-1]) == (line, f"{line} {{{{other}}}} ")
+    assert "{{title}} stays" in words
+    assert made.opened.sections[0].footer.paragraphs[0].text == line
+
+
+@pytest.mark.parametrize(
+    ("tag", "codes"),
+    [
+        ("footnoteReference", ["template_cleaned"]),
+        ("endnoteReference", ["template_cleaned"]),
+        ("commentReference", []),
+    ],
+)
+def test_text_around_the_content_calls_no_notes_that_are_gone(tmp_path, tag, codes):
+    def call(parts):
+        name = "word/document.xml"
+        run = f'<w:r><w:rPr><w:b/></w:rPr><w:{tag} w:id="7"/></w:r></w:p>'.encode()
+        parts[name] = parts[name].replace(b"</w:p>", run)
+
+    changed(word_template(tmp_path / "house.docx", body=("Before", "{{content}}", "Imprint")), call)
+    made = written("Words[^1]\n\n[^1]: Note.", tmp_path, options={"template": "house.docx"})
+    assert [text for _, text in made.styles()] == ["Before", "Words", "Imprint"]
+    assert set(values(made.body, f".//w:{tag}", "id")) <= set(
+        values(made.part("word/footnotes.xml"), ".//w:footnote", "id")
+    )
+    assert [warning.code for warning in made.document.warnings] == codes
+    assert not [run for run in made.body.iter(f"{W}r") if all(child.tag == f"{W}rPr" for child in run)]
 
 
 def test_a_mark_within_a_table_is_a_warning(tmp_path):
