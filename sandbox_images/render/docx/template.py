@@ -21,7 +21,6 @@ MARK = "{{content}}"
 _HOUSE = "house"
 """What the ids of the template's relationships begin with, beside ours."""
 _TWIPS_PER_MM = 1440 / 25.4
-_EDGES = {"header": "header", "footer": "footer"}
 _RUNNING = ("header+xml", "footer+xml")
 
 
@@ -79,28 +78,51 @@ class DocxTemplate:
     def section_xml(self, page: Page, references: str, *, bare_first: bool) -> str:
         """``w:sectPr`` of a section with the template's headers, but for those that the request has of its own."""
         section = copy.deepcopy(self.section)
-        for edge in _EDGES:
-            if f"<w:{edge}Reference" in references:
-                for old in section.findall(f"{W}{edge}Reference"):
-                    if old.get(f"{W}type") == "default" or not bare_first:
-                        section.remove(old)
-        added = etree.fromstring(f"<w:x {NAMESPACES}>{references}</w:x>")
-        for row in reversed(added):
-            section.insert(0, row)
+        kinds = ("default", "even") if bare_first else ("default", "even", "first")
+        for row in reversed(etree.fromstring(f"<w:x {NAMESPACES}>{references}</w:x>")):
+            for old in section.findall(row.tag):
+                if old.get(f"{W}type", "default") in kinds:
+                    section.remove(old)
+            for kind in reversed(kinds):  # those that the template does not use do no harm
+                added = copy.deepcopy(row)
+                added.set(f"{W}type", kind)
+                section.insert(0, added)
         if page != self.page:
             _set_page(section, page, self.page)
         if bare_first and section.find(f"{W}titlePg") is None:
             _add_title_page(section)
         return str(etree.tostring(section, encoding="unicode"))
 
-    def document_xml(self, body: str) -> bytes:
-        """The main part with a text in its place."""
+    def end_section(self, section: str) -> None:
+        """Gives the section that goes on behind the text other settings: those of the text."""
+        ended = etree.fromstring(f"<w:x {NAMESPACES}>{section}</w:x>")[0]
+        for index, block in enumerate(self.after):
+            if block.tag == f"{W}sectPr":
+                self.after[index] = ended
+                return
+            own = block.find(f"{W}pPr/{W}sectPr")
+            if own is not None:
+                own.getparent().replace(own, ended)
+                return
+        self.after.append(ended)
+
+    def linked_part(self, key: str) -> str | None:
+        """The part of the template that a reference in the main part leads to; None if it is none of the template."""
+        link = self.package.links.get(self.package.main, {}).get(key.removeprefix(_HOUSE))
+        return link.target if link is not None and key.startswith(_HOUSE) and not link.external else None
+
+    def document_root(self, body: str) -> etree._Element:
+        """The root of the main part with a text in its place."""
         inner = etree.fromstring(f"<w:body {NAMESPACES}>{body}</w:body>", etree.XMLParser(huge_tree=True))
         root = copy.deepcopy(self.root)
         place = root.find(f"{W}body")
         if place is None:  # opening a template without one is an error
             raise ValueError("the template has no body")
         place[:] = [*self.before, *inner, *self.after]
+        return root
+
+    def xml_of(self, root: etree._Element) -> bytes:
+        """The main part as it is written."""
         part: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
         return part
 
