@@ -308,6 +308,32 @@ def test_what_acts_in_a_pdf_is_left_out(merge, tmp_path):
     assert "Cost page 1" in texts(file)[1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "fields"),
+    [("/Tx", "Jane", 1), ("/Ch", ["Red", "Blue"], 1), ("/Tx", " ", 0), ("/Tx", None, 0), ("/Btn", "Jane", 0)],
+)
+@pytest.mark.parametrize("inherited", [False, True])
+def test_values_of_fields_that_are_not_drawn_are_a_warning(merge, tmp_path, kind, value, fields, inherited):
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf()))
+    field = writer.pages[0]["/Annots"][-1].get_object()
+    del field["/AP"]
+    field.pop("/V", None)
+    owner = writer._add_object(DictionaryObject()).get_object() if inherited else field
+    if inherited:
+        del field["/FT"]
+        field[NameObject("/Parent")] = owner.indirect_reference
+    owner[NameObject("/FT")] = NameObject(kind)
+    if value is not None:
+        rows = [TextStringObject(row) for row in value]
+        owner[NameObject("/V")] = ArrayObject(rows) if isinstance(value, list) else TextStringObject(value)
+    writer.write(tmp_path / "turn_1" / "files" / "parts" / "form.pdf")
+    answer, _ = merge("form.pdf")
+    lost = [warning["message"] for warning in answer["warnings"] if warning["code"] == "content_lost"]
+    assert [message.startswith("merge[0]: form.pdf, page 1: the values of 1 form field") for message in lost] == [
+        True
+    ] * fields
+
+
 def written_by_hand(page: bytes, catalog: bytes = b"", more: bytes = b"") -> bytes:
     """A PDF of one page, object by object."""
     objects = [
