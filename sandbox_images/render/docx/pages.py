@@ -80,15 +80,14 @@ def running_parts(state: State, page: Page, number: int) -> Iterator[tuple[Edge,
         part = Part(f"word/{edge}{number}.xml")
         logo = _logo(state, part) if edge == "header" and "right" not in texts else ""
         mark = watermark_run(state, (page.text_width, page.text_height)) if edge == "header" else ""
-        if texts or logo or mark:
+        if texts or logo or (mark and state.template is None):  # a template has headers of its own for it
             yield edge, part, _running_xml(state, part, texts, mark + logo, page.text_width)
 
 
-def bare_header(state: State, page: Page) -> tuple[Part, str] | None:
-    """The header of a cover page, which has the watermark alone; None if there is none."""
+def watermark_header(state: State, part: Part, page: Page) -> str:
+    """A header that has the watermark alone; empty if there is none."""
     mark = watermark_run(state, (page.text_width, page.text_height))
-    part = Part("word/header_cover.xml")
-    return (part, _running_xml(state, part, {}, mark, page.text_width)) if mark else None
+    return _running_xml(state, part, {}, mark, page.text_width) if mark else ""
 
 
 def _logo(state: State, part: Part) -> str:

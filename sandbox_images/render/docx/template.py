@@ -1,15 +1,15 @@
 """A house template of a DOCX: its styles, numbering, page, headers and theme, and where the text goes."""
 
 import copy
-import re
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from lxml import etree
 
 from render.docx.page import Page
 from render.docx.template_lists import HouseNumbering
 from render.docx.template_styles import HouseStyles
+from render.docx.template_words import drop_references, fill_fields, fill_part
 from render.docx.xml import NAMESPACES
 from render.model import Document, RenderError, Theme
 from render.template.package import Package, open_template, parse_part, rels_xml
@@ -21,8 +21,7 @@ MARK = "{{content}}"
 _HOUSE = "house"
 """What the ids of the template's relationships begin with, beside ours."""
 _TWIPS_PER_MM = 1440 / 25.4
-_EDGES = {"header": "header", "footer": "footer"}
-_FIELD = re.compile(rb"\{\{\s*(title|author|date|subject)\s*\}\}")
+_RUNNING = ("header+xml", "footer+xml")
 
 
 @dataclass(slots=True)
@@ -79,28 +78,51 @@ class DocxTemplate:
     def section_xml(self, page: Page, references: str, *, bare_first: bool) -> str:
         """``w:sectPr`` of a section with the template's headers, but for those that the request has of its own."""
         section = copy.deepcopy(self.section)
-        for edge in _EDGES:
-            if f"<w:{edge}Reference" in references:
-                for old in section.findall(f"{W}{edge}Reference"):
-                    if old.get(f"{W}type") == "default" or not bare_first:
-                        section.remove(old)
-        added = etree.fromstring(f"<w:x {NAMESPACES}>{references}</w:x>")
-        for row in reversed(added):
-            section.insert(0, row)
+        kinds = ("default", "even") if bare_first else ("default", "even", "first")
+        for row in reversed(etree.fromstring(f"<w:x {NAMESPACES}>{references}</w:x>")):
+            for old in section.findall(row.tag):
+                if old.get(f"{W}type", "default") in kinds:
+                    section.remove(old)
+            for kind in reversed(kinds):  # those that the template does not use do no harm
+                added = copy.deepcopy(row)
+                added.set(f"{W}type", kind)
+                section.insert(0, added)
         if page != self.page:
             _set_page(section, page, self.page)
         if bare_first and section.find(f"{W}titlePg") is None:
             _add_title_page(section)
         return str(etree.tostring(section, encoding="unicode"))
 
-    def document_xml(self, body: str) -> bytes:
-        """The main part with a text in its place."""
+    def end_section(self, section: str) -> None:
+        """Gives the section that goes on behind the text other settings: those of the text."""
+        ended = etree.fromstring(f"<w:x {NAMESPACES}>{section}</w:x>")[0]
+        for index, block in enumerate(self.after):
+            if block.tag == f"{W}sectPr":
+                self.after[index] = ended
+                return
+            own = block.find(f"{W}pPr/{W}sectPr")
+            if own is not None:
+                own.getparent().replace(own, ended)
+                return
+        self.after.append(ended)
+
+    def linked_part(self, key: str) -> str | None:
+        """The part of the template that a reference in the main part leads to; None if it is none of the template."""
+        link = self.package.links.get(self.package.main, {}).get(key.removeprefix(_HOUSE))
+        return link.target if link is not None and key.startswith(_HOUSE) and not link.external else None
+
+    def document_root(self, body: str) -> etree._Element:
+        """The root of the main part with a text in its place."""
         inner = etree.fromstring(f"<w:body {NAMESPACES}>{body}</w:body>", etree.XMLParser(huge_tree=True))
         root = copy.deepcopy(self.root)
         place = root.find(f"{W}body")
         if place is None:  # opening a template without one is an error
             raise ValueError("the template has no body")
         place[:] = [*self.before, *inner, *self.after]
+        return root
+
+    def xml_of(self, root: etree._Element) -> bytes:
+        """The main part as it is written."""
         part: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
         return part
 
@@ -111,9 +133,8 @@ class DocxTemplate:
         for name, data in self.package.parts.items():
             if name in written:
                 continue
-            parts[name] = (
-                _filled(data, document) if name.rpartition("/")[2].startswith(("header", "footer")) else data
-            )
+            is_running = self.package.types[name].endswith(_RUNNING)
+            parts[name] = fill_part(data, document.metadata) if is_running else data
             links = self.package.links.get(name)
             if links:
                 folder, _, last = name.rpartition("/")
@@ -166,6 +187,15 @@ def _read(package: Package, document: Document) -> DocxTemplate:
             f"{package.name}: {MARK} is not a paragraph of its own on the page, so the text replaced all of the "
             "template's; take it out of its table or box.",
         )
+
+    around = [*before, *after]
+    for block in around:
+        fill_fields(block, document.metadata)
+    endnotes = {"endnotes"} if package.linked(package.main, "endnotes") else set()
+    notes = drop_references(around, endnotes) - {"comments"}
+    if notes:
+        left_out = f"the {' and '.join(sorted(notes))} of its text"
+        document.warn("template_cleaned", f"{package.name}: left out of the template: {left_out}.")
 
     def part(kind: str) -> bytes | None:
         name = package.linked(package.main, kind)
@@ -252,17 +282,3 @@ def _rename_links(root: etree._Element) -> None:
         for key, value in list(element.attrib.items()):
             if key.startswith(_R) and value:
                 element.set(key, _HOUSE + value)
-
-
-def _filled(data: bytes, document: Document) -> bytes:
-    """A header or footer with the words of the document in place of ``{{title}}`` and its like."""
-    metadata = document.metadata
-    texts: dict[str, Any] = {
-        "title": metadata.title, "author": metadata.author, "date": metadata.date, "subject": metadata.subject,
-    }  # fmt: skip
-
-    def words(match: re.Match[bytes]) -> bytes:
-        text = str(texts[match[1].decode()])
-        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").encode()
-
-    return _FIELD.sub(words, data)

@@ -8,7 +8,7 @@ from render.docx.blocks import blocks_xml
 from render.docx.borders import LEAST_SPACE
 from render.docx.package import Part, write_package
 from render.docx.page import Page
-from render.docx.pages import bare_header, page_of, running_parts, section_xml, sections
+from render.docx.pages import page_of, running_parts, section_xml, sections, watermark_header
 from render.docx.parts import (
     app_xml,
     core_xml,
@@ -128,13 +128,17 @@ def _parts(state: State) -> tuple[dict[str, str | bytes], dict[str, str]]:
 
 def _house_parts(state: State, template: "DocxTemplate") -> tuple[dict[str, str | bytes], dict[str, str]]:
     """All parts of the package of a document in a house template, and their media types."""
+    from render.docx.template_marks import mark_headers  # noqa: PLC0415 - few documents have one
+
     document = state.document
     page, name = page_of(document.request.options), template.package.main
     main, notes = Part(name), Part("word/footnotes.xml")
     parts, types = template.parts(document)
     styles = template.styles.part(state.content.theme, document.metadata.language, page.text_width)
     body = _body(state, main, page, (parts, types))
-    parts[name] = template.document_xml(template.styles.renamed(body, page.text_width))
+    root = template.document_root(template.styles.renamed(body, page.text_width))
+    mark_headers(state, root, main, page, (parts, types))
+    parts[name] = template.xml_of(root)
     parts[notes.name] = template.styles.renamed(
         footnotes_xml(_notes(state, notes, page.text_width)), page.text_width
     )
@@ -203,14 +207,15 @@ def _body(state: State, main: Part, page: Page, package: tuple[dict[str, str | b
                 package[1][part.name] = f"{_MAIN}{edge}+xml"
                 relationships(part, package[0])
         covered = number == 1 and bool(state.document.request.options.get("cover"))
-        cover = _cover_reference(state, main, paper, package) if covered else ""
+        cover = _cover_reference(state, main, paper, package) if covered and template is None else ""
         write = section_xml if template is None else template.section_xml
         section = write(paper, references[paper] + cover, bare_first=covered)
         texts.append(blocks_xml(state, Place(main, paper.text_width), blocks) or "<w:p/>")
         if number < len(found) or (template is not None and template.after and paper != page):
             section = f"<w:p><w:pPr>{LEAST_SPACE}{section}</w:pPr></w:p>"
         elif template is not None and template.after:
-            section = ""  # the section goes on behind the text
+            template.end_section(section)  # which goes on behind the text
+            section = ""
         texts.append(section)
     return "".join(texts)
 
@@ -219,10 +224,11 @@ def _cover_reference(
     state: State, main: Part, paper: Page, package: tuple[dict[str, str | bytes], dict[str, str]]
 ) -> str:
     """What leads to the header of the cover page, if it has one."""
-    found = bare_header(state, paper)
-    if found is None:
+    part = Part("word/header_cover.xml")
+    content = watermark_header(state, part, paper)
+    if not content:
         return ""
-    part, package[0][found[0].name] = found
+    package[0][part.name] = content
     package[1][part.name] = f"{_MAIN}header+xml"
     target = part.name.removeprefix("word/")
     return f'<w:headerReference w:type="first" r:id="{main.link("header", target)}"/>'

@@ -30,9 +30,14 @@ _STRONG = re.compile(
 )
 
 
+def legal(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return _ILLEGAL.sub("", text)
+
+
 def escape(text: str) -> str:
     """Text as element content; characters that XML cannot hold are left out."""
-    text = _ILLEGAL.sub("", text)
+    text = legal(text)
     return _SPECIAL.sub(lambda found: _ESCAPES[found[0]], text) if _SPECIAL.search(text) else text
 
 

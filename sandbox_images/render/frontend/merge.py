@@ -12,6 +12,7 @@ from render.frontend.content_format import recognised
 from render.frontend.element_tree import body_of, head_of, make, text_of
 from render.frontend.headings import slug_of
 from render.frontend.html import clean_text
+from render.frontend.identities import rename_ids
 from render.frontend.title_block import word
 from render.limits import MERGED_BYTES_MAX, MERGED_DOCUMENTS_MAX, MERGED_TEXT_BYTES_MAX
 from render.model import Document, RenderError, RenderRequest, SourceFormat
@@ -151,21 +152,6 @@ def name_headings(tree: Element, prefix: str) -> None:
             anchor = heading.get("id") or prefix + slug_of(text_of(heading))
             heading.set("id", anchor)
             link.set("href", f"#{anchor}")
-
-
-def rename_ids(tree: Element, known: set[str | None], prefix: str) -> None:
-    """Gives anchors that other documents have too other names, in place; ``known`` grows by those of the tree."""
-    renamed: dict[str, str] = {}
-    for item in tree.iter():
-        identity = item.get("id")
-        if identity and identity in known:
-            renamed[identity] = prefix + identity
-            item.set("id", prefix + identity)
-    known.update(item.get("id") for item in tree.iter() if item.get("id"))
-    for item in tree.iter("a"):
-        target = (item.get("href") or "")[1:]
-        if (item.get("href") or "").startswith("#") and target in renamed:
-            item.set("href", f"#{renamed[target]}")
 
 
 def find_pictures(tree: Element, root: str, path: str) -> None:

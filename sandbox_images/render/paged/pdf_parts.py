@@ -35,6 +35,7 @@ OUTLINE_MAX = 1_000
 ANNOTATIONS_MAX = 2_000
 _MM_PER_POINT = 25.4 / 72
 _HIDDEN = 2
+_FIELD_DEPTH_MAX = 32
 _SCHEMES = ("http:", "https:", "mailto:")
 _TITLE_MAX = 200
 Matrix = tuple[float, float, float, float, float, float]
@@ -94,6 +95,14 @@ def place_pdf_parts(document: Document) -> PdfParts:
                     "invalid_part", f"{label}: the PDFs have more than {MERGED_PAGES_MAX:,} pages; append fewer"
                 )
             page = _measured(source, label)
+            unseen = _unseen_fields(source)
+            if unseen:
+                fields = "1 form field are" if unseen == 1 else f"{unseen} form fields are"
+                document.warn(
+                    "content_lost",
+                    f"{label}, page {number + 1}: the values of {fields} not shown, because the PDF does not draw "
+                    "them; print it to a new PDF and append that.",
+                )
             anchor = f"pb-pdf-{index}-{number}"
             parts.pages[anchor] = page
             size = round(page.width, 1), round(page.height, 1)
@@ -311,6 +320,44 @@ def _appearances(source: Any) -> Iterator[tuple[Any, Matrix]]:
             continue
         across, down = (place[2] - place[0]) / (box[2] - box[0]), (place[3] - place[1]) / (box[3] - box[1])
         yield stream, (across, 0, 0, down, place[0] - box[0] * across, place[1] - box[1] * down)
+
+
+def _unseen_fields(source: Any) -> int:
+    """How many fields of a page have words that no drawing shows."""
+    try:
+        return sum(
+            annotation.get("/Subtype") == "/Widget"
+            and _inherited(annotation, "/FT") in {"/Tx", "/Ch"}
+            and _has_words(_inherited(annotation, "/V"))
+            and not _is_drawn(annotation)
+            for annotation in _annotations(source)
+        )
+    except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return 0  # a broken page is an error where it is put onto one of the document
+
+
+def _inherited(annotation: Any, key: str) -> Any:
+    """A value of a field, or of one that it is a part of."""
+    for _ in range(_FIELD_DEPTH_MAX):
+        value = annotation.get(key)
+        parent = annotation.get("/Parent")
+        if value is not None or parent is None:
+            return None if value is None else value.get_object()
+        annotation = parent.get_object()
+    return None
+
+
+def _has_words(value: Any) -> bool:
+    if isinstance(value, StreamObject):
+        return bool(value.get_data().strip())
+    rows = value if isinstance(value, ArrayObject) else [value]
+    return any(isinstance(row, str) and bool(row.strip()) for row in rows)
+
+
+def _is_drawn(annotation: Any) -> bool:
+    looks = annotation.get("/AP")
+    found = looks.get_object() if looks is not None else None
+    return isinstance(found, DictionaryObject) and found.get("/N") is not None
 
 
 def _web_links(source: Any, matrix: Matrix) -> Iterator[DictionaryObject]:

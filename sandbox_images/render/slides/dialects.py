@@ -16,7 +16,10 @@ _COLUMN_NAMES = frozenset(
 )
 _HEADINGS = frozenset({"h1", "h2", "h3"})
 _PIECES_MOST = 4
-_NUMBERED = re.compile(r"\s*(?:Slide|Folie|Diapositive|Diapositiva|Slajd)\s+\d{1,3}\s*[:.\u2013\u2014-]\s+(?=\S)")
+_NUMBER = r"\s*(?:Slide|Folie|Diapositive|Diapositiva|Slajd)\s+\d{1,3}\s*[:.\u2013\u2014-]"
+_NUMBERED = re.compile(_NUMBER + r"\s+(?=\S)")
+_NUMBER_ALONE = re.compile(_NUMBER + r"\s*")
+_EMPHASIS = frozenset({"strong", "b", "em", "i", "span", "u", "mark"})
 _NOTES = re.compile(r"\s*(?:speaker|presenter)(?:['\u2019]?s)?\s+notes?\s*:", re.IGNORECASE)
 
 
@@ -70,10 +73,35 @@ def _place_slots(body: Element) -> None:
 
 def strip_slide_numbers(body: Element) -> None:
     """Takes "Slide 3:" off headings: models write it in front of the title where they list the slides of a deck."""
-    headings = [item for item in body.iter() if item.tag in _HEADINGS and _NUMBERED.match(item.text or "")]
-    if len(headings) > 1:
-        for heading in headings:
-            heading.text = _NUMBERED.sub("", heading.text or "", count=1)
+    found = []
+    for heading in body.iter():
+        if heading.tag in _HEADINGS:
+            holder = _first_words(heading)
+            if _NUMBERED.match(holder.text or "") or _is_number_alone(heading, holder):
+                found.append((heading, holder))
+    if len(found) < 2:  # noqa: PLR2004 - one may be a title of its own
+        return
+    for heading, holder in found:
+        if _is_number_alone(heading, holder):
+            holder.tail = (holder.tail or "").lstrip()
+            remove(heading, holder)
+        else:
+            holder.text = _NUMBERED.sub("", holder.text or "", count=1)
+
+
+def _first_words(heading: Element) -> Element:
+    """The element that the first words of a heading are in: itself, or one that emphasises them."""
+    holder = heading
+    while not (holder.text or "").strip() and len(holder) and holder[0].tag in _EMPHASIS:
+        holder = holder[0]
+    return holder
+
+
+def _is_number_alone(heading: Element, holder: Element) -> bool:
+    """Whether an emphasised number stands in front of the words of its heading."""
+    has_words = bool((holder.tail or "").strip())
+    is_first = holder is not heading and heading[0] is holder and not len(holder)
+    return is_first and has_words and bool(_NUMBER_ALONE.fullmatch(holder.text or ""))
 
 
 def mark_notes(body: Element) -> None:

@@ -153,6 +153,45 @@ def test_markdown_of_reveal_becomes_slides_and_notes(tmp_path: Path) -> None:
     assert deck.slides[2]._element.xpath(".//a:r[a:t='B']/a:rPr/a:solidFill/*/@val") in (["FFFFFF"], ["bg1"])
 
 
+def reveal_deck(tmp_path: Path, attributes: str, text: str) -> list[tuple[str, str]]:
+    """The words and the notes of slides in Markdown within a section."""
+    area = f"<section data-markdown {attributes}><textarea data-template>\n{text}\n</textarea></section>"
+    deck = deck_of(tmp_path, f"<div class=reveal><div class=slides>{area}</div></div>")
+    return [
+        (
+            " ".join(words_of(slide).split()),
+            slide.notes_slide.notes_text_frame.text if slide.has_notes_slide else "",
+        )
+        for slide in deck.slides
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "text", "slides"),
+    [
+        (r'data-separator="^\n\n\n"', "## A\n\n\n\n## B\n\n\nb", [("A", ""), ("B b", "")]),
+        (r'data-separator="\r?\n\r?\n\r?\n"', "## A\n\na\n\n\n## B", [("A a", ""), ("B", "")]),
+        (r'data-separator="^\n\n\n"', "## A\n\n```\nx\n\n\n\ny\n```", [("A x y", "")]),
+        ('data-separator="^==$"', "## A\n\n```\nx\n==\n```\n\n==\n\n## B", [("A x ==", ""), ("B", "")]),
+        ("", "## A\n\n~~~yaml\nnote: x\n---\n~~~\n\nnote: say", [("A note: x ---", "say")]),
+        ('data-separator-notes="^Speaker:"', "## A\n\nNote: b\n\nspeaker: say", [("A Note: b", "say")]),
+        ('data-separator-notes="^\\s*hints?:"', "## A\n\nHint: say", [("A", "say")]),
+        ('data-separator-notes="(a|b)+:"', "## A\n\nNote: say", [("A", "say")]),
+    ],
+)
+def test_separators_of_reveal_are_those_that_a_section_names(
+    tmp_path: Path, attributes: str, text: str, slides: list[tuple[str, str]]
+) -> None:
+    assert reveal_deck(tmp_path, attributes, text) == slides
+
+
+@pytest.mark.parametrize("title", ["**Slide {}: Words**", "***Slide {}: Words***", "**Slide {}:** Words"])
+def test_numbers_of_slides_leave_emphasised_titles(tmp_path: Path, title: str) -> None:
+    source = "\n\n".join(f"## {title.format(number)}\n\n- a" for number in (1, 2))
+    deck = deck_of(tmp_path, source, "markdown")
+    assert [slide.shapes.title.text_frame.text for slide in deck.slides] == ["Words", "Words"]
+
+
 def test_numbers_of_slides_leave_their_titles_and_speaker_notes_the_slides(tmp_path: Path) -> None:
     slides = ("# Slide 1: Hello", "# Slide 2: More\n\n- a\n\n> **Speaker notes:** wave", "# Slide rules: why\n")
     source = "\n\n---\n\n".join(slides)

@@ -2,6 +2,7 @@
 
 import posixpath
 
+import docx
 import pytest
 from docx.oxml.ns import qn
 from docx_reading import W, png, values, written
@@ -108,6 +109,121 @@ def test_the_text_stands_where_the_template_says(tmp_path):
     made = written("# One\n\ntext", tmp_path, options={"template": "house.docx"})
     assert [text for _, text in made.styles()] == ["Before", "One", "text", "Imprint"]
     assert len(made.opened.sections) == 1
+
+
+KINDS = ("header", "first_page_header", "even_page_header")
+
+
+def kinds_template(path, *, own=KINDS, body=("Old words",), sections=1):
+    """A template with headers of three kinds, of which only some have words of their own."""
+    template = docx.Document(str(word_template(path, body=body)))
+    template.settings.odd_and_even_pages_header_footer = True
+    section = template.sections[0]
+    section.different_first_page_header_footer = True
+    section.header.is_linked_to_previous = True
+    for kind in own:
+        getattr(section, kind).paragraphs[0].text = f"own {kind}"
+    for _ in range(sections - 1):
+        template.add_section()
+        template.add_paragraph("Last")
+    template.save(str(path))
+
+
+def running(made, section=0):
+    """The words and the watermarks of the headers of a section, by their kind."""
+    found = {kind: getattr(made.opened.sections[section], kind) for kind in KINDS}
+    return {
+        kind: ("".join(item.text for item in header.paragraphs).strip(), len(header._element.xpath(".//w:pict")))
+        for kind, header in found.items()
+    }
+
+
+@pytest.mark.parametrize("own", [KINDS, KINDS[:1], KINDS[1:], ()])
+@pytest.mark.parametrize("cover", [False, True])
+def test_a_watermark_stands_in_the_headers_of_the_template(tmp_path, own, cover):
+    kinds_template(tmp_path / "house.docx", own=own)
+    options = {"template": "house.docx", "watermark": "DRAFT", "cover": cover}
+    made = written("# One\n\ntext", tmp_path, options=options)
+    assert running(made) == {kind: (f"own {kind}" if kind in own else "", 1) for kind in KINDS}
+
+
+def test_a_header_of_the_request_is_on_first_and_even_pages_too(tmp_path):
+    kinds_template(tmp_path / "house.docx")
+    options = {"template": "house.docx", "header": "mine"}
+    assert set(running(written("# One", tmp_path, options=options)).values()) == {("mine", 0)}
+    marked = running(written("# One", tmp_path, options={**options, "watermark": "DRAFT"}))
+    assert set(marked.values()) == {("mine", 1)}
+    covered = running(written("# One", tmp_path, options={**options, "watermark": "DRAFT", "cover": True}))
+    assert covered == {"header": ("mine", 1), "first_page_header": ("own first_page_header", 1),
+                       "even_page_header": ("mine", 1)}  # fmt: skip
+
+
+@pytest.mark.parametrize("sections", [1, 2])
+@pytest.mark.parametrize("options", [{"header": "mine"}, {"header": "mine", "watermark": "DRAFT"}])
+def test_headers_of_a_request_count_where_the_text_is_amid_that_of_the_template(tmp_path, options, sections):
+    kinds_template(tmp_path / "house.docx", body=("Before", "{{content}}", "Imprint"), sections=sections)
+    made = written("# One", tmp_path, options={"template": "house.docx", **options})
+    assert len(made.opened.sections) == sections
+    assert set(running(made).values()) == {("mine", int("watermark" in options))}
+
+
+def test_a_watermark_is_on_all_sections_of_a_template_and_keeps_pictures_of_its_headers(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(40, 20))
+    kinds_template(tmp_path / "house.docx", body=("{{content}}",), sections=2)
+    template = docx.Document(str(tmp_path / "house.docx"))
+    template.sections[1].header.is_linked_to_previous = False
+    template.sections[1].header.paragraphs[0].add_run("second").add_picture(str(tmp_path / "a.png"))
+    template.save(str(tmp_path / "house.docx"))
+    made = written("# One", tmp_path, options={"template": "house.docx", "watermark": "DRAFT"})
+    assert [running(made, section)["header"] for section in (0, 1)] == [("own header", 1), ("second", 1)]
+    part = made.opened.sections[1].header.part
+    assert [len(part.related_parts[key].blob) > 0 for key in part.element.xpath(".//a:blip/@r:embed")] == [True]
+
+
+RUNS = ("Report {", "{ti", "tle}", "} by {{author", "}} end")
+
+
+def test_fields_are_filled_wherever_word_splits_them(tmp_path):
+    word_template(tmp_path / "house.docx", body=("", "{{content}}", ""))
+    template = docx.Document(str(tmp_path / "house.docx"))
+    first, last = template.paragraphs[0], template.paragraphs[2]
+    for paragraph in (first, last, template.sections[0].footer.paragraphs[0]):
+        paragraph.text = ""
+        for text in RUNS:
+            paragraph.add_run(text)
+    last.add_run(" {{other}} {{subject}}")
+    template.save(str(tmp_path / "house.docx"))
+    source = "---\ntitle: A & B {{author}}\nauthor: C <D>\n---\n\n{{title}} stays"
+    made = written(source, tmp_path, options={"template": "house.docx"})
+    words = [text for _, text in made.styles()]
+    line = "Report A & B {{author}} by C <D> end"
+    assert (words[0], words[-1]) == (line, f"{line} {{{{other}}}} ")
+    assert "{{title}} stays" in words
+    assert made.opened.sections[0].footer.paragraphs[0].text == line
+
+
+@pytest.mark.parametrize(
+    ("tag", "codes"),
+    [
+        ("footnoteReference", ["template_cleaned"]),
+        ("endnoteReference", ["template_cleaned"]),
+        ("commentReference", []),
+    ],
+)
+def test_text_around_the_content_calls_no_notes_that_are_gone(tmp_path, tag, codes):
+    def call(parts):
+        name = "word/document.xml"
+        run = f'<w:r><w:rPr><w:b/></w:rPr><w:{tag} w:id="7"/></w:r></w:p>'.encode()
+        parts[name] = parts[name].replace(b"</w:p>", run)
+
+    changed(word_template(tmp_path / "house.docx", body=("Before", "{{content}}", "Imprint")), call)
+    made = written("Words[^1]\n\n[^1]: Note.", tmp_path, options={"template": "house.docx"})
+    assert [text for _, text in made.styles()] == ["Before", "Words", "Imprint"]
+    assert set(values(made.body, f".//w:{tag}", "id")) <= set(
+        values(made.part("word/footnotes.xml"), ".//w:footnote", "id")
+    )
+    assert [warning.code for warning in made.document.warnings] == codes
+    assert not [run for run in made.body.iter(f"{W}r") if all(child.tag == f"{W}rPr" for child in run)]
 
 
 def test_a_mark_within_a_table_is_a_warning(tmp_path):

@@ -1,6 +1,7 @@
 """Documents that are appended: one file with all of their words, in order, each on a new page."""
 
 import io
+from xml.etree import ElementTree as ET
 
 import docx
 import pptx
@@ -9,6 +10,8 @@ import pytest
 from docx_reading import png
 from page_looks import codes, rendered, shows
 from pypdf.generic import ArrayObject, DictionaryObject, FloatObject, NameObject, TextStringObject
+from render.frontend.html import parse_html
+from render.frontend.identities import rename_ids, renamed_css
 from reportlab.pdfgen import canvas
 
 MARKDOWN = """\
@@ -164,6 +167,64 @@ def test_links_lead_within_their_own_part(merge):
     assert reader.get_destination_page_number(target) == 1
 
 
+SAME = """\
+<style>@media all {{ h1#summary:hover, #summary {{ color: {colour} }} }} /* #summary */
+p {{ color: #fade; background: url("#summary") }} a::after {{ content: "#summary {{" }}</style>
+<h1 id="summary">Words</h1><label for="summary x" aria-labelledby="x summary">a</label>
+<svg width="90" height="90" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">
+<linearGradient id="fade"><stop stop-color="{colour}"/></linearGradient>
+<linearGradient id="other" xlink:href="#fade"/><rect width="90" height="90" fill="url(#fade)"/>
+<circle r="5" style="fill:url('#fade') #fade"/><use href="#fade"/></svg><a href="#summary">b</a>
+"""
+
+
+def test_all_that_names_an_element_of_a_part_does_so_by_its_new_identity():
+    tree = parse_html(SAME.format(colour="#c01234"))
+    known = {"summary", "fade"}
+    rename_ids(tree, known, "part-2-")
+    text = ET.tostring(tree, encoding="unicode")
+    assert {"part-2-summary", "part-2-fade", "other"} <= known
+    for piece in (
+        "h1#part-2-summary:hover, #part-2-summary {",
+        "/* #summary */",
+        'p { color: #fade; background: url("#part-2-summary") }',
+        'content: "#summary {"',
+        'for="part-2-summary x"',
+        'aria-labelledby="x part-2-summary"',
+        'href="#part-2-fade"/>',
+        'fill="url(#part-2-fade)"',
+        "fill:url('#part-2-fade') #fade",
+        '<a href="#part-2-summary">',
+    ):
+        assert piece in text.replace(" />", "/>").replace("html:", ""), piece
+
+
+@pytest.mark.parametrize(
+    ("css", "renamed"),
+    [
+        (":not(#a) > #ab #a{}", ":not(#part-a) > #ab #part-a{}"),
+        ("#a,/*{*/#a{color:#a;b:c}#a{}", "#part-a,/*{*/#part-a{color:#a;b:c}#part-a{}"),
+        (".x{& #a{color:#a}color:#a}", ".x{& #part-a{color:#a}color:#a}"),
+        ("x{b:url(data:a;#a{})}#a{", "x{b:url(data:a;#a{})}#part-a{"),
+        ("#u\\.rl{c:URL( '#u.rl' )} #\u00fcb{", "#part-u\\.rl{c:URL( '#part-u.rl' )} #part-\u00fcb{"),
+        ("x{a:'\n}#a{", "x{a:'\n}#part-a{"),
+        ("#a", "#a"),
+        ("", ""),
+    ],
+)
+def test_only_selectors_and_addresses_of_a_style_sheet_change(css, renamed):
+    names = {name: f"part-{name}" for name in ("a", "u.rl", "\u00fcb")}
+    assert renamed_css(css, names) == renamed
+
+
+def test_parts_with_the_same_identities_have_looks_of_their_own(merge, tmp_path):
+    part = tmp_path / "turn_1" / "files" / "parts" / "same.html"
+    part.write_text(SAME.format(colour="#0c8a34"))
+    _, file = merge("same.html", content=SAME.format(colour="#c01234"), source_format="html")
+    looks = [[shows(file, colour, page) for colour in ("#c01234", "#0c8a34")] for page in (0, 1)]
+    assert looks == [[True, False], [False, True]]
+
+
 def test_a_docx_has_all_parts_and_their_notes_and_pictures(merge):
     answer, file = merge("a.md", "b.html", output="docx")
     made = docx.Document(str(file))
@@ -245,6 +306,32 @@ def test_what_acts_in_a_pdf_is_left_out(merge, tmp_path):
     everything = " ".join(str(reader.get_object(number)) for number in range(1, len(reader.xref[0]) + 1))
     assert [word in everything for word in ("app.alert", "calc.exe", "evil.exe", "Launch")] == [False] * 4
     assert "Cost page 1" in texts(file)[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fields"),
+    [("/Tx", "Jane", 1), ("/Ch", ["Red", "Blue"], 1), ("/Tx", " ", 0), ("/Tx", None, 0), ("/Btn", "Jane", 0)],
+)
+@pytest.mark.parametrize("inherited", [False, True])
+def test_values_of_fields_that_are_not_drawn_are_a_warning(merge, tmp_path, kind, value, fields, inherited):
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf()))
+    field = writer.pages[0]["/Annots"][-1].get_object()
+    del field["/AP"]
+    field.pop("/V", None)
+    owner = writer._add_object(DictionaryObject()).get_object() if inherited else field
+    if inherited:
+        del field["/FT"]
+        field[NameObject("/Parent")] = owner.indirect_reference
+    owner[NameObject("/FT")] = NameObject(kind)
+    if value is not None:
+        rows = [TextStringObject(row) for row in value]
+        owner[NameObject("/V")] = ArrayObject(rows) if isinstance(value, list) else TextStringObject(value)
+    writer.write(tmp_path / "turn_1" / "files" / "parts" / "form.pdf")
+    answer, _ = merge("form.pdf")
+    lost = [warning["message"] for warning in answer["warnings"] if warning["code"] == "content_lost"]
+    assert [message.startswith("merge[0]: form.pdf, page 1: the values of 1 form field") for message in lost] == [
+        True
+    ] * fields
 
 
 def written_by_hand(page: bytes, catalog: bytes = b"", more: bytes = b"") -> bytes:

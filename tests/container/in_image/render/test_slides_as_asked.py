@@ -93,9 +93,29 @@ def test_words_for_the_speaker_are_notes_and_not_on_the_slide(tmp_path, spoken):
     assert (notes(made), "say this" in " ".join(words(made))) == (["say this", ""], False)
 
 
-def test_all_that_follows_a_note_on_its_slide_is_a_note(tmp_path):
-    answer, made = deck(tmp_path, "## One\n\n- a\n\nNote: say *this*\n\n- and that\n\n---\n\n## Two\n\n- b")
+@pytest.mark.parametrize("spoken", ["Note: say *this*\n\nand that", "Note:\n\n- say *this*\n- and that"])
+def test_all_that_follows_a_note_on_its_slide_is_a_note(tmp_path, spoken):
+    answer, made = deck(tmp_path, f"## One\n\n- a\n\n{spoken}\n\n---\n\n## Two\n\n- b")
     assert (notes(made), codes(answer)) == (["say this\nand that", ""], ["notes_recognised"])
+    assert '"One"' in answer["warnings"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("source", "spoken", "shown"),
+    [
+        ("Note: prices exclude VAT.\n\n- bread\n- milk", "prices exclude VAT.", ("bread", "milk")),
+        ("Note: prices exclude VAT.\n\n> bread", "prices exclude VAT.", ("bread",)),
+        ("Note: prices exclude VAT.\n\nwords\n\n1. bread", "prices exclude VAT.", ("words", "bread")),
+        ("Note: prices exclude VAT.\n\nwords", "prices exclude VAT.", ("words",)),
+        ("- bread\n\nNote: one\n\n- milk\n\nNote: two\n\nthree", "one\ntwo\nthree", ("bread", "milk")),
+    ],
+)
+def test_a_note_leaves_the_content_of_its_slide(tmp_path, source, spoken, shown):
+    answer, made = deck(tmp_path, f"## Start\n\n- a\n\n## Prices\n\n{source}")
+    assert (notes(made), codes(answer)) == (["", spoken], ["notes_recognised"])
+    assert [word in words(made)[1] for word in shown] == [True] * len(shown)
+    message = answer["warnings"][0]["message"]
+    assert ('"Prices"' in message, '"Start"' in message) == (True, False)
 
 
 @pytest.mark.parametrize(
