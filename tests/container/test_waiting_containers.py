@@ -202,8 +202,8 @@ async def test_a_container_that_waits_has_the_whole_share_of_the_cpu(call, waiti
     await call(CHART, ["chart.png"])
     await until(lambda: filled(waiting))
     shares = set()
-    for boxes in waiting.engine.pool._ready.values():
-        for box in boxes:
+    for boxes in tuple(waiting.engine.pool._ready.values()):
+        for box in tuple(boxes):  # the pool may change meanwhile
             container = await asyncio.to_thread(containers.get, box.container_id)
             shares.add(container.attrs["HostConfig"]["CpuShares"])
     assert shares == {1024}

@@ -228,8 +228,6 @@ class RunnerSandbox:
             try:
                 collected = await self._receive_collection(wanted, files)
             finally:
-                if self._inspector_fork is not None:
-                    self._inspector_fork.cancel()
                 await files.close()
         self.is_over = True
         return collected
