@@ -40,6 +40,7 @@ Each class carries the HTTP status, a stable ``code``, whether a retry makes sen
 speaks; the message is for the caller and names the field, the limit and the way out.
 """
 
+import errno
 from typing import ClassVar
 
 from contracts.codes import ProblemCode
@@ -323,6 +324,21 @@ class StoreFullError(OurError):
     code = ProblemCode.STORE_FULL
     status = 507
     where = "store"
+
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""No space, or no quota, is left."""
+
+
+def build_store_error(exc: OSError, *, full: str, failed: str) -> StoreFullError | StoreFailedError:
+    """Return the error of a store for a file that could not be written.
+
+    Args:
+        exc: the error of the file system.
+        full: the message where no space or quota is left.
+        failed: the message of any other error.
+    """
+    return StoreFullError(full) if exc.errno in DISK_FULL else StoreFailedError(failed)
 
 
 class StoreNotReadyError(StoreFullError):

@@ -1,7 +1,6 @@
 """Store attachments: bytes of the user become a file of a turn, a row of the sources pool and two blocks."""
 
 import asyncio
-import errno
 import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from contracts.paths import FilePath, Namespace, UnsafePathError
 from contracts.tool_call_response import Attachment
 from service.artifacts.attachment_blocks import build_attachment_blocks
 from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
-from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError
+from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError, build_store_error
 from service.file_content import FileContent
 from service.identity import ConversationKey
 
@@ -181,9 +180,11 @@ def _close(sink: BinaryIO) -> None:
 
 
 def _store_error(exc: OSError) -> StoreFullError | StoreFailedError:
-    if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return StoreFullError("the store has no space left for the attachment; try again later")
-    return StoreFailedError("the store could not take the attachment; try again later")
+    return build_store_error(
+        exc,
+        full="the store has no space left for the attachment; try again later",
+        failed="the store could not take the attachment; try again later",
+    )
 
 
 def _as_answer(stored: StoredArtifact, sid: int) -> Attachment:

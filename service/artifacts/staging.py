@@ -1,15 +1,21 @@
 """The staging folder of one call: files wait in it until they are stored or put into a sandbox."""
 
 import asyncio
-import errno
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from service.artifacts.port import ArtifactStore
-from service.errors import StoreFailedError, StoreFullError
+from service.errors import StoreFailedError, StoreFullError, build_store_error
 
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+def build_staging_error(exc: OSError) -> StoreFullError | StoreFailedError:
+    """Return the error for a file of a staging folder that could not be written."""
+    return build_store_error(
+        exc,
+        full="the artifact store has no space left for the files of the call",
+        failed="the staging folder of the artifact store cannot be written",
+    )
 
 
 class Staging:
@@ -46,9 +52,7 @@ class Staging:
         try:
             await asyncio.to_thread(path.write_bytes, content)
         except OSError as exc:
-            if exc.errno in _NO_SPACE:
-                raise StoreFullError("the artifact store has no space left for the files of the call") from exc
-            raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
+            raise build_staging_error(exc) from exc
         return path
 
 

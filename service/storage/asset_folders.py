@@ -1,7 +1,6 @@
 """Assets by ``file://`` URI, from folders that the operator allows and from nowhere else."""
 
 import asyncio
-import errno
 import os
 import shutil
 import stat
@@ -11,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from typing_extensions import override
 
 from service.artifacts.conversation_files import AssetSource
-from service.errors import StoreFailedError, StoreFullError
+from service.errors import build_store_error
 
 
 class AssetFolders(AssetSource):
@@ -49,7 +48,9 @@ class AssetFolders(AssetSource):
                 with target.open("xb") as copy:
                     shutil.copyfileobj(file, copy)
             except OSError as exc:
-                if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-                    raise StoreFullError("the artifact store has no space left for an asset") from exc
-                raise StoreFailedError("an asset could not be copied into the staging folder") from exc
+                raise build_store_error(
+                    exc,
+                    full="the artifact store has no space left for an asset",
+                    failed="an asset could not be copied into the staging folder",
+                ) from exc
         return target

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from service.errors import StoreFailedError, StoreFullError
+from service.errors import DISK_FULL, StoreFailedError, StoreFullError
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # What SQLite reports for a refused quota and for a shared memory file that cannot grow.
 _MAYBE_FULL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _PROBE_BYTES = 64 * 1024  # more than SQLite writes at once
@@ -70,7 +69,7 @@ def translated(role: str, folder: Path) -> Iterator[None]:
     except sqlite3.Error as exc:
         raise _of_sqlite(exc, role, folder) from exc
     except OSError as exc:
-        if exc.errno in _FULL:
+        if exc.errno in DISK_FULL:
             raise _full(role) from exc
         reason = "is read-only" if exc.errno == errno.EROFS else f"failed: {os.strerror(exc.errno or 0)}"
         raise StoreFailedError(f"{role} {reason}") from exc
@@ -105,5 +104,5 @@ def _no_space(folder: Path) -> bool:
             probe.write(bytes(_PROBE_BYTES))
             probe.flush()
     except OSError as exc:
-        return exc.errno in _FULL
+        return exc.errno in DISK_FULL
     return False

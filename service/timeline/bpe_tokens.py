@@ -24,10 +24,14 @@ class BpeTokenCounter:
 
     No entry of the vocabulary has a space after another character, so no token reaches from one word into the next:
     a text has as many tokens as its words have, and those of a word that was seen before are remembered.
+
+    Args:
+        words_max: how many words are remembered.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, words_max: int = _WORDS_MAX) -> None:
         self._tokenizer = _load_tokenizer()
+        self._words_max = words_max
         # Their names, as "<s>", count as the tokens themselves, and what follows them as a text of its own.
         self._special = [token.content for token in self._tokenizer.get_added_tokens_decoder().values()]
         self._known: dict[str, int] = {}
@@ -52,7 +56,7 @@ class BpeTokenCounter:
             # The space before it is put there by the tokenizer itself.
             count = len(self._tokenizer.encode(word, add_special_tokens=False)) if word else 1
             if len(word) <= _WORD_CHARS_MAX:
-                if len(self._known) >= _WORDS_MAX:
+                if len(self._known) >= self._words_max:
                     self._known.clear()
                 self._known[word] = count
         return count

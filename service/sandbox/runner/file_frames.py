@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import hashlib
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
@@ -11,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from service.artifacts.staging import Staging
+from service.artifacts.staging import Staging, build_staging_error
 from service.concurrency import to_its_end
 from service.errors import StoreFailedError, StoreFullError
 from service.file_content import FileContent
@@ -197,9 +196,7 @@ def _write(pieces: Sequence[tuple[Received, bytes]]) -> None:
             file.write(piece)
     except OSError as exc:
         _close([file for file, _ in pieces])
-        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise StoreFullError("the artifact store has no space left for the files of the call") from exc
-        raise StoreFailedError("the staging folder of the artifact store cannot be written") from exc
+        raise build_staging_error(exc) from exc
 
 
 def _close(files: Sequence[Received]) -> None:

@@ -33,9 +33,8 @@ def test_program_text_has_as_many_tokens_as_the_tokenizer_finds_in_it():
 
 
 @pytest.mark.parametrize("words_max", [0, 1, 50])
-def test_a_full_memory_of_words_changes_no_count(monkeypatch, words_max):
-    monkeypatch.setattr("service.timeline.bpe_tokens._WORDS_MAX", words_max)
-    counter = BpeTokenCounter()
+def test_a_full_memory_of_words_changes_no_count(words_max):
+    counter = BpeTokenCounter(words_max)
     chance = random.Random(5)
     texts = [" ".join("".join(chance.choices("abcde", k=3)) for _ in range(40)) for _ in range(5)]
     assert [counter.count(text) for text in texts * 2] == [of_whole_text(text) for text in texts * 2]
