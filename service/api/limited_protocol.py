@@ -22,8 +22,8 @@ _VERSIONS = {b"1.0", b"1.1"}
 # A line feed or carriage return alone, a folded line, another control character.
 _AMBIGUOUS = re.compile(rb"(?<!\r)\n|\r(?!\n)|\n[ \t]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FRAMING_HEADER = re.compile(rb"\n(?:content-length|transfer-encoding)[ \t]*:", re.IGNORECASE)
-_ODD_FRAMING = re.compile(rb"\ncontent-length[ \t]*:[^\r]*,", re.IGNORECASE)
-_CHUNKED = re.compile(rb"\ntransfer-encoding[ \t]*:", re.IGNORECASE)
+_LENGTH_LIST = re.compile(rb"\ncontent-length[ \t]*:[^\r]*,", re.IGNORECASE)
+_TRANSFER_ENCODING = re.compile(rb"\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 # After the end of another chunk.
 _LAST_CHUNK = re.compile(rb"\r?\n?0+(?![0-9A-Fa-f])")
 _LAST_CHUNK_BYTES = 24
@@ -49,7 +49,6 @@ class StrictConnection(h11.Connection):
         super().__init__(h11.SERVER, HEAD_BYTES_MAX)
         self.method = b""
         self._chunks = self._chunk_bytes = 0
-        self._is_ending = False
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         """Return the next event.
@@ -57,8 +56,8 @@ class StrictConnection(h11.Connection):
         Raises:
             h11.RemoteProtocolError: the client does not keep to HTTP/1.1, or the head is too long.
         """
-        is_idle, is_ending = self.their_state is h11.IDLE, self._may_end_body()
-        received = self.trailing_data[0] if is_idle or is_ending else b""
+        is_idle, has_last_chunk = self.their_state is h11.IDLE, getattr(self._reader, "_reading_trailer", False)
+        received = self.trailing_data[0] if is_idle or has_last_chunk or self._may_have_last_chunk() else b""
         if is_idle:
             self.method = b""
         event = super().next_event()
@@ -67,21 +66,21 @@ class StrictConnection(h11.Connection):
             _check_head(event, received[: len(received) - len(self.trailing_data[0])])
         elif isinstance(event, h11.EndOfMessage):
             end = received[: len(received) - len(self.trailing_data[0])]
-            if _AMBIGUOUS.search(end if self._is_ending else end.lstrip(b"\r\n")):
+            # Before the last chunk stands the line end of the chunk before it, perhaps the second half alone.
+            if _AMBIGUOUS.search(end if has_last_chunk else end.lstrip(b"\r\n")):
                 raise h11.RemoteProtocolError(
                     "a line of the trailers is folded, has a control character or has no CRLF"
                 )
         elif isinstance(event, h11.Data):
             self._count_chunk(event)
-        self._is_ending = is_ending and event is h11.NEED_DATA
         return event
 
-    def _may_end_body(self) -> bool:
-        """Whether the next bytes may be the last chunk, after the end of another, or trailers."""
+    def _may_have_last_chunk(self) -> bool:
+        """Whether the next bytes may be the last chunk; to copy all bytes for each chunk would be quadratic."""
         if self.their_state is not h11.SEND_BODY:
             return False
-        begins = bytes(self._receive_buffer._data[:_LAST_CHUNK_BYTES])  # noqa: SLF001 - a copy of all of it is quadratic
-        return self._is_ending or len(begins) < _LAST_CHUNK_BYTES or _LAST_CHUNK.match(begins) is not None
+        begins = bytes(self._receive_buffer._data[:_LAST_CHUNK_BYTES])  # noqa: SLF001
+        return len(begins) < _LAST_CHUNK_BYTES or _LAST_CHUNK.match(begins) is not None
 
     def _count_chunk(self, event: h11.Data) -> None:
         self._chunks += event.chunk_start
@@ -103,9 +102,9 @@ def _check_head(request: h11.Request, head: bytes) -> None:
         raise h11.RemoteProtocolError("a line of the head is folded, has a control character or has no CRLF")
     if len(_FRAMING_HEADER.findall(head)) > 1:
         raise h11.RemoteProtocolError("a request has one header of Content-Length and Transfer-Encoding")
-    if _ODD_FRAMING.search(head):
+    if _LENGTH_LIST.search(head):
         raise h11.RemoteProtocolError("Content-Length is one number")
-    if request.http_version == b"1.0" and _CHUNKED.search(head):
+    if request.http_version == b"1.0" and _TRANSFER_ENCODING.search(head):
         raise h11.RemoteProtocolError("HTTP/1.0 has no Transfer-Encoding; use HTTP/1.1")
 
 

@@ -251,6 +251,26 @@ async def test_an_end_of_a_body_that_two_readers_could_place_differently_is_refu
     assert body.count(b"HTTP/1.1") == 0
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1_000])
+async def test_a_body_of_chunks_in_any_number_of_pieces_is_the_same_body(server, call_body, size):
+    body = json.dumps(call_body).encode()
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:40], body[40:]))
+    sent = (
+        CHUNKED
+        + b"Content-Type: application/json\r\nPrefer: respond-async\r\n\r\n"
+        + chunks
+        + b"0\r\nX-A: b\r\n\r\n"
+    )
+    reader, writer = await opened(server)
+    for at in range(0, len(sent), size):
+        writer.write(sent[at : at + size])
+        await writer.drain()
+        await asyncio.sleep(0.0005)
+    head, _ = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 202 ")
+
+
 async def test_the_rest_of_a_body_that_is_refused_early_is_no_request(server):
     reader, writer = await opened(server)
     rest = b"GET /v1/tools HTTP/1.1\r\nHost: x\r\n\r\n"
