@@ -107,7 +107,7 @@ layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
 
 schemas: venv ## committed JSON Schemas and examples match the models
-	@$(BIN)/python -m contracts --check
+	@$(BIN)/python -m proofbox.contracts --check
 
 # Two lanes of tests that start containers, which mostly wait, and the rest beside them.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 
 from bench.chart_style import inks, style
 from bench.serving import ROOT, serving
-from service.storage.sources import FILE_SID_MIN
+from proofbox.service.storage.sources import FILE_SID_MIN
 
 RESULTS = ROOT / "bench" / "results"
 CHARTS = ROOT / "docs" / "bench"

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from bench.lean_http import LeanClient
-from contracts.tools import Language, exec_tool_id
+from proofbox.contracts.tools import Language, exec_tool_id
 
 PROMISES = {
     "print": [{"glob": "*.txt", "description": "nothing, or notes", "min_count": 0}],
@@ -135,11 +135,11 @@ async def serve(folder: Path) -> None:
     """The service itself, on a free port that it prints."""
     import socket  # noqa: PLC0415 - the rest is the other process's
 
-    from service.api.server import DrainingServer  # noqa: PLC0415
-    from service.app import bootstrap as main  # noqa: PLC0415
-    from service.app import sandbox_engine as sandboxes  # noqa: PLC0415
-    from service.app.serving import http_config  # noqa: PLC0415
-    from service.app.settings import Settings  # noqa: PLC0415
+    from proofbox.service.api.server import DrainingServer  # noqa: PLC0415
+    from proofbox.service.app import bootstrap as main  # noqa: PLC0415
+    from proofbox.service.app import sandbox_engine as sandboxes  # noqa: PLC0415
+    from proofbox.service.app.serving import http_config  # noqa: PLC0415
+    from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from tests.support.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
     sandboxes._docker = lambda *_: ScriptedContainers()  # noqa: SLF001

@@ -118,7 +118,7 @@ def new_key(data_dir: str, name: str) -> str:
     command = [
         sys.executable,
         "-m",
-        "service.app.cli",
+        "proofbox.service.app.cli",
         "keys",
         "create",
         "--name",

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from bench.serving import serving
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 
 CONVERSATION = "tokens"
 _TRIES = 60

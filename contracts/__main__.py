@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas and checks the examples: ``python -m contracts [--check]``."""
+"""Writes the JSON Schemas and checks the examples: ``python -m proofbox.contracts [--check]``."""
 
 import json
 import sys
@@ -7,17 +7,17 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from contracts.artifact_lists import ArtifactPage
-from contracts.artifacts import ArtifactSpec
-from contracts.blocks import Block, Digest
-from contracts.events import OutputEvent, QueuedEvent, StartedEvent
-from contracts.exec_params import ExecParams
-from contracts.problems import Problem
-from contracts.provenance import AuditLine, RerunReport
-from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
-from contracts.tools import Tool, exec_params_schema
+from proofbox.contracts.artifact_lists import ArtifactPage
+from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.blocks import Block, Digest
+from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
+from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.provenance import AuditLine, RerunReport
+from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
+from proofbox.contracts.tools import Tool, exec_params_schema
 
 HERE = Path(__file__).parent
 MODELS: dict[str, type[BaseModel]] = {
@@ -87,7 +87,9 @@ def main(argv: list[str]) -> int:
             (HERE / "schemas" / f"{name}.schema.json").write_text(schema_text(name), encoding="utf-8")
     drifted, wrong = drifted_schemas(), misjudged_examples()
     for name in drifted:
-        sys.stdout.write(f"contracts: schemas/{name}.schema.json is out of date; run python -m contracts\n")
+        sys.stdout.write(
+            f"contracts: schemas/{name}.schema.json is out of date; run python -m proofbox.contracts\n"
+        )
     for name in wrong:
         sys.stdout.write(f"contracts: examples/{name} is not judged as its name says\n")
     if not drifted and not wrong:

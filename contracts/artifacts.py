@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from contracts.checks import encoding_name, misfit
-from contracts.codes import ContractCode
-from contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
+from proofbox.contracts.checks import encoding_name, misfit
+from proofbox.contracts.codes import ContractCode
+from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
 
 ENTRIES_MAX = 200
 GLOB_MATCHES_MAX = 200

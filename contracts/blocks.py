@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from contracts.logical_paths import SkillPath, SourcesPath, parse
-from contracts.paths import UnsafePathError
+from proofbox.contracts.logical_paths import SkillPath, SourcesPath, parse
+from proofbox.contracts.paths import UnsafePathError
 
 TEXT_BYTES_MAX = 20_480
 """How much of a text file its content block carries, in bytes, cut at a character boundary."""

@@ -2,7 +2,7 @@
 
 from encodings.aliases import aliases
 
-from contracts.media_types import canonical_mime, extension_of, mime_of_name
+from proofbox.contracts.media_types import canonical_mime, extension_of, mime_of_name
 
 _PAGED = ("pdf", "docx", "pptx")
 _TABLES = ("csv", "tsv", "xlsx", "parquet", "jsonl", "ndjson")

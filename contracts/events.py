@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from contracts.problems import Problem
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.tool_call_response import ToolCallResponse
 
 EventName = Literal["queued", "started", "stdout", "stderr", "result", "error"]
 TERMINAL_EVENTS: frozenset[str] = frozenset({"result", "error"})

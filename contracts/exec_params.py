@@ -5,8 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from contracts.bounded_text import limit_utf8
-from contracts.paths import (
+from proofbox.contracts.bounded_text import limit_utf8
+from proofbox.contracts.paths import (
     Namespace,
     UnsafePathError,
     is_turn_id,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
-from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
-from contracts.tools import Language, Tool, exec_tool_id
+from proofbox.contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
+from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
+from proofbox.contracts.tools import Language, Tool, exec_tool_id
 
 _DOT = "__"
 

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id, relative_path
+from proofbox.contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id, relative_path
 
 SID_TOKENS_BYTES_MAX = 4_096
 _TURN = r"(?P<turn>turn_[A-Za-z0-9_.-]+?)"

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from contracts.codes import ProblemCode
+from proofbox.contracts.codes import ProblemCode
 
 
 class FieldError(BaseModel):

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from contracts.tool_call_request import Limits
-from contracts.tool_call_response import SandboxInfo, Usage
-from contracts.wire_model import WireModel
+from proofbox.contracts.tool_call_request import Limits
+from proofbox.contracts.tool_call_response import SandboxInfo, Usage
+from proofbox.contracts.wire_model import WireModel
 
 AUDIT_FORMAT = "proofbox-audit-1"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from contracts.bounded_text import limit_utf8, parse_list
+from proofbox.contracts.bounded_text import limit_utf8, parse_list
 
 CONTENT_BYTES_MAX = 10 * 1024 * 1024
 PATHS_MAX = 100

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from contracts.bounded_text import limit_utf8, parse_list
-from contracts.paths import FilePath, UnsafePathError
+from proofbox.contracts.bounded_text import limit_utf8, parse_list
+from proofbox.contracts.paths import FilePath, UnsafePathError
 
 RENDER_TOOL_PREFIX = "rendering_tools.write_"
 CONTENT_BYTES_MAX = 10 * 1024 * 1024

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from contracts.blocks import Block, GivenBlock
-from contracts.logical_paths import parse
-from contracts.paths import FilePath, UnsafePathError, is_turn_id
-from contracts.tool_call_request import SourceRow
-from contracts.wire_model import WireModel
+from proofbox.contracts.blocks import Block, GivenBlock
+from proofbox.contracts.logical_paths import parse
+from proofbox.contracts.paths import FilePath, UnsafePathError, is_turn_id
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.contracts.wire_model import WireModel
 
 APPEND_BLOCKS_MAX = 1_000
 PAGE_BLOCKS_MAX = 1_000

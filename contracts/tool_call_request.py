@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Base64Encoder, EncodedBytes, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from contracts.blocks import GivenBlock
-from contracts.bounded_text import limit_utf8
-from contracts.logical_paths import parse
-from contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
-from contracts.wire_model import WireModel
+from proofbox.contracts.blocks import GivenBlock
+from proofbox.contracts.bounded_text import limit_utf8
+from proofbox.contracts.logical_paths import parse
+from proofbox.contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
+from proofbox.contracts.wire_model import WireModel
 
 CODE_BYTES_MAX = 10 * 1024 * 1024
 

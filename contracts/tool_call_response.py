@@ -5,10 +5,10 @@ from typing import Any, Literal
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from contracts.blocks import Block
-from contracts.codes import VerdictCode
-from contracts.problems import Problem
-from contracts.wire_model import WireModel
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.wire_model import WireModel
 
 
 class EnvelopeError(WireModel):

@@ -5,12 +5,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from contracts.artifacts import ArtifactSpec
-from contracts.exec_params import ExecParams
-from contracts.image_contents import ImageContents, named_commands, named_libraries
-from contracts.react_tools import REACT_TOOLS, react_params_schema
-from contracts.render_tools import RENDER_DESCRIPTIONS, RENDER_TOOL_PREFIX, OutputFormat, render_params_schema
-from contracts.tool_schemas import compact_schema, without_descriptions
+from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.image_contents import ImageContents, named_commands, named_libraries
+from proofbox.contracts.react_tools import REACT_TOOLS, react_params_schema
+from proofbox.contracts.render_tools import (
+    RENDER_DESCRIPTIONS,
+    RENDER_TOOL_PREFIX,
+    OutputFormat,
+    render_params_schema,
+)
+from proofbox.contracts.tool_schemas import compact_schema, without_descriptions
 
 
 class Language(StrEnum):

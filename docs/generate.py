@@ -9,10 +9,18 @@ from typing import Any
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
-from contracts.codes import ContractCode, NoticeCode, ProblemCode, RuntimeCode, ToolCode, VerdictCode, WebCode
-from service import errors
-from service.app.settings import Settings
-from service.sandbox.limits import limit_names
+from proofbox.contracts.codes import (
+    ContractCode,
+    NoticeCode,
+    ProblemCode,
+    RuntimeCode,
+    ToolCode,
+    VerdictCode,
+    WebCode,
+)
+from proofbox.service import errors
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.limits import limit_names
 
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "sandbox_images"

@@ -43,8 +43,8 @@ speaks; the message is for the caller and names the field, the limit and the way
 import errno
 from typing import ClassVar
 
-from contracts.codes import ProblemCode
-from contracts.problems import FieldError
+from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.problems import FieldError
 
 
 class ServiceError(Exception):

@@ -17,7 +17,7 @@ import wordllama
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 
 _SET = json.loads((Path(__file__).parent / "labelled.json").read_text(encoding="utf-8"))
 _WORD = re.compile(r"\w+")

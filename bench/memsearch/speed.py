@@ -12,15 +12,15 @@ from collections.abc import Collection
 
 import numpy as np
 
-from contracts.react_tools import MemsearchParams
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.direct_tool import DirectTool
-from service.calls.observer import CallObserver
-from service.identity import ConversationKey, Principal
-from service.react.memsearch.minilm import MiniLmEmbedder
-from service.react.memsearch.port import Passage
-from service.react.memsearch.tool import MemorySearchTool
-from service.timeline.port import PlacedBlock
+from proofbox.contracts.react_tools import MemsearchParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.port import Passage
+from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.timeline.port import PlacedBlock
 
 _COUNTS = (1_000, 10_000, 100_000)
 _ROUNDS = 5

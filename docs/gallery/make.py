@@ -15,11 +15,11 @@ from typing import Any
 import pypdfium2
 from PIL import Image
 
-from contracts.render_tools import RENDER_TOOL_PREFIX
-from contracts.tool_call_request import Asset, SourceRow
-from service.app.bootstrap import build, running
-from service.app.cli_local import Console
-from service.app.settings import Settings
+from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX
+from proofbox.contracts.tool_call_request import Asset, SourceRow
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.cli_local import Console
+from proofbox.service.app.settings import Settings
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "examples"

@@ -8,7 +8,6 @@ import docx
 from docx.document import Document
 from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
-
 from page_text.markdown_tables import cell_text, table_lines
 
 _HEADING = re.compile(r"(?:heading|berschrift|titre|título) ?(\d)", re.IGNORECASE)

@@ -5,7 +5,6 @@ from typing import Any
 
 import lxml.html
 import trafilatura
-
 from page_text.decoding import decoded
 
 TITLE_CHARACTERS_MAX = 500

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pptx import Presentation
-
 from page_text.markdown_tables import cell_text, table_lines
+from pptx import Presentation
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tinycss2.color5 import parse_color
-
 from render.font_families import text_size_pt
 from render.frontend.figures.code_palette import code_css
 from render.model import RenderError, Theme
+from tinycss2.color5 import parse_color
 
 BUILT_IN = ("plain", "dark", "brand", "paper")
 KINDS = ("note", "tip", "important", "warning", "caution")

@@ -8,16 +8,16 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from service.access.api_keys import ALL_PERMISSIONS, ApiKey, KeyStore, Permission, key_id_of
-from service.access.quotas import NO_LIMITS, Allowances
-from service.errors import (
+from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, KeyStore, Permission, key_id_of
+from proofbox.service.access.quotas import NO_LIMITS, Allowances
+from proofbox.service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
     OurError,
     UnsafeNameError,
     WrongTenantError,
 )
-from service.identity import Principal
+from proofbox.service.identity import Principal
 
 FRESH_S = 1.0
 """The age of cached keys: a revoked key works no longer than this."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, fields, replace
 
-from contracts.problems import FieldError
-from service.errors import RateLimitedError, StorageQuotaError
+from proofbox.contracts.problems import FieldError
+from proofbox.service.errors import RateLimitedError, StorageQuotaError
 
 Clock = Callable[[], float]
 StoredBytes = Callable[[str, str], Awaitable[int]]

@@ -8,13 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from service.api import docs_page, openapi
-from service.api import error_handlers as error_answers
-from service.api.middleware.access_log import AccessLogMiddleware
-from service.api.middleware.authentication import AuthenticationMiddleware, HostCheck
-from service.api.middleware.body_limit import BodyLimitMiddleware
-from service.api.middleware.security_headers import SecurityHeadersMiddleware
-from service.api.routes import (
+from proofbox.service.api import docs_page, openapi
+from proofbox.service.api import error_handlers as error_answers
+from proofbox.service.api.middleware.access_log import AccessLogMiddleware
+from proofbox.service.api.middleware.authentication import AuthenticationMiddleware, HostCheck
+from proofbox.service.api.middleware.body_limit import BodyLimitMiddleware
+from proofbox.service.api.middleware.security_headers import SecurityHeadersMiddleware
+from proofbox.service.api.routes import (
     artifact_list,
     artifacts,
     attachments,
@@ -26,8 +26,8 @@ from service.api.routes import (
     tool_calls,
     tools,
 )
-from service.api.routes import download_links as links
-from service.api.services import Services
+from proofbox.service.api.routes import download_links as links
+from proofbox.service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

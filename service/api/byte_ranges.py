@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from service.errors import RangeNotSatisfiableError
+from proofbox.service.errors import RangeNotSatisfiableError
 
 # More than any reader of a file asks for; so many are an attack (RFC 9110 §17.15).
 RANGES_MAX = 32

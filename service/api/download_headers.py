@@ -3,8 +3,8 @@
 from datetime import datetime
 from email.utils import format_datetime
 
-from service.artifacts.content_disposition import content_disposition, media_type
-from service.artifacts.port import StoredArtifact
+from proofbox.service.artifacts.content_disposition import content_disposition, media_type
+from proofbox.service.artifacts.port import StoredArtifact
 
 
 def download_headers(artifact: StoredArtifact) -> dict[str, str]:

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from contracts.codes import ProblemCode
-from service.api.responses import problem_response, request_id_of
-from service.calls.validation import invalid_model, refusal
-from service.errors import (
+from proofbox.contracts.codes import ProblemCode
+from proofbox.service.api.responses import problem_response, request_id_of
+from proofbox.service.calls.validation import invalid_model, refusal
+from proofbox.service.errors import (
     BodyTooLargeError,
     CallerError,
     InvalidRequestError,

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import Header, Request, Response
 
-from service import errors
-from service.api.byte_ranges import ByteRange, requested_range
-from service.api.download_headers import download_headers, is_unchanged, range_holds
-from service.api.openapi_responses import header
-from service.api.responses import ClosingStream, problem_response, request_id_of
-from service.artifacts.port import ArtifactStore, StoredArtifact
-from service.identity import ConversationKey
+from proofbox.service import errors
+from proofbox.service.api.byte_ranges import ByteRange, requested_range
+from proofbox.service.api.download_headers import download_headers, is_unchanged, range_holds
+from proofbox.service.api.openapi_responses import header
+from proofbox.service.api.responses import ClosingStream, problem_response, request_id_of
+from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
+from proofbox.service.identity import ConversationKey
 
 BINARY = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
 VERSION_HEADERS = {

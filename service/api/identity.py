@@ -6,11 +6,11 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer, SecurityScopes
 
-from contracts.tool_call_request import ConversationId
-from service.access.api_keys import Permission
-from service.api.middleware.authentication import caller_of
-from service.errors import UnsafeNameError
-from service.identity import ConversationKey, Principal
+from proofbox.contracts.tool_call_request import ConversationId
+from proofbox.service.access.api_keys import Permission
+from proofbox.service.api.middleware.authentication import caller_of
+from proofbox.service.errors import UnsafeNameError
+from proofbox.service.identity import ConversationKey, Principal
 
 API_KEY = HTTPBearer(
     scheme_name="api_key",

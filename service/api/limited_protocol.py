@@ -11,11 +11,11 @@ import h11
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from contracts.codes import ProblemCode
-from contracts.problems import Problem
-from service.api.connections import ConnectionLimits, UnreadClock, client_network
-from service.api.middleware.security_headers import SAFE_HEADERS
-from service.api.responses import PROBLEM_JSON, REQUEST_ID_HEADER
+from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.problems import Problem
+from proofbox.service.api.connections import ConnectionLimits, UnreadClock, client_network
+from proofbox.service.api.middleware.security_headers import SAFE_HEADERS
+from proofbox.service.api.responses import PROBLEM_JSON, REQUEST_ID_HEADER
 
 HEAD_BYTES_MAX = 32 * 1024
 _VERSIONS = {b"1.0", b"1.1"}

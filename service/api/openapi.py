@@ -7,17 +7,17 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from contracts.artifact_lists import ArtifactPage
-from contracts.artifacts import ArtifactSpec
-from contracts.events import OutputEvent, QueuedEvent, StartedEvent
-from contracts.problems import Problem
-from contracts.provenance import AuditLine, RerunReport
-from contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
-from service.api.responses import PROBLEM_JSON
-from service.api.routes.health import Health
-from service.api.routes.tools import FunctionList, ToolList
+from proofbox.contracts.artifact_lists import ArtifactPage
+from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.provenance import AuditLine, RerunReport
+from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
+from proofbox.service.api.responses import PROBLEM_JSON
+from proofbox.service.api.routes.health import Health
+from proofbox.service.api.routes.tools import FunctionList, ToolList
 
 # The last four are spoken of in descriptions only, but a client's generator wants them too.
 _COMPONENTS: tuple[type[BaseModel], ...] = (

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from contracts.problems import Problem
-from service.api.responses import JSON, PROBLEM_JSON
-from service.errors import (
+from proofbox.contracts.problems import Problem
+from proofbox.service.api.responses import JSON, PROBLEM_JSON
+from proofbox.service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
     OriginRefusedError,
@@ -52,7 +52,7 @@ def header(description: str, **schema: Any) -> dict[str, Any]:
 
 def examples(name: str) -> dict[str, Any]:
     """The valid examples of a model of the contracts (``tool_call_request``), by their case; may be empty."""
-    folder = files("contracts") / "examples"
+    folder = files("proofbox.contracts") / "examples"
     if not folder.is_dir():
         return {}
     found = {}

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Path, Query
 
-from contracts.tool_call_request import CallId, ConversationId
+from proofbox.contracts.tool_call_request import CallId, ConversationId
 
 CallIdInPath = Annotated[CallId, Path(description="The loop's own id of the call.")]
 ConversationIdInQuery = Annotated[

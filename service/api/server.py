@@ -10,8 +10,8 @@ from types import FrameType
 import uvicorn
 from starlette.types import ASGIApp
 
-from service.api.connections import ConnectionLimits
-from service.api.limited_protocol import LimitedProtocol
+from proofbox.service.api.connections import ConnectionLimits
+from proofbox.service.api.limited_protocol import LimitedProtocol
 
 _POLL_S = 0.1
 

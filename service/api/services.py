@@ -7,24 +7,24 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import CallStatus
-from service.access.authenticator import Authenticator
-from service.access.quotas import Quotas
-from service.artifacts.attachments import Attachments
-from service.artifacts.download_links import DownloadLinks
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.port import ArtifactStore, SourcePool
-from service.calls.events import CallEvent
-from service.calls.port import CallKey
-from service.calls.service import Answer
-from service.identity import Principal
-from service.jobs.rerun import Provenance
-from service.observability.metrics_port import Meter, NoMeter
-from service.observability.tracing import NoTracer, Tracer
-from service.sandbox.image_inventory import ImageInventory
-from service.sandbox.port import SandboxEngine
-from service.timeline.service import Timeline
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import CallStatus
+from proofbox.service.access.authenticator import Authenticator
+from proofbox.service.access.quotas import Quotas
+from proofbox.service.artifacts.attachments import Attachments
+from proofbox.service.artifacts.download_links import DownloadLinks
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import ArtifactStore, SourcePool
+from proofbox.service.calls.events import CallEvent
+from proofbox.service.calls.port import CallKey
+from proofbox.service.calls.service import Answer
+from proofbox.service.identity import Principal
+from proofbox.service.jobs.rerun import Provenance
+from proofbox.service.observability.metrics_port import Meter, NoMeter
+from proofbox.service.observability.tracing import NoTracer, Tracer
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.port import SandboxEngine
+from proofbox.service.timeline.service import Timeline
 
 
 class Ticket(Protocol):

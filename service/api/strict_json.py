@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from service.api.error_handlers import invalid_body, invalid_field
-from service.api.responses import JSON
-from service.errors import InvalidRequestError
+from proofbox.service.api.error_handlers import invalid_body, invalid_field
+from proofbox.service.api.responses import JSON
+from proofbox.service.errors import InvalidRequestError
 
 # No tool takes parameters a tenth as deep; what goes on from here recurses, and must never reach its own bound.
 DEPTH_MAX = 64

@@ -2,11 +2,11 @@
 
 import ipaddress
 
-from service.access.authenticator import Authenticator, Keyring
-from service.access.quotas import NO_LIMITS, Allowances
-from service.app.settings import Settings
-from service.errors import ServiceError
-from service.identity import Principal
+from proofbox.service.access.authenticator import Authenticator, Keyring
+from proofbox.service.access.quotas import NO_LIMITS, Allowances
+from proofbox.service.app.settings import Settings
+from proofbox.service.errors import ServiceError
+from proofbox.service.identity import Principal
 
 _LOCALHOST = "localhost"
 

@@ -1,8 +1,8 @@
 """Build the store of the bytes of artifacts."""
 
-from service.app.settings import Settings
-from service.storage.artifacts.blob_port import BlobStore
-from service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.app.settings import Settings
+from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 
 
 def build_blob_store(settings: Settings) -> BlobStore:
@@ -14,8 +14,8 @@ def build_blob_store(settings: Settings) -> BlobStore:
     if not settings.s3_bucket:
         return LocalBlobStore(settings.data_dir)
     # Imported here: the client of a bucket takes memory that a service without one does not need.
-    from service.storage.artifacts.s3_blobs import S3BlobStore  # noqa: PLC0415
-    from service.storage.artifacts.s3_client import Bucket  # noqa: PLC0415
+    from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore  # noqa: PLC0415
+    from proofbox.service.storage.artifacts.s3_client import Bucket  # noqa: PLC0415
 
     bucket = Bucket(
         name=settings.s3_bucket,

@@ -10,50 +10,50 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from contracts.provenance import AuditService
-from service.access.authenticator import Keyring
-from service.access.quotas import Quotas
-from service.api.app import release
-from service.app.auth_policy import allowances, refuse_without_keys
-from service.app.blob_stores import build_blob_store
-from service.app.sandbox_engine import sandbox_engine
-from service.app.settings import Settings
-from service.app.telemetry import build_meter, build_tracer
-from service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
-from service.app.web_client import build_web_client
-from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.download_links import DownloadLinks
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.calls.admission import Admission
-from service.calls.service import Calls, CallSettings
-from service.identity import Principal
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.rerun import Provenance, RerunDependencies
-from service.jobs.runner import JobRunner
-from service.observability.prometheus import PrometheusMeter
-from service.observability.tracing import Tracer
-from service.react.memsearch.minilm import MiniLmEmbedder
-from service.react.memsearch.tool import MemorySearchTool
-from service.sandbox.engine import PooledEngine
-from service.sandbox.image_inventory import ImageInventory
-from service.sandbox.limits import CallLimits, CallPolicy, limit_names
-from service.storage.api_keys import SqlApiKeys
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.asset_folders import AssetFolders
-from service.storage.audit import SqlAuditStore
-from service.storage.audit_head_files import HeadFiles
-from service.storage.audit_signing import HeadSigner
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.link_keys import LinkKeyFile
-from service.storage.passages import SqlPassageStore
-from service.storage.skill_folder import FolderSkills
-from service.storage.sources import SqlSourcePool
-from service.storage.timelines import SqlTimelineStore
-from service.timeline.bpe_tokens import BpeTokenCounter
-from service.timeline.service import Timeline
-from service.web.client.resolver import SystemResolver
+from proofbox.contracts.provenance import AuditService
+from proofbox.service.access.authenticator import Keyring
+from proofbox.service.access.quotas import Quotas
+from proofbox.service.api.app import release
+from proofbox.service.app.auth_policy import allowances, refuse_without_keys
+from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.sandbox_engine import sandbox_engine
+from proofbox.service.app.settings import Settings
+from proofbox.service.app.telemetry import build_meter, build_tracer
+from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
+from proofbox.service.app.web_client import build_web_client
+from proofbox.service.artifacts.attachments import Attachments
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.download_links import DownloadLinks
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.identity import Principal
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.rerun import Provenance, RerunDependencies
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.observability.prometheus import PrometheusMeter
+from proofbox.service.observability.tracing import Tracer
+from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.engine import PooledEngine
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
+from proofbox.service.storage.api_keys import SqlApiKeys
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.audit import SqlAuditStore
+from proofbox.service.storage.audit_head_files import HeadFiles
+from proofbox.service.storage.audit_signing import HeadSigner
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.link_keys import LinkKeyFile
+from proofbox.service.storage.passages import SqlPassageStore
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.storage.sources import SqlSourcePool
+from proofbox.service.storage.timelines import SqlTimelineStore
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.timeline.service import Timeline
+from proofbox.service.web.client.resolver import SystemResolver
 
 log = logging.getLogger("proofbox")
 

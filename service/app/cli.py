@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from service.app import cli_keys
-from service.app.settings import Settings
-from service.errors import ServiceError
-from service.observability.log_format import configure
+from proofbox.service.app import cli_keys
+from proofbox.service.app.settings import Settings
+from proofbox.service.errors import ServiceError
+from proofbox.service.observability.log_format import configure
 
 
 def program() -> NoReturn:
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     # Each command imports only what it needs; its arguments are checked before that.
     if arguments.command == "serve":
-        from service.app.serving import serve  # noqa: PLC0415
+        from proofbox.service.app.serving import serve  # noqa: PLC0415
 
         given = {"host": arguments.host, "port": arguments.port}
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
@@ -68,8 +68,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return _look_back(arguments)
     if arguments.command == "links":
         return cli_keys.rotate_links(Settings(), at_once=arguments.at_once)
-    from service.app.cli_demo import demo  # noqa: PLC0415
-    from service.app.cli_local import execute, render  # noqa: PLC0415
+    from proofbox.service.app.cli_demo import demo  # noqa: PLC0415
+    from proofbox.service.app.cli_local import execute, render  # noqa: PLC0415
 
     # A store of its own for each job, so that a service that runs on the same machine is not disturbed.
     with contextlib.ExitStack() as stack:
@@ -99,7 +99,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _look_back(arguments: argparse.Namespace) -> int:
-    from service.app import cli_audit  # noqa: PLC0415
+    from proofbox.service.app import cli_audit  # noqa: PLC0415
 
     if arguments.command == "rerun":
         return asyncio.run(

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.app.bootstrap import build, running
-from service.app.settings import Settings
-from service.calls.audit_chain import AuditCheck, ChainState
-from service.calls.audit_heads import HeadRecords, SignedHeads, is_record
-from service.storage.audit_export import ExportedLine, audit_lines, signing_keys
-from service.storage.audit_head_files import HeadFiles
-from service.storage.audit_signing import forget_keys
-from service.storage.database import Database
-from service.timeline.block_writer import now_text
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.audit_chain import AuditCheck, ChainState
+from proofbox.service.calls.audit_heads import HeadRecords, SignedHeads, is_record
+from proofbox.service.storage.audit_export import ExportedLine, audit_lines, signing_keys
+from proofbox.service.storage.audit_head_files import HeadFiles
+from proofbox.service.storage.audit_signing import forget_keys
+from proofbox.service.storage.database import Database
+from proofbox.service.timeline.block_writer import now_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from service.access.api_keys import (
+from proofbox.service.access.api_keys import (
     USUAL_PERMISSIONS,
     ApiKey,
     Permission,
@@ -17,11 +17,11 @@ from service.access.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.access.quotas import ALLOWANCE_NAMES
-from service.app.settings import Settings
-from service.storage.api_keys import SqlApiKeys
-from service.storage.database import Database
-from service.storage.link_keys import LinkKeyFile
+from proofbox.service.access.quotas import ALLOWANCE_NAMES
+from proofbox.service.app.settings import Settings
+from proofbox.service.storage.api_keys import SqlApiKeys
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.link_keys import LinkKeyFile
 
 _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from contracts.codes import VerdictCode
-from contracts.paths import FilePath
-from contracts.problems import Problem
-from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
-from contracts.tool_call_request import Asset, ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from contracts.tools import LANGUAGES, Language, exec_tool_id
-from service.app.bootstrap import Service, build, running
-from service.app.settings import Settings
-from service.errors import InvalidRequestError
-from service.identity import ConversationKey
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
+from proofbox.contracts.tool_call_request import Asset, ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tools import LANGUAGES, Language, exec_tool_id
+from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.errors import InvalidRequestError
+from proofbox.service.identity import ConversationKey
 
 _PIECE_BYTES = 1024 * 1024
 _CONVERSATION = "local"

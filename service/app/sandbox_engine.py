@@ -4,22 +4,22 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 
-from service.app.settings import Settings
-from service.observability.prometheus import Reading
-from service.observability.tracing import Tracer
-from service.sandbox.containers import Containers
-from service.sandbox.docker.image import DockerImage
-from service.sandbox.engine import PooledEngine, PooledEngineSettings
-from service.sandbox.limits import CallLimits
-from service.sandbox.oci.containers import OciContainers, OciSettings
-from service.sandbox.oci.image import ArchiveFile
-from service.sandbox.pool import Pool
-from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.preload import PreloadSet
-from service.sandbox.runner.requests import InspectorBounds
-from service.sandbox.runner.sandbox import StreamBounds
-from service.sandbox.sandbox_users import SandboxUsers
-from service.sandbox.service_cgroup import TotalLimits
+from proofbox.service.app.settings import Settings
+from proofbox.service.observability.prometheus import Reading
+from proofbox.service.observability.tracing import Tracer
+from proofbox.service.sandbox.containers import Containers
+from proofbox.service.sandbox.docker.image import DockerImage
+from proofbox.service.sandbox.engine import PooledEngine, PooledEngineSettings
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.oci.containers import OciContainers, OciSettings
+from proofbox.service.sandbox.oci.image import ArchiveFile
+from proofbox.service.sandbox.pool import Pool
+from proofbox.service.sandbox.pool_sizing import PoolPolicy
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.requests import InspectorBounds
+from proofbox.service.sandbox.runner.sandbox import StreamBounds
+from proofbox.service.sandbox.sandbox_users import SandboxUsers
+from proofbox.service.sandbox.service_cgroup import TotalLimits
 
 _ENGINE_THREADS = 16
 _POOL_RESERVE_MAX = 2  # unless the operator sets it
@@ -143,9 +143,9 @@ def _totals(settings: Settings) -> TotalLimits:
 
 def _docker(settings: Settings, boot_id: str) -> Containers:
     # The engine's library is 7 MB, which the other engine does without.
-    from service.sandbox.docker.client import EngineClient  # noqa: PLC0415
-    from service.sandbox.docker.container_config import ContainerSettings  # noqa: PLC0415
-    from service.sandbox.docker.containers import DockerContainers  # noqa: PLC0415
+    from proofbox.service.sandbox.docker.client import EngineClient  # noqa: PLC0415
+    from proofbox.service.sandbox.docker.container_config import ContainerSettings  # noqa: PLC0415
+    from proofbox.service.sandbox.docker.containers import DockerContainers  # noqa: PLC0415
 
     client = EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS)
     container = ContainerSettings(

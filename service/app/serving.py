@@ -8,15 +8,15 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
-from service.api.app import create_app
-from service.api.connections import ConnectionLimits, make_room_for_connections
-from service.api.server import DrainingServer, server_config
-from service.api.services import Services
-from service.app import malloc_tuning
-from service.app.auth_policy import allowed_hosts, build_authenticator
-from service.app.bootstrap import Service, build, running
-from service.app.settings import Settings
-from service.storage.readiness import StoreReadiness
+from proofbox.service.api.app import create_app
+from proofbox.service.api.connections import ConnectionLimits, make_room_for_connections
+from proofbox.service.api.server import DrainingServer, server_config
+from proofbox.service.api.services import Services
+from proofbox.service.app import malloc_tuning
+from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
+from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.storage.readiness import StoreReadiness
 
 _LAST_ANSWERS_S = 5  # time limit of answers and event streams that are still being sent
 _LAST_WORK_S = 5  # time limit of closing stores and engine

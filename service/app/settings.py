@@ -11,7 +11,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from service.web.urls import WebUrl
+from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
 _ROOT = Path(__file__).parents[2]

@@ -1,14 +1,14 @@
 """Build metrics and traces."""
 
-from service.api.app import release
-from service.app.sandbox_engine import pool_readings, together_readings
-from service.app.settings import Settings
-from service.calls.admission import Admission
-from service.observability.prometheus import PrometheusMeter
-from service.observability.tracing import NoTracer, Tracer
-from service.sandbox.engine import PooledEngine
-from service.storage.artifacts.disk_usage import file_bytes, free_bytes
-from service.storage.audit_signing import HeadSigner
+from proofbox.service.api.app import release
+from proofbox.service.app.sandbox_engine import pool_readings, together_readings
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.admission import Admission
+from proofbox.service.observability.prometheus import PrometheusMeter
+from proofbox.service.observability.tracing import NoTracer, Tracer
+from proofbox.service.sandbox.engine import PooledEngine
+from proofbox.service.storage.artifacts.disk_usage import file_bytes, free_bytes
+from proofbox.service.storage.audit_signing import HeadSigner
 
 
 def build_meter(
@@ -45,6 +45,6 @@ def build_tracer(settings: Settings, boot_id: str) -> Tracer:
     if not settings.is_traced:
         return NoTracer()
     # Imported here: its client takes memory that a service without traces does not need.
-    from service.observability.otlp import OtlpTracer  # noqa: PLC0415
+    from proofbox.service.observability.otlp import OtlpTracer  # noqa: PLC0415
 
     return OtlpTracer(settings.otlp_endpoint, release(), boot_id)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from contracts.react_tools import (
+from proofbox.contracts.react_tools import (
     TOOL_ALIASES,
     FileParams,
     HideParams,
@@ -15,36 +15,36 @@ from contracts.react_tools import (
     WebSearchParams,
     WriteParams,
 )
-from contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
-from contracts.tools import Language, exec_tool_id
-from service.app.settings import Settings
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.port import ArtifactStore, SourcePool
-from service.calls.admission import Admission
-from service.calls.direct_tool import DirectTool
-from service.calls.param_references import References
-from service.calls.tool import Tool
-from service.execution.tool import ExecTool
-from service.jobs.runner import JobRunner
-from service.react.document_reader import DocumentReader
-from service.react.hide import HideTool
-from service.react.memsearch.tool import MemorySearchTool
-from service.react.patch import PatchTool
-from service.react.plan import PlanTool
-from service.react.read import ReadBounds, ReadTool
-from service.react.search_files import SearchFilesTool
-from service.react.text_file import TextFiles
-from service.react.write import WriteTool
-from service.rendering.tool import RenderPolicy, RenderTool
-from service.sandbox.image_inventory import ImageInventory
-from service.sandbox.limits import CallPolicy
-from service.timeline.cache_points import CachePolicy
-from service.timeline.port import TimelineStore
-from service.timeline.token_counter import TokenCounter
-from service.web.fetch_tool import FetchPolicy, WebFetchTool
-from service.web.page_reader import PageReader, ReadingPolicy
-from service.web.port import PageFetcher, PageSearcher
-from service.web.search_tool import WebSearchTool
+from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
+from proofbox.contracts.tools import Language, exec_tool_id
+from proofbox.service.app.settings import Settings
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import ArtifactStore, SourcePool
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.param_references import References
+from proofbox.service.calls.tool import Tool
+from proofbox.service.execution.tool import ExecTool
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.react.document_reader import DocumentReader
+from proofbox.service.react.hide import HideTool
+from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.react.patch import PatchTool
+from proofbox.service.react.plan import PlanTool
+from proofbox.service.react.read import ReadBounds, ReadTool
+from proofbox.service.react.search_files import SearchFilesTool
+from proofbox.service.react.text_file import TextFiles
+from proofbox.service.react.write import WriteTool
+from proofbox.service.rendering.tool import RenderPolicy, RenderTool
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.limits import CallPolicy
+from proofbox.service.timeline.cache_points import CachePolicy
+from proofbox.service.timeline.port import TimelineStore
+from proofbox.service.timeline.token_counter import TokenCounter
+from proofbox.service.web.fetch_tool import FetchPolicy, WebFetchTool
+from proofbox.service.web.page_reader import PageReader, ReadingPolicy
+from proofbox.service.web.port import PageFetcher, PageSearcher
+from proofbox.service.web.search_tool import WebSearchTool
 
 
 @dataclass(frozen=True, slots=True)

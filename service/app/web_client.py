@@ -1,12 +1,12 @@
 """Build the client of the web: the fetcher of pages and the search engine."""
 
-from service.app.settings import Settings
-from service.web.client.fetcher import FetchBounds, HttpPageFetcher
-from service.web.client.resolver import SystemResolver
-from service.web.client.searxng import SearxngSearcher
-from service.web.client.tls import loaded_when_asked
-from service.web.port import PageFetcher, PageSearcher
-from service.web.urls import WebUrl
+from proofbox.service.app.settings import Settings
+from proofbox.service.web.client.fetcher import FetchBounds, HttpPageFetcher
+from proofbox.service.web.client.resolver import SystemResolver
+from proofbox.service.web.client.searxng import SearxngSearcher
+from proofbox.service.web.client.tls import loaded_when_asked
+from proofbox.service.web.port import PageFetcher, PageSearcher
+from proofbox.service.web.urls import WebUrl
 
 
 def build_web_client(settings: Settings, resolver: SystemResolver) -> tuple[PageFetcher, PageSearcher | None]:

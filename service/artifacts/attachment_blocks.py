@@ -3,10 +3,10 @@
 import base64
 from typing import Any
 
-from contracts.blocks import Block
-from service.artifacts.found_file import format_digest
-from service.artifacts.port import StoredArtifact
-from service.timeline.block_writer import now_text
+from proofbox.contracts.blocks import Block
+from proofbox.service.artifacts.found_file import format_digest
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.timeline.block_writer import now_text
 
 _AUTHOR = "user"
 

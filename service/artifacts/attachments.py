@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from contracts.media_types import guess_mime, is_inline_binary
-from contracts.paths import FilePath, Namespace, UnsafePathError
-from contracts.tool_call_response import Attachment
-from service.artifacts.attachment_blocks import build_attachment_blocks
-from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
-from service.errors import BodyTooLargeError, StoreFailedError, StoreFullError, UnsafeNameError, build_store_error
-from service.file_content import FileContent
-from service.identity import ConversationKey
+from proofbox.contracts.media_types import guess_mime, is_inline_binary
+from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
+from proofbox.contracts.tool_call_response import Attachment
+from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
+from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.errors import (
+    BodyTooLargeError,
+    StoreFailedError,
+    StoreFullError,
+    UnsafeNameError,
+    build_store_error,
+)
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
 # cost more than its work.

@@ -3,8 +3,8 @@
 import re
 from urllib.parse import quote
 
-from contracts.media_types import OCTET_STREAM, is_mime
-from service.visible_text import without_hidden
+from proofbox.contracts.media_types import OCTET_STREAM, is_mime
+from proofbox.service.visible_text import without_hidden
 
 # Control characters end a header; quotes and backslashes end its text; % is read as an escape by some browsers.
 _NOT_PLAIN = re.compile(r'[^\x20-\x7e]|["\\%]')

@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from contracts.blocks import Block
-from contracts.paths import FilePath, Namespace, UnsafePathError
-from service.artifacts.found_file import ConversationFile, Fetched, decode_base64
-from service.artifacts.line_ranges import parse_stretch
-from service.artifacts.path_tree import PathTree
-from service.artifacts.port import ArtifactStore, StoredArtifact
-from service.artifacts.staging import Staging
-from service.file_content import FileContent
-from service.identity import ConversationKey
-from service.timeline.artifact_versions import Version, find_versions
-from service.timeline.port import TimelineStore
-from service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
+from proofbox.service.artifacts.found_file import ConversationFile, Fetched, decode_base64
+from proofbox.service.artifacts.line_ranges import parse_stretch
+from proofbox.service.artifacts.path_tree import PathTree
+from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.artifact_versions import Version, find_versions
+from proofbox.service.timeline.port import TimelineStore
+from proofbox.service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
 
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox

@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from service.artifacts.port import StoredArtifact
-from service.errors import LinkRefusedError
-from service.identity import ConversationKey
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.errors import LinkRefusedError
+from proofbox.service.identity import ConversationKey
 
 METHOD = "GET"
 

@@ -6,11 +6,11 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
-from contracts.paths import FilePath
-from service.artifacts.port import StoredArtifact
-from service.file_content import FileContent
-from service.timeline.artifact_versions import Version
-from service.visible_text import visible_text
+from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.file_content import FileContent
+from proofbox.service.timeline.artifact_versions import Version
+from proofbox.service.visible_text import visible_text
 
 Origin = Literal["store", "asset", "uri", "timeline"]
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
-from service.timeline.block_writer import embedded_text
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
+from proofbox.service.timeline.block_writer import embedded_text
 
 LAST = 10**12
 """The last line or byte of a part that has no end of its own: ``#L100-``."""

@@ -3,8 +3,8 @@
 import re
 from urllib.parse import unquote
 
-from contracts.logical_paths import LogicalPath, TurnPath, parse
-from contracts.paths import (
+from proofbox.contracts.logical_paths import LogicalPath, TurnPath, parse
+from proofbox.contracts.paths import (
     FilePath,
     Namespace,
     UnsafePathError,

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contracts.blocks import Block
-from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath, TurnPath
-from contracts.paths import FilePath, UnsafePathError
-from contracts.timeline import Sources
-from contracts.tool_call_request import SourceRow
-from service.artifacts.conversation_files import CallFiles, ConversationFiles
-from service.artifacts.found_file import ConversationFile, decode_base64
-from service.artifacts.path_forms import possible_paths
-from service.artifacts.port import SourcePool, StoredArtifact
-from service.artifacts.skills import Skill, Skills
-from service.identity import ConversationKey
-from service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
-from service.timeline.port import PlacedBlock
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.logical_paths import LogicalPath, SkillPath, SourcesPath, TurnPath
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.contracts.timeline import Sources
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
+from proofbox.service.artifacts.found_file import ConversationFile, decode_base64
+from proofbox.service.artifacts.path_forms import possible_paths
+from proofbox.service.artifacts.port import SourcePool, StoredArtifact
+from proofbox.service.artifacts.skills import Skill, Skills
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
+from proofbox.service.timeline.port import PlacedBlock
 
 SOURCES_MAX = 10_000
 """How many rows of the sources pool one path resolves to."""

@@ -1,6 +1,6 @@
 """Which paths can lie beside each other."""
 
-from contracts.paths import FilePath
+from proofbox.contracts.paths import FilePath
 
 
 class PathTree:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from contracts.blocks import Block
-from contracts.paths import FilePath
-from contracts.tool_call_request import SourceRow
-from service.file_content import FileContent
-from service.identity import ConversationKey
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)

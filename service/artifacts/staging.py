@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from service.artifacts.port import ArtifactStore
-from service.errors import StoreFailedError, StoreFullError, build_store_error
+from proofbox.service.artifacts.port import ArtifactStore
+from proofbox.service.errors import StoreFailedError, StoreFullError, build_store_error
 
 
 def build_staging_error(exc: OSError) -> StoreFullError | StoreFailedError:

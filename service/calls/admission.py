@@ -5,9 +5,9 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from contracts.problems import FieldError
-from service.access.quotas import Share
-from service.errors import QueueFullError, QueueTimeoutError
+from proofbox.contracts.problems import FieldError
+from proofbox.service.access.quotas import Share
+from proofbox.service.errors import QueueFullError, QueueTimeoutError
 
 _DURATION_WEIGHT = 0.2  # of the newest call in the moving average that Retry-After is computed from
 _RETRY_AFTER_S_MAX = 120.0

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from contracts.problems import Problem
-from service.calls.port import CallState
-from service.calls.problem import problem_of, retry_after_s
-from service.errors import ShuttingDownError
+from proofbox.contracts.problems import Problem
+from proofbox.service.calls.port import CallState
+from proofbox.service.calls.problem import problem_of, retry_after_s
+from proofbox.service.errors import ShuttingDownError
 
 
 @dataclass(frozen=True, slots=True)

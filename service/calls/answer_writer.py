@@ -5,9 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from contracts.tool_call_response import ToolCallResponse
-from service.calls.answer import Answer, build_problem_answer, restore_answer
-from service.calls.port import (
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
+from proofbox.service.calls.port import (
     AuditDraft,
     AuditedLine,
     CallKey,
@@ -15,8 +15,8 @@ from service.calls.port import (
     CallState,
     CallStore,
 )
-from service.errors import OurError, StoreFailedError, StoreFullError
-from service.observability.tracing import span
+from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
+from proofbox.service.observability.tracing import span
 
 log = logging.getLogger("proofbox.calls")
 

@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from service.calls.signing import SigningKey, is_signed, key_id
-from service.errors import StoreFailedError
+from proofbox.service.calls.signing import SigningKey, is_signed, key_id
+from proofbox.service.errors import StoreFailedError
 
 HEAD_FORMAT = "proofbox-audit-head-1"
 _SIGNATURE = ',"signature":"'

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from service.calls.port import AuditDraft, AuditedLine, CallKey
-from service.identity import Principal
+from proofbox.service.calls.port import AuditDraft, AuditedLine, CallKey
+from proofbox.service.identity import Principal
 
 
 class AuditStore(Protocol):

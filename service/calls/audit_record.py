@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.problems import Problem
-from contracts.provenance import AUDIT_FORMAT, AuditService
-from contracts.tool_call_request import SourceRow, ToolCallRequest
-from contracts.tool_call_response import ArtifactResult, ToolCallResponse, Usage
-from service.artifacts.port import StoredArtifact
-from service.calls.observer import CallRecord, UsedInput, UsedReference
-from service.calls.port import AuditDraft, AuditedLine, CallKey, CallState
-from service.sandbox.limits import limit_names
-from service.timeline.block_writer import now_text
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.provenance import AUDIT_FORMAT, AuditService
+from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
+from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse, Usage
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.calls.observer import CallRecord, UsedInput, UsedReference
+from proofbox.service.calls.port import AuditDraft, AuditedLine, CallKey, CallState
+from proofbox.service.sandbox.limits import limit_names
+from proofbox.service.timeline.block_writer import now_text
 
 # What log collectors take as one line; a call with thousands of inputs has more, and its line is in the database.
 LOGGED_CHARS_MAX = 16_000

@@ -8,21 +8,21 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from contracts.artifacts import ContractError
-from contracts.blocks import Block
-from contracts.codes import ContractCode, NoticeCode
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallResponse
-from service.artifacts.port import SourcePool
-from service.calls.interruptions import Interruption
-from service.calls.invalid_params import parse_params
-from service.calls.observer import CallObserver
-from service.calls.param_references import References, find_reference
-from service.calls.tool import PreparedCall
-from service.calls.validation import invalid_value
-from service.identity import ConversationKey
-from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
-from service.visible_text import visible_text
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.codes import ContractCode, NoticeCode
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallResponse
+from proofbox.service.artifacts.port import SourcePool
+from proofbox.service.calls.interruptions import Interruption
+from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.param_references import References, find_reference
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.calls.validation import invalid_value
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
+from proofbox.service.visible_text import visible_text
 
 P = TypeVar("P", bound=BaseModel)
 _BY_REFERENCE = ("content", "patch")

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable, Iterable
 from dataclasses import dataclass
 
-from contracts.events import TERMINAL_EVENTS, EventName
-from contracts.tool_call_response import ProgramOutput
+from proofbox.contracts.events import TERMINAL_EVENTS, EventName
+from proofbox.contracts.tool_call_response import ProgramOutput
 
 
 @dataclass(frozen=True, slots=True)

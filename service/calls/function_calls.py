@@ -1,10 +1,10 @@
 """Calls as model APIs write them: a function name in place of the tool's id, the program among the arguments."""
 
-from contracts.bounded_text import limit_utf8
-from contracts.function_names import tool_id_of
-from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
-from contracts.tools import exec_language
-from service.calls.validation import invalid_value
+from proofbox.contracts.bounded_text import limit_utf8
+from proofbox.contracts.function_names import tool_id_of
+from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
+from proofbox.contracts.tools import exec_language
+from proofbox.service.calls.validation import invalid_value
 
 _bounded = limit_utf8(CODE_BYTES_MAX)
 

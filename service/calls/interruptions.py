@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from contracts.codes import RuntimeCode
-from contracts.tool_call_response import ProgramOutput, SandboxInfo, Usage
+from proofbox.contracts.codes import RuntimeCode
+from proofbox.contracts.tool_call_response import ProgramOutput, SandboxInfo, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,18 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from contracts.blocks import TEXT_BYTES_MAX, Block
-from contracts.codes import ContractCode, NoticeCode
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import EnvelopeError, ToolCallResponse
-from contracts.tools import exec_language
-from service.calls.observer import CallObserver
-from service.calls.param_references import find_reference
-from service.calls.tool import PreparedCall, Tools
-from service.calls.validation import field_name
-from service.identity import ConversationKey
-from service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
-from service.visible_text import visible_text
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
+from proofbox.contracts.codes import ContractCode, NoticeCode
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
+from proofbox.contracts.tools import exec_language
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.param_references import find_reference
+from proofbox.service.calls.tool import PreparedCall, Tools
+from proofbox.service.calls.validation import field_name
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
+from proofbox.service.visible_text import visible_text
 
 ERRORS_MAX = 20
 """How many errors one answer lists; a model corrects the first few."""

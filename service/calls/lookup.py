@@ -1,8 +1,8 @@
 """Finding a call by the loop's own id, which is unique in its conversation only."""
 
-from service.calls.port import CallStore, StoredCall
-from service.errors import AmbiguousCallError, UnknownCallError
-from service.identity import Principal
+from proofbox.service.calls.port import CallStore, StoredCall
+from proofbox.service.errors import AmbiguousCallError, UnknownCallError
+from proofbox.service.identity import Principal
 
 
 async def find_call(

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from contracts.tool_call_request import SourceRow
-from contracts.tool_call_response import SandboxInfo
-from service.artifacts.port import StoredArtifact
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import StreamName
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import StreamName
 
 
 @dataclass(frozen=True, slots=True)

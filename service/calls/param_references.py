@@ -5,19 +5,19 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from contracts.artifacts import ContractError
-from contracts.codes import ContractCode
-from contracts.logical_paths import TurnPath
-from contracts.paths import FilePath, UnsafePathError
-from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.path_forms import possible_paths
-from service.artifacts.port import StoredArtifact
-from service.artifacts.staging import Staging, staging
-from service.calls.observer import UsedReference
-from service.file_content import FileContent
-from service.identity import ConversationKey
-from service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.codes import ContractCode
+from proofbox.contracts.logical_paths import TurnPath
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.path_forms import possible_paths
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.artifacts.staging import Staging, staging
+from proofbox.service.calls.observer import UsedReference
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
 
 TEXT_BYTES_MAX = CODE_BYTES_MAX
 """The largest text behind a reference: as large as a program or a content that a call carries itself."""

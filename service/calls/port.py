@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from contracts.blocks import Block
-from service.errors import StoreFailedError
-from service.identity import ConversationKey, Principal
+from proofbox.contracts.blocks import Block
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.identity import ConversationKey, Principal
 
 
 class CallState(StrEnum):

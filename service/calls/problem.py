@@ -2,9 +2,9 @@
 
 from http import HTTPStatus
 
-from contracts.codes import ProblemCode
-from contracts.problems import Problem
-from service.errors import ServiceError
+from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.problems import Problem
+from proofbox.service.errors import ServiceError
 
 _SOON_S = 1.0
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.port import CallKey, CallStore, NewCall, StoredCall
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.port import CallKey, CallStore, NewCall, StoredCall
 
 _LOOK_AGAIN_S = 0.01
 _EXACT_BELOW = 2**53  # every whole number below it is the same in JSON's integers and in floats

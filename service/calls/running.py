@@ -5,18 +5,18 @@ import codecs
 import time
 from collections.abc import AsyncIterator
 
-from contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
-from contracts.tool_call_response import SandboxInfo
-from service.calls.answer import Answer
-from service.calls.audit_record import AuditedCall
-from service.calls.clients import CallClients
-from service.calls.events import CallEvent, EventLog
-from service.calls.interruptions import Interruption, cancelled
-from service.calls.observer import CallObserver
-from service.calls.port import CallKey
-from service.errors import CallAbandonedError, ServiceError
-from service.observability.tracing import NO_SPAN, Span
-from service.sandbox.port import StreamName
+from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.calls.answer import Answer
+from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.clients import CallClients
+from proofbox.service.calls.events import CallEvent, EventLog
+from proofbox.service.calls.interruptions import Interruption, cancelled
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.port import CallKey
+from proofbox.service.errors import CallAbandonedError, ServiceError
+from proofbox.service.observability.tracing import NO_SPAN, Span
+from proofbox.service.sandbox.port import StreamName
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
 

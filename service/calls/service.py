@@ -9,24 +9,30 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from contracts.problems import Problem
-from contracts.provenance import AuditService
-from contracts.tool_call_request import Limits, ToolCallRequest
-from contracts.tool_call_response import CallStatus, ToolCallResponse
-from service.calls.admission import Admission
-from service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
-from service.calls.answer_writer import AnswerWriter, CallResult
-from service.calls.audit_record import AuditedCall, build_draft, log_audit_line, outcome_code, span_attributes
-from service.calls.events import CallEvent, EndedCalls, EventLog
-from service.calls.interruptions import SERVICE_STOPPED
-from service.calls.invalid_params import prepare_call
-from service.calls.lookup import find_call
-from service.calls.observer import CallRecord
-from service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
-from service.calls.registration import CallRegistry, new_call
-from service.calls.running import CallTicket, RunningCall
-from service.calls.tool import PreparedCall, Tools
-from service.errors import (
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.provenance import AuditService
+from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
+from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
+from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
+from proofbox.service.calls.audit_record import (
+    AuditedCall,
+    build_draft,
+    log_audit_line,
+    outcome_code,
+    span_attributes,
+)
+from proofbox.service.calls.events import CallEvent, EndedCalls, EventLog
+from proofbox.service.calls.interruptions import SERVICE_STOPPED
+from proofbox.service.calls.invalid_params import prepare_call
+from proofbox.service.calls.lookup import find_call
+from proofbox.service.calls.observer import CallRecord
+from proofbox.service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
+from proofbox.service.calls.registration import CallRegistry, new_call
+from proofbox.service.calls.running import CallTicket, RunningCall
+from proofbox.service.calls.tool import PreparedCall, Tools
+from proofbox.service.errors import (
     CallAbandonedError,
     CallCancelledError,
     CallerError,
@@ -35,10 +41,10 @@ from service.errors import (
     ShuttingDownError,
     UnknownToolError,
 )
-from service.identity import ConversationKey, Principal
-from service.observability.log_context import about
-from service.observability.metrics_port import EndedCall, Meter, NoMeter
-from service.observability.tracing import open_span, span
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.observability.log_context import about
+from proofbox.service.observability.metrics_port import EndedCall, Meter, NoMeter
+from proofbox.service.observability.tracing import open_span, span
 
 __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 

@@ -5,7 +5,7 @@ https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md, https://s
 
 from typing import Any
 
-from contracts.provenance import AuditLine
+from proofbox.contracts.provenance import AuditLine
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.calls.interruptions import Interruption
-from service.calls.observer import CallObserver
-from service.identity import ConversationKey
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.interruptions import Interruption
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from contracts.problems import FieldError
-from service.errors import CallerError, InvalidRequestError
+from proofbox.contracts.problems import FieldError
+from proofbox.service.errors import CallerError, InvalidRequestError
 
 # A body can be wrong in a million places; a program fixes the first few.
 ERRORS_MAX = 50

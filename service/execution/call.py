@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from contracts.artifacts import Contract, no_promises, parse_contract
-from contracts.exec_params import ExecParams, working_folder
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tools import Language
-from service.execution.code_check import encode_code
-from service.identity import ConversationKey
-from service.sandbox.limits import CallBounds
-from service.sandbox.port import Job
+from proofbox.contracts.artifacts import Contract, no_promises, parse_contract
+from proofbox.contracts.exec_params import ExecParams, working_folder
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tools import Language
+from proofbox.service.execution.code_check import encode_code
+from proofbox.service.identity import ConversationKey
+from proofbox.service.sandbox.limits import CallBounds
+from proofbox.service.sandbox.port import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 import re
 
-from contracts.artifacts import ContractError
-from contracts.codes import ContractCode
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.codes import ContractCode
 
 _FENCE = re.compile(r"(```+|~~~+)[\w+-]*")
 # No line of a program begins so; a line may end so, in a comment.

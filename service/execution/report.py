@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from contracts.artifacts import ContractError
-from contracts.codes import RuntimeCode, VerdictCode
-from contracts.tool_call_response import EnvelopeError
-from service.jobs.failures import RuntimeFailure
-from service.jobs.verdicts import Verdict, produced_once
-from service.log_text import clean_text, end_of, head_and_tail
-from service.visible_text import visible_line
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.codes import RuntimeCode, VerdictCode
+from proofbox.contracts.tool_call_response import EnvelopeError
+from proofbox.service.jobs.failures import RuntimeFailure
+from proofbox.service.jobs.verdicts import Verdict, produced_once
+from proofbox.service.log_text import clean_text, end_of, head_and_tail
+from proofbox.service.visible_text import visible_line
 
 LOG_CHARS_MAX = 4_000
 SUCCESS_LOG_CHARS_MAX = 2_000

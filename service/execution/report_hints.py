@@ -5,13 +5,13 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from contracts.artifacts import Contract
-from contracts.codes import VerdictCode
-from contracts.image_contents import MAIN_LIBRARIES
-from service.jobs.runner import JobResult
-from service.jobs.verdicts import Verdict
-from service.sandbox.port import FileState
-from service.sandbox.program_output import program_output, stderr_text
+from proofbox.contracts.artifacts import Contract
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.image_contents import MAIN_LIBRARIES
+from proofbox.service.jobs.runner import JobResult
+from proofbox.service.jobs.verdicts import Verdict
+from proofbox.service.sandbox.port import FileState
+from proofbox.service.sandbox.program_output import program_output, stderr_text
 
 HINTS_MAX = 5
 _FILES_LISTED = 5

@@ -4,32 +4,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.artifacts import Contract, ContractError
-from contracts.blocks import Block, Digest
-from contracts.codes import ContractCode, NoticeCode, VerdictCode
-from contracts.tool_call_response import (
+from proofbox.contracts.artifacts import Contract, ContractError
+from proofbox.contracts.blocks import Block, Digest
+from proofbox.contracts.codes import ContractCode, NoticeCode, VerdictCode
+from proofbox.contracts.tool_call_response import (
     ArtifactResult,
     EnvelopeError,
     ProgramOutput,
     Timings,
     ToolCallResponse,
 )
-from service.artifacts.port import StoredArtifact
-from service.calls.interruptions import Interruption
-from service.calls.param_references import find_reference
-from service.execution.call import ExecCall
-from service.execution.report import RunReport, Unpromised, refusal_text, report_text, run_error
-from service.execution.report_hints import missing_path_hints, run_hints
-from service.jobs.failures import RuntimeFailure, memory_failure
-from service.jobs.inputs import JobInputs
-from service.jobs.produced_files import Content, ProducedFiles, artifact_result, usage
-from service.jobs.runner import JobResult
-from service.jobs.verdicts import Verdict, extras, produced_once
-from service.sandbox.port import CollectedFile, FileState
-from service.sandbox.program_output import program_output
-from service.timeline.artifact_versions import collect_paths
-from service.timeline.block_writer import BlockWriter, Notice, now_text
-from service.visible_text import visible_line
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.calls.interruptions import Interruption
+from proofbox.service.calls.param_references import find_reference
+from proofbox.service.execution.call import ExecCall
+from proofbox.service.execution.report import RunReport, Unpromised, refusal_text, report_text, run_error
+from proofbox.service.execution.report_hints import missing_path_hints, run_hints
+from proofbox.service.jobs.failures import RuntimeFailure, memory_failure
+from proofbox.service.jobs.inputs import JobInputs
+from proofbox.service.jobs.produced_files import Content, ProducedFiles, artifact_result, usage
+from proofbox.service.jobs.runner import JobResult
+from proofbox.service.jobs.verdicts import Verdict, extras, produced_once
+from proofbox.service.sandbox.port import CollectedFile, FileState
+from proofbox.service.sandbox.program_output import program_output
+from proofbox.service.timeline.artifact_versions import collect_paths
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text
+from proofbox.service.visible_text import visible_line
 
 _NOTICE_OF_REFUSAL = {
     ContractCode.PRE_EXEC_MISSING_PATHS: NoticeCode.PRE_EXEC_MISSING_PATHS,

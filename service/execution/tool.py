@@ -5,27 +5,27 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from contracts.artifacts import GLOB_MATCHES_MAX, Contract, ContractError
-from contracts.blocks import TEXT_BYTES_MAX
-from contracts.codes import ContractCode
-from contracts.exec_params import ExecParams
-from contracts.media_types import is_text, mime_of_name
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from contracts.tools import Language
-from service.artifacts.port import NewArtifact
-from service.calls.invalid_params import parse_params
-from service.calls.observer import CallObserver
-from service.calls.param_references import find_reference
-from service.calls.tool import PreparedCall
-from service.execution.call import ExecCall
-from service.execution.report_hints import names_missing_library
-from service.execution.response import ExecRun, build_interrupted, build_response, refuse
-from service.identity import ConversationKey
-from service.jobs.failures import memory_failure, room_failure
-from service.jobs.inputs import InputRequest, JobInputs
-from service.jobs.produced_files import Content, ProducedFiles, annotate, read_contents
-from service.jobs.runner import (
+from proofbox.contracts.artifacts import GLOB_MATCHES_MAX, Contract, ContractError
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.codes import ContractCode
+from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.media_types import is_text, mime_of_name
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tools import Language
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.param_references import find_reference
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.execution.call import ExecCall
+from proofbox.service.execution.report_hints import names_missing_library
+from proofbox.service.execution.response import ExecRun, build_interrupted, build_response, refuse
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.failures import memory_failure, room_failure
+from proofbox.service.jobs.inputs import InputRequest, JobInputs
+from proofbox.service.jobs.produced_files import Content, ProducedFiles, annotate, read_contents
+from proofbox.service.jobs.runner import (
     JobContext,
     JobResult,
     JobRunner,
@@ -34,11 +34,11 @@ from service.jobs.runner import (
     collected_artifact,
     room_bytes,
 )
-from service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
-from service.sandbox.image_inventory import ImageInventory
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
-from service.timeline.token_counter import TokenCounter
+from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
+from proofbox.service.timeline.token_counter import TokenCounter
 
 EXTRAS_MAX = 50
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from service.log_text import without_sequences
-from service.sandbox.port import Job
+from proofbox.service.log_text import without_sequences
+from proofbox.service.sandbox.port import Job
 
 _LINE_CHARS_MAX = 300
 _CODE_BYTES_MAX = 1024 * 1024  # of a longer program the lines are not compared

@@ -5,11 +5,11 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from contracts.codes import RuntimeCode
-from service.jobs.error_lines import error_line
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, Job, ProcessOutcome, Room
-from service.sandbox.program_output import stderr_text
+from proofbox.contracts.codes import RuntimeCode
+from proofbox.service.jobs.error_lines import error_line
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Collected, Job, ProcessOutcome, Room
+from proofbox.service.sandbox.program_output import stderr_text
 
 _SIGBUS_REASON = "a mapped file was cut short, or found no room to grow"
 _CHILD = "a child process of the program"

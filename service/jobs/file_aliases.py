@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from contracts.paths import FilePath, Namespace, is_turn_id
-from service.sandbox.port import InputFile
+from proofbox.contracts.paths import FilePath, Namespace, is_turn_id
+from proofbox.service.sandbox.port import InputFile
 
 COPIES_BYTES_MAX = 8 * 1024 * 1024
 """All copies of a call together, in memory beside what they are copies of."""

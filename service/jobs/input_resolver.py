@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from contracts.codes import NoticeCode
-from contracts.paths import FilePath
-from contracts.tool_call_request import Asset, ToolCallRequest
-from contracts.tool_call_response import Rehosted
-from service.artifacts.conversation_files import CallFiles, ConversationFiles
-from service.artifacts.found_file import ConversationFile, Origin
-from service.artifacts.port import SourcePool
-from service.artifacts.staging import Staging
-from service.calls.observer import UsedReference
-from service.calls.param_references import Reference, References
-from service.errors import AssetRefusedError
-from service.file_content import FileContent
-from service.identity import ConversationKey
-from service.jobs.code_text import runnable_text
-from service.jobs.file_aliases import is_named
-from service.jobs.inputs import InputRequest, JobInputs, inodes_of, pages_bytes
-from service.jobs.path_mentions import Mention, find_mentions, find_sids, id_ranges
-from service.sandbox.port import InputFile
-from service.timeline.block_writer import Notice
+from proofbox.contracts.codes import NoticeCode
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import Asset, ToolCallRequest
+from proofbox.contracts.tool_call_response import Rehosted
+from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
+from proofbox.service.artifacts.found_file import ConversationFile, Origin
+from proofbox.service.artifacts.port import SourcePool
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.calls.observer import UsedReference
+from proofbox.service.calls.param_references import Reference, References
+from proofbox.service.errors import AssetRefusedError
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.code_text import runnable_text
+from proofbox.service.jobs.file_aliases import is_named
+from proofbox.service.jobs.inputs import InputRequest, JobInputs, inodes_of, pages_bytes
+from proofbox.service.jobs.path_mentions import Mention, find_mentions, find_sids, id_ranges
+from proofbox.service.sandbox.port import InputFile
+from proofbox.service.timeline.block_writer import Notice
 
 _LEFT_OUT_LISTED = 20
 _NAMING_BYTES_MAX = 10 * 1024 * 1024

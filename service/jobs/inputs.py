@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from contracts.blocks import Block
-from contracts.tool_call_request import Asset, SourceRow
-from contracts.tool_call_response import Rehosted
-from service.artifacts.path_tree import PathTree, folders_of
-from service.artifacts.port import StoredArtifact
-from service.calls.observer import UsedInput
-from service.identity import ConversationKey
-from service.sandbox.port import InputFile
-from service.timeline.block_writer import Notice
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.tool_call_request import Asset, SourceRow
+from proofbox.contracts.tool_call_response import Rehosted
+from proofbox.service.artifacts.path_tree import PathTree, folders_of
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.calls.observer import UsedInput
+from proofbox.service.identity import ConversationKey
+from proofbox.service.sandbox.port import InputFile
+from proofbox.service.timeline.block_writer import Notice
 
 _PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
 _OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name

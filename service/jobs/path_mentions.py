@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from urllib.parse import unquote
 
-from contracts.logical_paths import parse_sid_ranges
-from contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
+from proofbox.contracts.logical_paths import parse_sid_ranges
+from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
 
 _MENTION = re.compile(
     r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_]|[.-]+[A-Za-z0-9_])(/?)"

@@ -4,15 +4,15 @@ import base64
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
-from contracts.media_types import is_inline_binary, is_text
-from contracts.tool_call_response import ArtifactResult, Usage
-from service.artifacts.port import StoredArtifact
-from service.jobs.path_mentions import find_sids
-from service.jobs.verdicts import Verdict, is_storable
-from service.sandbox.port import CollectedFile, FileState, ProcessOutcome
-from service.timeline.block_writer import embedded_text
-from service.timeline.token_counter import TokenCounter
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
+from proofbox.contracts.media_types import is_inline_binary, is_text
+from proofbox.contracts.tool_call_response import ArtifactResult, Usage
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.jobs.path_mentions import find_sids
+from proofbox.service.jobs.verdicts import Verdict, is_storable
+from proofbox.service.sandbox.port import CollectedFile, FileState, ProcessOutcome
+from proofbox.service.timeline.block_writer import embedded_text
+from proofbox.service.timeline.token_counter import TokenCounter
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,23 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from contracts.paths import FilePath
-from contracts.provenance import AuditInput, AuditLine
-from contracts.tool_call_request import SourceRow, ToolCallRequest
-from contracts.tool_call_response import Rehosted
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
-from service.artifacts.staging import Staging
-from service.calls.audit_record import source_sha256
-from service.calls.observer import UsedReference
-from service.calls.param_references import Reference, References
-from service.errors import NotRerunnableError
-from service.file_content import FileContent
-from service.identity import ConversationKey
-from service.jobs.inputs import InputRequest, JobInputs
-from service.jobs.path_mentions import id_ranges
-from service.sandbox.port import InputFile
-from service.timeline.block_writer import now_text
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.provenance import AuditInput, AuditLine
+from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
+from proofbox.contracts.tool_call_response import Rehosted
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.calls.audit_record import source_sha256
+from proofbox.service.calls.observer import UsedReference
+from proofbox.service.calls.param_references import Reference, References
+from proofbox.service.errors import NotRerunnableError
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.inputs import InputRequest, JobInputs
+from proofbox.service.jobs.path_mentions import id_ranges
+from proofbox.service.sandbox.port import InputFile
+from proofbox.service.timeline.block_writer import now_text
 
 
 class ReplayInputs:

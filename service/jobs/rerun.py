@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from contracts.provenance import (
+from proofbox.contracts.provenance import (
     AuditLine,
     AuditOutput,
     AuditService,
@@ -13,25 +13,25 @@ from contracts.provenance import (
     ComparedOutput,
     RerunReport,
 )
-from contracts.tool_call_request import Limits, ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse, Usage
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.port import SourcePool
-from service.calls.answer import build_problem_answer
-from service.calls.audit_port import AuditStore
-from service.calls.audit_record import AuditedCall, build_draft, canonical_json, log_audit_line
-from service.calls.invalid_params import prepare_call
-from service.calls.lookup import find_call
-from service.calls.observer import CallObserver, CallRecord
-from service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
-from service.calls.tool import PreparedCall, Tools
-from service.errors import NoProvenanceError, NotRerunnableError
-from service.identity import ConversationKey, Principal
-from service.jobs.replay_inputs import ReplayInputs, UnsavedOutputs
-from service.jobs.runner import JobRunner
-from service.observability.log_context import about
-from service.observability.tracing import open_span, span
-from service.sandbox.limits import CallLimits
+from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse, Usage
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.port import SourcePool
+from proofbox.service.calls.answer import build_problem_answer
+from proofbox.service.calls.audit_port import AuditStore
+from proofbox.service.calls.audit_record import AuditedCall, build_draft, canonical_json, log_audit_line
+from proofbox.service.calls.invalid_params import prepare_call
+from proofbox.service.calls.lookup import find_call
+from proofbox.service.calls.observer import CallObserver, CallRecord
+from proofbox.service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
+from proofbox.service.calls.tool import PreparedCall, Tools
+from proofbox.service.errors import NoProvenanceError, NotRerunnableError
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.jobs.replay_inputs import ReplayInputs, UnsavedOutputs
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.observability.log_context import about
+from proofbox.service.observability.tracing import open_span, span
+from proofbox.service.sandbox.limits import CallLimits
 
 ToolsOver = Callable[[JobRunner], Tools]
 """Builds the tools that run programs, over a job runner of the caller's."""

@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Protocol
 
-from contracts.codes import RuntimeCode
-from contracts.paths import FilePath
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import SandboxInfo, Timings
-from service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
-from service.artifacts.staging import Staging, staging
-from service.calls.admission import Admission
-from service.calls.observer import CallObserver, UsedReference
-from service.calls.param_references import Reference
-from service.identity import ConversationKey
-from service.jobs.failures import RuntimeFailure, classify, left_too_much
-from service.jobs.file_aliases import add_aliases
-from service.jobs.inputs import InputRequest, JobInputs
-from service.observability.log_context import about
-from service.observability.tracing import Attributes, Span, span
-from service.sandbox.limits import CallBounds, CallLimits
-from service.sandbox.port import (
+from proofbox.contracts.codes import RuntimeCode
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import SandboxInfo, Timings
+from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.artifacts.staging import Staging, staging
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.observer import CallObserver, UsedReference
+from proofbox.service.calls.param_references import Reference
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
+from proofbox.service.jobs.file_aliases import add_aliases
+from proofbox.service.jobs.inputs import InputRequest, JobInputs
+from proofbox.service.observability.log_context import about
+from proofbox.service.observability.tracing import Attributes, Span, span
+from proofbox.service.sandbox.limits import CallBounds, CallLimits
+from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
     InputFile,
@@ -36,7 +36,7 @@ from service.sandbox.port import (
     SandboxLostError,
     SandboxSpec,
 )
-from service.sandbox.preload import flavour_of
+from proofbox.service.sandbox.preload import flavour_of
 
 # Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
 _INPUT_SHARE = 0.9

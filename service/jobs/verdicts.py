@@ -3,12 +3,12 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from contracts.artifacts import Promise
-from contracts.codes import VerdictCode
-from contracts.media_types import OCTET_STREAM, is_inline_binary, mime_of_name
-from contracts.paths import FilePath
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, CollectedFile, FileState
+from proofbox.contracts.artifacts import Promise
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.media_types import OCTET_STREAM, is_inline_binary, mime_of_name
+from proofbox.contracts.paths import FilePath
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Collected, CollectedFile, FileState
 
 # Below these sizes a document of the format holds nothing: what an exporter leaves that has failed half-way.
 SMALL_BYTES = {".pdf": 500, ".docx": 1_000, ".xlsx": 1_000, ".pptx": 2_000}

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
-from service.observability.log_context import log_context
-from service.visible_text import visible_text
+from proofbox.service.observability.log_context import log_context
+from proofbox.service.visible_text import visible_text
 
 LogFormat = Literal["json", "text"]
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")  # NEL and CSI among them

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tool_call_response import ToolCallResponse
 
 
 @dataclass(frozen=True, slots=True)

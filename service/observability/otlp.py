@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from service.observability.tracing import Attributes, Span
+from proofbox.service.observability.tracing import Attributes, Span
 
 _LAST_SPANS_S = 2.0  # what the spans of the last moments may cost when the service stops
 _PROPAGATOR = TraceContextTextMapPropagator()

@@ -5,17 +5,17 @@ import json
 from collections import OrderedDict
 from typing import Any
 
-from contracts.media_types import MIME_BY_EXTENSION
-from contracts.paths import FilePath, Namespace
-from service.artifacts.found_file import Fetched
-from service.calls.direct_tool import ReactCall
-from service.errors import OurError
-from service.identity import ConversationKey
-from service.jobs.inputs import JobInputs
-from service.jobs.runner import JobContext, JobRunner, PhaseTimer
-from service.sandbox.port import InputFile
-from service.web.page_reader import ANSWER_NAME, ReadingPolicy, answer_rows, reader_program
-from service.web.port import clean_text
+from proofbox.contracts.media_types import MIME_BY_EXTENSION
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.artifacts.found_file import Fetched
+from proofbox.service.calls.direct_tool import ReactCall
+from proofbox.service.errors import OurError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.inputs import JobInputs
+from proofbox.service.jobs.runner import JobContext, JobRunner, PhaseTimer
+from proofbox.service.sandbox.port import InputFile
+from proofbox.service.web.page_reader import ANSWER_NAME, ReadingPolicy, answer_rows, reader_program
+from proofbox.service.web.port import clean_text
 
 TEXT_CHARS_MAX = 1_000_000
 """How much of a document's text is read, in characters."""

@@ -3,19 +3,19 @@
 import asyncio
 from dataclasses import dataclass
 
-from contracts.codes import ToolCode
-from contracts.paths import FilePath, UnsafePathError
-from contracts.react_tools import HideParams
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.path_forms import possible_paths
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.timeline.block_writer import now_text
-from service.timeline.cache_points import CachePolicy, cache_points
-from service.timeline.model_text import read_text
-from service.timeline.port import PlacedBlock, TimelineStore
-from service.timeline.token_counter import TokenCounter, count_tokens
-from service.timeline.view import TimelineView, timeline_for
-from service.timeline.visibility import compute_visibility
+from proofbox.contracts.codes import ToolCode
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.contracts.react_tools import HideParams
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.path_forms import possible_paths
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.timeline.block_writer import now_text
+from proofbox.service.timeline.cache_points import CachePolicy, cache_points
+from proofbox.service.timeline.model_text import read_text
+from proofbox.service.timeline.port import PlacedBlock, TimelineStore
+from proofbox.service.timeline.token_counter import TokenCounter, count_tokens
+from proofbox.service.timeline.view import TimelineView, timeline_for
+from proofbox.service.timeline.visibility import compute_visibility
 
 _BLOCKS_MAX = 1_000  # read of one path; what is hidden lies near the end
 

@@ -4,23 +4,23 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.blocks import Block
-from contracts.codes import ToolCode
-from contracts.media_types import is_text
-from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError
-from contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles
-from service.artifacts.found_file import ConversationFile
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.port import StoredArtifact
-from service.artifacts.staging import Staging, staging
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.errors import StoreFailedError, StoreFullError
-from service.react.hunks import HunkHeaderError, HunkMismatchError
-from service.react.patch_forms import apply_diff, is_diff
-from service.react.syntax_check import find_syntax_problem
-from service.react.text_file import (
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.codes import ToolCode
+from proofbox.contracts.media_types import is_text
+from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError
+from proofbox.contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.conversation_files import CallFiles
+from proofbox.service.artifacts.found_file import ConversationFile
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.artifacts.staging import Staging, staging
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.react.hunks import HunkHeaderError, HunkMismatchError
+from proofbox.service.react.patch_forms import apply_diff, is_diff
+from proofbox.service.react.syntax_check import find_syntax_problem
+from proofbox.service.react.text_file import (
     Measured,
     TextFile,
     TextFiles,
@@ -30,8 +30,8 @@ from service.react.text_file import (
     digest_of,
     resolve_target,
 )
-from service.react.text_formats import choose_text_mime
-from service.timeline.block_writer import shortened, text_head
+from proofbox.service.react.text_formats import choose_text_mime
+from proofbox.service.timeline.block_writer import shortened, text_head
 
 _SVG = "image/svg+xml"
 

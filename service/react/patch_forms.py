@@ -9,8 +9,8 @@ import re
 from dataclasses import replace
 from itertools import takewhile
 
-from service.react.hunks import Applied, Hunk, HunkHeaderError, HunkMismatchError, apply_hunks
-from service.react.unified_diff import HUNKS_MAX, read_hunks
+from proofbox.service.react.hunks import Applied, Hunk, HunkHeaderError, HunkMismatchError, apply_hunks
+from proofbox.service.react.unified_diff import HUNKS_MAX, read_hunks
 
 # No run of characters is read twice: a line of fence marks may be as long as a patch.
 _FENCE = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^`\n]*+")

@@ -4,15 +4,15 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from contracts.codes import ToolCode
-from contracts.paths import plan_ack_path, plan_path
-from contracts.react_tools import PlanParams, StepStatus
-from contracts.tool_call_response import ToolCallResponse
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.timeline.block_text import STEP_SIGNS
-from service.timeline.block_writer import now_text
-from service.timeline.port import TimelineStore
-from service.timeline.view import TimelineView, timeline_for
+from proofbox.contracts.codes import ToolCode
+from proofbox.contracts.paths import plan_ack_path, plan_path
+from proofbox.contracts.react_tools import PlanParams, StepStatus
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.timeline.block_text import STEP_SIGNS
+from proofbox.service.timeline.block_writer import now_text
+from proofbox.service.timeline.port import TimelineStore
+from proofbox.service.timeline.view import TimelineView, timeline_for
 
 _WORDS: dict[StepStatus, str] = {"in_progress": " — in progress", "failed": " — failed"}
 _ID_CHARS = 8

@@ -4,25 +4,25 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.blocks import Block
-from contracts.codes import NoticeCode, ToolCode
-from contracts.react_tools import ReadParams
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import CallFiles
-from service.artifacts.found_file import ConversationFile
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.staging import Staging, staging
-from service.calls.direct_tool import ReactCall
-from service.jobs.runner import PhaseTimer
-from service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
-from service.react.read_items import CannotLoadError, Loaded, fingerprint_block
-from service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
-from service.timeline.artifact_versions import BLOCKS_MAX
-from service.timeline.block_writer import Notice
-from service.timeline.port import spelled
-from service.timeline.token_counter import TokenCounter
-from service.timeline.view import TimelineView
-from service.timeline.visibility import Visibility, compute_visibility
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.codes import NoticeCode, ToolCode
+from proofbox.contracts.react_tools import ReadParams
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.conversation_files import CallFiles
+from proofbox.service.artifacts.found_file import ConversationFile
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.staging import Staging, staging
+from proofbox.service.calls.direct_tool import ReactCall
+from proofbox.service.jobs.runner import PhaseTimer
+from proofbox.service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
+from proofbox.service.react.read_items import CannotLoadError, Loaded, fingerprint_block
+from proofbox.service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
+from proofbox.service.timeline.artifact_versions import BLOCKS_MAX
+from proofbox.service.timeline.block_writer import Notice
+from proofbox.service.timeline.port import spelled
+from proofbox.service.timeline.token_counter import TokenCounter
+from proofbox.service.timeline.view import TimelineView
+from proofbox.service.timeline.visibility import Visibility, compute_visibility
 
 _REASON_CHARS_MAX = 300
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX
-from service.artifacts.line_ranges import Stretch, excerpt, format_bytes
-from service.react.read_items import CannotLoadError
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.service.artifacts.line_ranges import Stretch, excerpt, format_bytes
+from proofbox.service.react.read_items import CannotLoadError
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
-from service.timeline.artifact_versions import parse_digest, redact_text
-from service.timeline.port import PlacedBlock
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
+from proofbox.service.timeline.artifact_versions import parse_digest, redact_text
+from proofbox.service.timeline.port import PlacedBlock
 
 JSON = "application/json"
 EXTRACTED = "extracted"

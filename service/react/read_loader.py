@@ -7,19 +7,25 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX
-from contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
-from contracts.media_types import is_inline_binary, is_text
-from contracts.paths import FilePath, UnsafePathError
-from contracts.tool_call_request import SourceRow
-from service.artifacts.found_file import ConversationFile, format_digest
-from service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
-from service.artifacts.path_forms import possible_paths
-from service.artifacts.path_resolver import CallPaths, Resolved, ResolvedBlocks, ResolvedSkill, ResolvedSources
-from service.artifacts.staging import Staging
-from service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
-from service.react.read_content import Content, build_text_content, read_bytes, read_lines
-from service.react.read_items import (
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
+from proofbox.contracts.media_types import is_inline_binary, is_text
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.found_file import ConversationFile, format_digest
+from proofbox.service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
+from proofbox.service.artifacts.path_forms import possible_paths
+from proofbox.service.artifacts.path_resolver import (
+    CallPaths,
+    Resolved,
+    ResolvedBlocks,
+    ResolvedSkill,
+    ResolvedSources,
+)
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
+from proofbox.service.react.read_content import Content, build_text_content, read_bytes, read_lines
+from proofbox.service.react.read_items import (
     EXTRACTED,
     JSON,
     CannotLoadError,
@@ -28,10 +34,10 @@ from service.react.read_items import (
     fingerprint_block,
     fingerprint_text,
 )
-from service.react.source_texts import format_row, load_rows
-from service.timeline.artifact_versions import find_versions, redact_text
-from service.timeline.block_writer import embedded_text
-from service.timeline.token_counter import TokenCounter
+from proofbox.service.react.source_texts import format_row, load_rows
+from proofbox.service.timeline.artifact_versions import find_versions, redact_text
+from proofbox.service.timeline.block_writer import embedded_text
+from proofbox.service.timeline.token_counter import TokenCounter
 
 SOURCES_MAX = 200
 """How many sources one path shows."""

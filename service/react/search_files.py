@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from contracts.codes import ToolCode
-from contracts.react_tools import SearchFilesParams
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.found_file import ConversationFile
-from service.artifacts.staging import staging
-from service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.contracts.codes import ToolCode
+from proofbox.contracts.react_tools import SearchFilesParams
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.found_file import ConversationFile
+from proofbox.service.artifacts.staging import staging
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
 
 if TYPE_CHECKING:
     import regex

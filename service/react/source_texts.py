@@ -1,11 +1,11 @@
 """Rows of the sources pool as the texts that ``react.read`` shows."""
 
-from contracts.blocks import TEXT_BYTES_MAX
-from contracts.logical_paths import SourcesPath
-from contracts.tool_call_request import SourceRow
-from service.jobs.path_mentions import id_ranges
-from service.react.read_items import Loaded, ShownBlock, fingerprint_text
-from service.timeline.block_writer import embedded_text
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.logical_paths import SourcesPath
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.jobs.path_mentions import id_ranges
+from proofbox.service.react.read_items import Loaded, ShownBlock, fingerprint_text
+from proofbox.service.timeline.block_writer import embedded_text
 
 _ROW_BYTES_MIN = 500
 

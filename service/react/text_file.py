@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from contracts.blocks import Digest
-from contracts.codes import NoticeCode, ToolCode, VerdictCode
-from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
-from contracts.tool_call_response import ArtifactResult, ToolCallResponse
-from service.artifacts.conversation_files import CallFiles, ConversationFiles
-from service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.errors import StoreFailedError, StoreFullError
-from service.file_content import FileContent
-from service.jobs.path_mentions import find_sids
-from service.jobs.produced_files import Content, content_of
-from service.timeline.artifact_versions import has_path
-from service.timeline.block_writer import Notice, now_text
-from service.timeline.token_counter import TokenCounter, count_tokens
+from proofbox.contracts.blocks import Digest
+from proofbox.contracts.codes import NoticeCode, ToolCode, VerdictCode
+from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
+from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
+from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
+from proofbox.service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.file_content import FileContent
+from proofbox.service.jobs.path_mentions import find_sids
+from proofbox.service.jobs.produced_files import Content, content_of
+from proofbox.service.timeline.artifact_versions import has_path
+from proofbox.service.timeline.block_writer import Notice, now_text
+from proofbox.service.timeline.token_counter import TokenCounter, count_tokens
 
 
 @dataclass(frozen=True, slots=True)

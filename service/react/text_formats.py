@@ -3,12 +3,12 @@
 from pathlib import PurePosixPath
 from typing import Literal
 
-from contracts.codes import ToolCode
-from contracts.media_types import is_text, mime_of_name
-from contracts.paths import FilePath
-from contracts.render_tools import RENDER_TOOL_PREFIX
-from contracts.tools import Language, exec_tool_id
-from service.calls.direct_tool import ToolRefusedError
+from proofbox.contracts.codes import ToolCode
+from proofbox.contracts.media_types import is_text, mime_of_name
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX
+from proofbox.contracts.tools import Language, exec_tool_id
+from proofbox.service.calls.direct_tool import ToolRefusedError
 
 _SVG = "image/svg+xml"  # an image by its type, and text all the same
 _UNKNOWN = "application/octet-stream"

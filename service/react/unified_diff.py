@@ -6,7 +6,7 @@ without any line number, a blank line of context without its space.
 
 import re
 
-from service.react.hunks import Hunk, HunkHeaderError
+from proofbox.service.react.hunks import Hunk, HunkHeaderError
 
 HUNKS_MAX = 500
 END_OF_FILE = "*** End of File"

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from contracts.codes import NoticeCode, ToolCode, VerdictCode
-from contracts.react_tools import FileParams, WriteParams
-from contracts.tool_call_response import ToolCallResponse
-from service.calls.direct_tool import ReactCall
-from service.calls.param_references import find_reference
-from service.errors import StoreFailedError, StoreFullError
-from service.react.text_file import (
+from proofbox.contracts.codes import NoticeCode, ToolCode, VerdictCode
+from proofbox.contracts.react_tools import FileParams, WriteParams
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.direct_tool import ReactCall
+from proofbox.service.calls.param_references import find_reference
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.react.text_file import (
     Measured,
     TextFile,
     TextFiles,
@@ -18,8 +18,8 @@ from service.react.text_file import (
     digest_of,
     resolve_target,
 )
-from service.react.text_formats import choose_text_mime, refuse_format
-from service.timeline.block_writer import Notice, shortened, text_head
+from proofbox.service.react.text_formats import choose_text_mime, refuse_format
+from proofbox.service.timeline.block_writer import Notice, shortened, text_head
 
 
 class WriteTool:

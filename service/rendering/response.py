@@ -4,27 +4,27 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.artifacts import ContractError
-from contracts.blocks import Block, Digest
-from contracts.codes import ContractCode, NoticeCode, RuntimeCode
-from contracts.paths import FilePath
-from contracts.render_tools import OutputFormat, RenderParams
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import EnvelopeError, Timings, ToolCallResponse
-from service.calls.interruptions import Interruption
-from service.calls.param_references import find_reference
-from service.identity import ConversationKey
-from service.jobs.error_lines import error_line
-from service.jobs.inputs import JobInputs
-from service.jobs.produced_files import ProducedFiles, artifact_result, usage
-from service.jobs.runner import JobResult
-from service.jobs.verdicts import Verdict
-from service.sandbox.limits import CallBounds
-from service.sandbox.port import ProcessOutcome
-from service.sandbox.program_output import stderr_text
-from service.timeline.artifact_versions import has_path
-from service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
-from service.visible_text import visible_line
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.blocks import Block, Digest
+from proofbox.contracts.codes import ContractCode, NoticeCode, RuntimeCode
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.render_tools import OutputFormat, RenderParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import EnvelopeError, Timings, ToolCallResponse
+from proofbox.service.calls.interruptions import Interruption
+from proofbox.service.calls.param_references import find_reference
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.error_lines import error_line
+from proofbox.service.jobs.inputs import JobInputs
+from proofbox.service.jobs.produced_files import ProducedFiles, artifact_result, usage
+from proofbox.service.jobs.runner import JobResult
+from proofbox.service.jobs.verdicts import Verdict
+from proofbox.service.sandbox.limits import CallBounds
+from proofbox.service.sandbox.port import ProcessOutcome
+from proofbox.service.sandbox.program_output import stderr_text
+from proofbox.service.timeline.artifact_versions import has_path
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
+from proofbox.service.visible_text import visible_line
 
 _WARNINGS_MAX = 100
 _WARNINGS_SHOWN_MAX = 20

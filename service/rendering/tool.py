@@ -10,24 +10,24 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from contracts.artifacts import Checks, ContractError, Promise
-from contracts.codes import ContractCode
-from contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
-from contracts.render_tools import RENDER_PARAMS, OutputFormat
-from contracts.tool_call_request import SourceRow, ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.port import NewArtifact
-from service.calls.invalid_params import parse_params
-from service.calls.observer import CallObserver
-from service.calls.param_references import find_reference
-from service.calls.tool import PreparedCall
-from service.calls.validation import invalid_value
-from service.identity import ConversationKey
-from service.jobs.inputs import InputRequest, JobInputs
-from service.jobs.produced_files import ProducedFiles, read_contents
-from service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program, collected_artifact, room_bytes
-from service.jobs.verdicts import Verdict, is_storable, judge
-from service.rendering.response import (
+from proofbox.contracts.artifacts import Checks, ContractError, Promise
+from proofbox.contracts.codes import ContractCode
+from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
+from proofbox.contracts.render_tools import RENDER_PARAMS, OutputFormat
+from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.param_references import find_reference
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.calls.validation import invalid_value
+from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.inputs import InputRequest, JobInputs
+from proofbox.service.jobs.produced_files import ProducedFiles, read_contents
+from proofbox.service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program, collected_artifact, room_bytes
+from proofbox.service.jobs.verdicts import Verdict, is_storable, judge
+from proofbox.service.rendering.response import (
     RenderCall,
     RendererAnswer,
     RenderRun,
@@ -35,8 +35,8 @@ from service.rendering.response import (
     build_response,
     refuse,
 )
-from service.sandbox.limits import CallPolicy
-from service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpec, StreamName
+from proofbox.service.sandbox.limits import CallPolicy
+from proofbox.service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpec, StreamName
 
 # Until the path is read; a call that is refused before has no artifact.
 _NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")

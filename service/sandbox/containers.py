@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from contracts.tool_call_response import SandboxInfo
-from service.sandbox.limits import CallLimits
-from service.sandbox.preload import PreloadSet
-from service.sandbox.service_cgroup import ServiceCgroup
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.service_cgroup import ServiceCgroup
 
 
 class ContainerTransport(Protocol):

@@ -9,20 +9,20 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from contracts.tool_call_response import SandboxInfo
-from service.errors import EngineUnavailableError
-from service.observability.tracing import NoTracer, Tracer, inside, open_span
-from service.sandbox.containers import Container, Containers, ContainerTransport, LeftContainer
-from service.sandbox.limits import CallLimits
-from service.sandbox.pool import Clock, LoopClock, Pool
-from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.pooled_container import PooledContainer
-from service.sandbox.port import Sandbox, SandboxLostError, SandboxSpec
-from service.sandbox.preload import PreloadSet
-from service.sandbox.runner.requests import InspectorBounds
-from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
-from service.sandbox.sandbox_users import SandboxUsers
-from service.sandbox.service_cgroup import ServiceCgroup
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.observability.tracing import NoTracer, Tracer, inside, open_span
+from proofbox.service.sandbox.containers import Container, Containers, ContainerTransport, LeftContainer
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.pool import Clock, LoopClock, Pool
+from proofbox.service.sandbox.pool_sizing import PoolPolicy
+from proofbox.service.sandbox.pooled_container import PooledContainer
+from proofbox.service.sandbox.port import Sandbox, SandboxLostError, SandboxSpec
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.requests import InspectorBounds
+from proofbox.service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from proofbox.service.sandbox.sandbox_users import SandboxUsers
+from proofbox.service.sandbox.service_cgroup import ServiceCgroup
 
 log = logging.getLogger("proofbox.engine")
 

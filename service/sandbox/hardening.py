@@ -5,7 +5,7 @@ Nothing in a request reaches any of this but numbers.
 
 from dataclasses import dataclass
 
-from service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.limits import CallLimits
 
 GROUP_ID = 10001
 """Group of everything that runs in a sandbox. Its user is the container's own, see `SandboxUsers`."""

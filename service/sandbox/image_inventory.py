@@ -10,11 +10,11 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from contracts.image_contents import ImageContents
-from contracts.tools import IN_EVERY_IMAGE
-from service.errors import ServiceError
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Job, SandboxEngine, SandboxLostError, SandboxSpec, StreamName
+from proofbox.contracts.image_contents import ImageContents
+from proofbox.contracts.tools import IN_EVERY_IMAGE
+from proofbox.service.errors import ServiceError
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Job, SandboxEngine, SandboxLostError, SandboxSpec, StreamName
 
 log = logging.getLogger("proofbox.inventory")
 

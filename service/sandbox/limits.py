@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass, fields, replace
 
-from contracts.tool_call_request import Limits
-from service.errors import LimitNotAllowedError
+from proofbox.contracts.tool_call_request import Limits
+from proofbox.service.errors import LimitNotAllowedError
 
 # A sandbox that lowers its memory must not be filled by its own temporary file systems, which count as memory.
 TMPFS_SHARE_OF_MEMORY = 0.5

@@ -19,12 +19,12 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from contracts.tool_call_response import SandboxInfo
-from service.errors import EngineUnavailableError, ShuttingDownError
-from service.sandbox.pool_queue import PoolQueue, Waiter
-from service.sandbox.pool_sizing import Demands, PoolPolicy
-from service.sandbox.pooled_container import PooledContainer
-from service.sandbox.preload import PreloadSet
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.errors import EngineUnavailableError, ShuttingDownError
+from proofbox.service.sandbox.pool_queue import PoolQueue, Waiter
+from proofbox.service.sandbox.pool_sizing import Demands, PoolPolicy
+from proofbox.service.sandbox.pooled_container import PooledContainer
+from proofbox.service.sandbox.preload import PreloadSet
 
 log = logging.getLogger("proofbox.pool")
 

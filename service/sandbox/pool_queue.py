@@ -5,8 +5,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from service.sandbox.pooled_container import PooledContainer
-from service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.pooled_container import PooledContainer
+from proofbox.service.sandbox.preload import PreloadSet
 
 _OWNERS_REMEMBERED = 1_000
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.preload import PreloadSet
 
 _MIB = 1024 * 1024
 WAITING_BYTES = {

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from service.sandbox.containers import ContainerTransport
-from service.sandbox.preload import PreloadSet
-from service.sandbox.runner.sandbox import RunnerSandbox
+from proofbox.service.sandbox.containers import ContainerTransport
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.sandbox import RunnerSandbox
 
 
 @dataclass(slots=True, eq=False)

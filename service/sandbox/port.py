@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from contracts.artifacts import GLOB_MATCHES_MAX
-from contracts.paths import FilePath
-from contracts.tool_call_response import SandboxInfo
-from contracts.tools import Language
-from service.artifacts.staging import Staging
-from service.file_content import FileContent
-from service.sandbox.limits import CallLimits
-from service.sandbox.preload import PreloadSet
+from proofbox.contracts.artifacts import GLOB_MATCHES_MAX
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.contracts.tools import Language
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.file_content import FileContent
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.preload import PreloadSet
 
 StreamName = Literal["stdout", "stderr"]
 ProgramKind = Language | Literal["render", "page_text", "inventory"]

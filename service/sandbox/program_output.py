@@ -3,8 +3,8 @@
 import codecs
 from collections.abc import Iterator, Sequence
 
-from contracts.tool_call_response import ProgramOutput
-from service.sandbox.port import OutputPiece, StreamName
+from proofbox.contracts.tool_call_response import ProgramOutput
+from proofbox.service.sandbox.port import OutputPiece, StreamName
 
 STREAMS: tuple[StreamName, ...] = ("stdout", "stderr")
 _UTF_8 = codecs.getincrementaldecoder("utf-8")

@@ -9,10 +9,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.sandbox.hardening import CPU_PERIOD_US
-from service.sandbox.host_info import meminfo
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.container_state import DEFAULT_PARENT
+from proofbox.service.sandbox.hardening import CPU_PERIOD_US
+from proofbox.service.sandbox.host_info import meminfo
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.oci.container_state import DEFAULT_PARENT
 
 _MIB = 1024 * 1024
 _RESERVE_PART, _RESERVE_BYTES_MIN = 8, 512 * _MIB  # for the service and for all else on the machine

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 from typing_extensions import override
 
-from service.access.api_keys import ApiKey, KeyStore, Permission
-from service.errors import CallerError
-from service.storage.conversation_rows import utc_now
-from service.storage.database import Database
-from service.storage.schema import api_keys
+from proofbox.service.access.api_keys import ApiKey, KeyStore, Permission
+from proofbox.service.errors import CallerError
+from proofbox.service.storage.conversation_rows import utc_now
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import api_keys
 
 _ALL = select(api_keys).order_by(api_keys.c.created, api_keys.c.id)
 _ONE = select(api_keys).where(api_keys.c.id == bindparam("key_id"))

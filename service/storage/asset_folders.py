@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 from typing_extensions import override
 
-from service.artifacts.conversation_files import AssetSource
-from service.errors import build_store_error
+from proofbox.service.artifacts.conversation_files import AssetSource
+from proofbox.service.errors import build_store_error
 
 
 class AssetFolders(AssetSource):

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, Select, bindparam, insert, select
 from typing_extensions import override
 
-from service.calls.audit_port import AuditStore
-from service.calls.port import AuditDraft, AuditedLine, CallKey
-from service.identity import Principal
-from service.storage.conversation_rows import CONVERSATION, new_or_known, scope_values
-from service.storage.database import Database
-from service.storage.schema import audit, calls, chains
+from proofbox.service.calls.audit_port import AuditStore
+from proofbox.service.calls.port import AuditDraft, AuditedLine, CallKey
+from proofbox.service.identity import Principal
+from proofbox.service.storage.conversation_rows import CONVERSATION, new_or_known, scope_values
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import audit, calls, chains
 
 _CHAIN = select(chains.c.id).where(
     chains.c.tenant == bindparam("of_tenant"), chains.c.project == bindparam("of_project")

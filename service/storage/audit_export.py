@@ -10,9 +10,9 @@ from urllib.parse import quote
 from pydantic import SecretStr
 from sqlalchemy import URL, Connection, Engine, create_engine, inspect, select
 
-from service.errors import StoreFailedError
-from service.storage.error_translation import translated
-from service.storage.schema import audit, audit_keys, calls, chains
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.schema import audit, audit_keys, calls, chains
 
 _ROWS_AT_ONCE = 200
 _ROLE = "the database of audit lines"
@@ -92,7 +92,7 @@ def _connected(data_dir: Path, url: SecretStr) -> Iterator[Connection]:
 
 
 def _server(url: SecretStr) -> Engine:
-    from service.storage.postgres import parsed_url  # noqa: PLC0415 - only who has a server needs its client
+    from proofbox.service.storage.postgres import parsed_url  # noqa: PLC0415 - only who has a server needs its client
 
     options = {"connect_timeout": 10, "application_name": "proofbox-audit", "client_encoding": "utf8"}
     read_only = {"options": "-c default_transaction_read_only=on"}

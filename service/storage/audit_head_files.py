@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from service.calls.audit_heads import HeadRecords
-from service.calls.signing import SigningKey, key_id
-from service.errors import StoreFailedError
-from service.storage.artifacts.durable_files import sync_folders
-from service.storage.error_translation import translated
+from proofbox.service.calls.audit_heads import HeadRecords
+from proofbox.service.calls.signing import SigningKey, key_id
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.artifacts.durable_files import sync_folders
+from proofbox.service.storage.error_translation import translated
 
 _KEY_ROLE = "the key file of signed audit heads"
 _HEADS_ROLE = "the file of signed audit heads"

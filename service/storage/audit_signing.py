@@ -16,16 +16,16 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select
 
-from service.calls.audit_chain import AuditCheck, ChainState
-from service.calls.audit_heads import Head, HeadRecordError, HeadRecords
-from service.calls.signing import SigningKey
-from service.concurrency import to_its_end
-from service.errors import StoreFailedError, StoreFullError
-from service.storage.audit_head_files import HeadFiles, HeadsInUseError, SigningRefusedError
-from service.storage.conversation_rows import new_or_known
-from service.storage.database import Database
-from service.storage.schema import audit, audit_keys, chains
-from service.timeline.block_writer import now_text
+from proofbox.service.calls.audit_chain import AuditCheck, ChainState
+from proofbox.service.calls.audit_heads import Head, HeadRecordError, HeadRecords
+from proofbox.service.calls.signing import SigningKey
+from proofbox.service.concurrency import to_its_end
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.audit_head_files import HeadFiles, HeadsInUseError, SigningRefusedError
+from proofbox.service.storage.conversation_rows import new_or_known
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import audit, audit_keys, chains
+from proofbox.service.timeline.block_writer import now_text
 
 T = TypeVar("T")
 

@@ -12,12 +12,20 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 from typing_extensions import override
 
-from contracts.blocks import Block
-from service.calls.port import AuditDraft, CallKey, CallNotStoredError, CallState, CallStore, NewCall, StoredCall
-from service.errors import IdReusedError
-from service.identity import ConversationKey, Principal
-from service.storage.audit import add_line, line_of
-from service.storage.conversation_rows import (
+from proofbox.contracts.blocks import Block
+from proofbox.service.calls.port import (
+    AuditDraft,
+    CallKey,
+    CallNotStoredError,
+    CallState,
+    CallStore,
+    NewCall,
+    StoredCall,
+)
+from proofbox.service.errors import IdReusedError
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.audit import add_line, line_of
+from proofbox.service.storage.conversation_rows import (
     CONVERSATION,
     PRINCIPAL,
     ensure_conversation,
@@ -27,9 +35,9 @@ from service.storage.conversation_rows import (
     scope_values,
     utc_now,
 )
-from service.storage.database import Database
-from service.storage.schema import calls, conversations, idempotency_keys, principals
-from service.storage.timelines import append_rows, block_rows
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
+from proofbox.service.storage.timelines import append_rows, block_rows
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value
 _OWN = (calls.c.conversation == bindparam("in_conversation"), calls.c.tool_call_id == bindparam("call_id"))

@@ -6,8 +6,8 @@ from functools import cache
 from sqlalchemy import Connection, Table, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from service.identity import ConversationKey, Principal
-from service.storage.schema import conversations, principals
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.schema import conversations, principals
 
 _NAMED = (
     principals.c.tenant == bindparam("scope_tenant"),

@@ -13,10 +13,10 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from service.concurrency import in_thread
-from service.errors import StoreFailedError, StoreFullError
-from service.storage.error_translation import InUseError, translated
-from service.storage.timing import StoreObserver, ignore, timed
+from proofbox.service.concurrency import in_thread
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.error_translation import InUseError, translated
+from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -127,10 +127,10 @@ class Database:
     def _backend_of(self, *, beside: bool = False) -> Backend:
         # Only the chosen one is imported: a service on SQLite needs no client of PostgreSQL in memory.
         if url := self._url.get_secret_value():
-            from service.storage.postgres import PostgresServer  # noqa: PLC0415
+            from proofbox.service.storage.postgres import PostgresServer  # noqa: PLC0415
 
             return PostgresServer(url, self._timeout_s, beside=beside)
-        from service.storage.sqlite import SqliteFile  # noqa: PLC0415
+        from proofbox.service.storage.sqlite import SqliteFile  # noqa: PLC0415
 
         return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from service.errors import DISK_FULL, StoreFailedError, StoreFullError
+from proofbox.service.errors import DISK_FULL, StoreFailedError, StoreFullError
 
 # What SQLite reports for a refused quota and for a shared memory file that cannot grow.
 _MAYBE_FULL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})

@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from service.artifacts.download_links import LinkKey
-from service.errors import StoreFailedError
-from service.storage.error_translation import translated
+from proofbox.service.artifacts.download_links import LinkKey
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.error_translation import translated
 
 _NAME = "link-keys.json"
 _ROLE = "the file of the keys of download links"

@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 from typing_extensions import override
 
-from service.identity import ConversationKey
-from service.react.memsearch.port import Passage, PassageStore
-from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
-from service.storage.database import Database
-from service.storage.schema import passages as rows
-from service.storage.schema import passages_through as ends
+from proofbox.service.identity import ConversationKey
+from proofbox.service.react.memsearch.port import Passage, PassageStore
+from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import passages as rows
+from proofbox.service.storage.schema import passages_through as ends
 
 _PICKED_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 

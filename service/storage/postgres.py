@@ -12,9 +12,9 @@ from psycopg.abc import RV, PQGen
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from service.errors import StoreFailedError
-from service.storage.error_translation import InUseError
-from service.storage.migrations import migrate, require_newest
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.error_translation import InUseError
+from proofbox.service.storage.migrations import migrate, require_newest
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10

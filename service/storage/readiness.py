@@ -4,8 +4,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from service.errors import StoreFailedError, StoreFullError
-from service.storage.database import Database
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.database import Database
 
 FREE_BYTES_MIN = 16 * 1024 * 1024
 """Below this the data folder counts as full: the database needs space to store the error, too."""

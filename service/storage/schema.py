@@ -18,7 +18,7 @@ from sqlalchemy import (
     literal_column,
 )
 
-from service.storage.text_columns import TEXT, Words, storable
+from proofbox.service.storage.text_columns import TEXT, Words, storable
 
 _SHORT = 600
 """Characters of a text that PostgreSQL indexes: an index entry has 2,704 bytes, and a path or URL may be longer."""

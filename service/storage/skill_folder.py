@@ -10,9 +10,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from contracts.blocks import TRUNCATED_SUFFIX
-from service.artifacts.skills import SKILL_BYTES_MAX, Skill, Skills
-from service.errors import StoreFailedError
+from proofbox.contracts.blocks import TRUNCATED_SUFFIX
+from proofbox.service.artifacts.skills import SKILL_BYTES_MAX, Skill, Skills
+from proofbox.service.errors import StoreFailedError
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(?P<head>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _ABOUT_CHARS_MAX = 1_000

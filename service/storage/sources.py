@@ -8,15 +8,15 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
 from typing_extensions import override
 
-from contracts.paths import Namespace
-from contracts.tool_call_request import SourceRow
-from service.artifacts.port import NewPage, SourcePool, StoredArtifact
-from service.errors import SidConflictError, StoreFailedError
-from service.identity import ConversationKey
-from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
-from service.storage.database import Database
-from service.storage.schema import is_short, is_text, short, sources
-from service.storage.text_columns import json_text, storable
+from proofbox.contracts.paths import Namespace
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.port import NewPage, SourcePool, StoredArtifact
+from proofbox.service.errors import SidConflictError, StoreFailedError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import is_short, is_text, short, sources
+from proofbox.service.storage.text_columns import json_text, storable
 
 FILE_SID_MIN = 10_001
 """Files and attachments are numbered from here: sources that a client numbers from 1 never collide with them.

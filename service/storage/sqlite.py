@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from service.errors import StoreFailedError
-from service.storage.migrations import migrate, require_newest
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.migrations import migrate, require_newest
 
 _BUSY_TIMEOUT_MS = 5_000  # only a backup tool or a shell can hold the file: the service itself has one writer
 _WAL_BYTES_MAX = 64 * 1024 * 1024  # after an answer of tens of megabytes the log shrinks again

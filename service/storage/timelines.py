@@ -11,14 +11,14 @@ from pydantic import ValidationError
 from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
 from typing_extensions import override
 
-from contracts.blocks import Block
-from service.errors import StoreFailedError, TimelineMovedError
-from service.identity import ConversationKey
-from service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
-from service.storage.database import Database
-from service.storage.schema import blocks, is_text, short, turns
-from service.storage.text_columns import json_text
-from service.timeline.port import PlacedBlock, TimelineStore, TurnSpan, described_path, hidden_path
+from proofbox.contracts.blocks import Block
+from proofbox.service.errors import StoreFailedError, TimelineMovedError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import blocks, is_text, short, turns
+from proofbox.service.storage.text_columns import json_text
+from proofbox.service.timeline.port import PlacedBlock, TimelineStore, TurnSpan, described_path, hidden_path
 
 BlockRow = dict[str, object]
 """Turn, call, path, described path, hidden path, JSON text without base64, and the decoded base64."""

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.blocks import TRUNCATED_SUFFIX, Block
-from contracts.logical_paths import TurnPath
-from contracts.media_types import OCTET_STREAM
-from contracts.paths import call_path, is_call_id, is_turn_id
-from service.timeline.port import PlacedBlock, described_path, spelled
-from service.timeline.view import TimelineView
-from service.visible_text import visible_text
+from proofbox.contracts.blocks import TRUNCATED_SUFFIX, Block
+from proofbox.contracts.logical_paths import TurnPath
+from proofbox.contracts.media_types import OCTET_STREAM
+from proofbox.contracts.paths import call_path, is_call_id, is_turn_id
+from proofbox.service.timeline.port import PlacedBlock, described_path, spelled
+from proofbox.service.timeline.view import TimelineView
+from proofbox.service.visible_text import visible_text
 
 HOSTING_FIELDS = frozenset({"hosted_uri", "rn", "key", "local_path"})
 """What a digest of another program may hold and no model may read."""

@@ -8,13 +8,19 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from contracts.blocks import Block
-from contracts.logical_paths import TurnPath, parse
-from contracts.paths import UnsafePathError
-from service.timeline.artifact_versions import HOSTING_FIELDS
-from service.timeline.port import PlacedBlock, described_path, spelled
-from service.timeline.shown_json import format_call, format_digest_line, format_notice, format_result, json_text
-from service.visible_text import visible_line, visible_text
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.logical_paths import TurnPath, parse
+from proofbox.contracts.paths import UnsafePathError
+from proofbox.service.timeline.artifact_versions import HOSTING_FIELDS
+from proofbox.service.timeline.port import PlacedBlock, described_path, spelled
+from proofbox.service.timeline.shown_json import (
+    format_call,
+    format_digest_line,
+    format_notice,
+    format_result,
+    json_text,
+)
+from proofbox.service.visible_text import visible_line, visible_text
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 """How far a step of a plan is, for the eye."""

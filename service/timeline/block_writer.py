@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
-from contracts.paths import call_path, code_path, notes_path, notice_path, plan_ack_path, plan_path, result_path
-from contracts.tools import LANGUAGES, Language
-from service.visible_text import visible_text
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
+from proofbox.contracts.paths import (
+    call_path,
+    code_path,
+    notes_path,
+    notice_path,
+    plan_ack_path,
+    plan_path,
+    result_path,
+)
+from proofbox.contracts.tools import LANGUAGES, Language
+from proofbox.service.visible_text import visible_text
 
 CONTENT_SHOWN_CHARS = 100
 """How much of a long parameter a call block shows, where a file holds all of it."""

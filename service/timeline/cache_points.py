@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from contracts.blocks import Block
-from service.timeline.view import TimelineView
+from proofbox.contracts.blocks import Block
+from proofbox.service.timeline.view import TimelineView
 
 _READ_AT_ONCE = 200
 

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from contracts.blocks import Block
-from service.timeline.block_text import RenderedView, hidden_line, own_line
-from service.timeline.port import PlacedBlock
-from service.timeline.view import TimelineView
-from service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
+from proofbox.contracts.blocks import Block
+from proofbox.service.timeline.block_text import RenderedView, hidden_line, own_line
+from proofbox.service.timeline.port import PlacedBlock
+from proofbox.service.timeline.view import TimelineView
+from proofbox.service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
 
 _READ_AT_ONCE = 500
 _OF_PATH_MAX = 10_000  # blocks of one path that are read to find those that a hiding hides

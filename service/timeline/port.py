@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from contracts.blocks import Block
-from contracts.paths import UnsafePathError
-from contracts.timeline import canonical_path
-from service.identity import ConversationKey
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import UnsafePathError
+from proofbox.contracts.timeline import canonical_path
+from proofbox.service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,15 @@
 import asyncio
 from dataclasses import dataclass
 
-from contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
-from service.identity import ConversationKey
-from service.timeline.block_writer import now_text
-from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
-from service.timeline.model_text import read_text, with_visibility
-from service.timeline.port import TimelineStore
-from service.timeline.token_counter import TokenCounter, count_tokens
-from service.timeline.view import StoredTimelineView
-from service.timeline.visibility import compute_visibility
+from proofbox.contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.block_writer import now_text
+from proofbox.service.timeline.cache_points import CachePoints, CachePolicy, cache_points
+from proofbox.service.timeline.model_text import read_text, with_visibility
+from proofbox.service.timeline.port import TimelineStore
+from proofbox.service.timeline.token_counter import TokenCounter, count_tokens
+from proofbox.service.timeline.view import StoredTimelineView
+from proofbox.service.timeline.visibility import compute_visibility
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from service.visible_text import visible_text
+from proofbox.service.visible_text import visible_text
 
 _OF_A_DIGEST = ("mime", "size_bytes", "description", "edited", "sources_used", "write_warning", "error", "sid")
 # The head of a result has the id of the call and the tool, the path of an acknowledgement has its iteration.

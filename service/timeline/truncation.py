@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from contracts.blocks import TRUNCATED_SUFFIX
+from proofbox.contracts.blocks import TRUNCATED_SUFFIX
 
 
 def json_bytes(value: object) -> int:

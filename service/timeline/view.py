@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Protocol
 
-from contracts.blocks import Block
-from contracts.tool_call_request import ToolCallRequest
-from service.identity import ConversationKey
-from service.timeline.port import (
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.port import (
     PlacedBlock,
     TimelineStore,
     TurnSpan,

@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contracts.blocks import Block
-from service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
-from service.timeline.view import TimelineView
+from proofbox.contracts.blocks import Block
+from proofbox.service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
+from proofbox.service.timeline.view import TimelineView
 
 SUMMARY = "conv.range.summary"
 

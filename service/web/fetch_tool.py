@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX
-from contracts.codes import WebCode
-from contracts.react_tools import WebFetchParams
-from contracts.tool_call_response import SandboxInfo, ToolCallResponse
-from service.artifacts.port import NewPage, SourcePool
-from service.calls.admission import Admission
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.jobs.runner import PhaseTimer
-from service.timeline.truncation import json_bytes, truncate_evenly
-from service.web.page_reader import PageReader, PageText, plain_text
-from service.web.port import FetchedPage, PageFetcher, WebFailedError
-from service.web.response import result_blocks
-from service.web.urls import UrlRefusedError, WebUrl
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.codes import WebCode
+from proofbox.contracts.react_tools import WebFetchParams
+from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
+from proofbox.service.artifacts.port import NewPage, SourcePool
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.jobs.runner import PhaseTimer
+from proofbox.service.timeline.truncation import json_bytes, truncate_evenly
+from proofbox.service.web.page_reader import PageReader, PageText, plain_text
+from proofbox.service.web.port import FetchedPage, PageFetcher, WebFailedError
+from proofbox.service.web.response import result_blocks
+from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
 _AT_ONCE = 5
 _SHOWN_TITLE_CHARS = 200

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.codes import WebCode
-from contracts.paths import FilePath, Namespace
-from contracts.tool_call_response import SandboxInfo
-from service.artifacts.staging import Staging
-from service.calls.direct_tool import ReactCall
-from service.file_content import FileContent
-from service.jobs.inputs import JobInputs
-from service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.sandbox.port import Collected, ExpectedFile, FileState, InputFile, Job, OutputSpec, StreamName
-from service.web.port import FetchedPage, WebFailedError, clean_text
+from proofbox.contracts.codes import WebCode
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.calls.direct_tool import ReactCall
+from proofbox.service.file_content import FileContent
+from proofbox.service.jobs.inputs import JobInputs
+from proofbox.service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.sandbox.port import Collected, ExpectedFile, FileState, InputFile, Job, OutputSpec, StreamName
+from proofbox.service.web.port import FetchedPage, WebFailedError, clean_text
 
 TEXT_CHARS_MAX = 100_000
 """How much of a page's text is kept, in characters."""

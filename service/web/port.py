@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from contracts.codes import WebCode
-from service.web.urls import WebUrl
+from proofbox.contracts.codes import WebCode
+from proofbox.service.web.urls import WebUrl
 
 _UNWANTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from contracts.blocks import Block
-from contracts.paths import result_path
-from service.calls.direct_tool import ReactCall
-from service.timeline.block_writer import now_text
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import result_path
+from proofbox.service.calls.direct_tool import ReactCall
+from proofbox.service.timeline.block_writer import now_text
 
 
 def result_blocks(call: ReactCall[Any], content: Any, sids: Sequence[int]) -> list[Block]:

@@ -3,16 +3,16 @@
 import asyncio
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX
-from contracts.codes import WebCode
-from contracts.react_tools import WebSearchParams
-from contracts.tool_call_request import SourceRow
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.port import NewPage, SourcePool
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.timeline.truncation import json_bytes, truncate_evenly
-from service.web.port import Hit, PageSearcher, WebFailedError
-from service.web.response import result_blocks
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.codes import WebCode
+from proofbox.contracts.react_tools import WebSearchParams
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.port import NewPage, SourcePool
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.timeline.truncation import json_bytes, truncate_evenly
+from proofbox.service.web.port import Hit, PageSearcher, WebFailedError
+from proofbox.service.web.response import result_blocks
 
 _AT_ONCE = 4
 _SHOWN_TITLE_CHARS = 200

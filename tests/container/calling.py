@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from contracts.exec_params import ExecParams
-from contracts.paths import FilePath
-from contracts.problems import Problem
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import Attachment, ToolCallResponse
-from contracts.tools import Language, exec_tool_id
-from service.app.bootstrap import Service
-from service.calls.service import Answer, CallEvent, CallTicket
-from service.identity import ConversationKey
+from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import Attachment, ToolCallResponse
+from proofbox.contracts.tools import Language, exec_tool_id
+from proofbox.service.app.bootstrap import Service
+from proofbox.service.calls.service import Answer, CallEvent, CallTicket
+from proofbox.service.identity import ConversationKey
 
 # Promises nothing and brings everything back: for tests that look at what a program did, not at a contract.
 ANYTHING: tuple[dict[str, Any], ...] = ({"glob": "**/*", "description": "whatever it writes", "min_count": 0},)

@@ -7,9 +7,9 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from service.app.bootstrap import Service, build, running
-from service.app.serving import application
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.serving import application
+from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 
 

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from contracts.media_types import is_text
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.media_types import is_text
+from proofbox.contracts.tool_call_response import ToolCallResponse
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _HOSTED_ROOT = re.compile(r"file://[^\"]*?/cb/tenants/")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 
 # Prints every file in OUT_DIR.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.app.bootstrap import Service
-from service.identity import ConversationKey
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.app.bootstrap import Service
+from proofbox.service.identity import ConversationKey
 from tests.container.calling import Caller
 from tests.container.golden_documents import DOCUMENTS, FOLDER, PICTURE, SOURCES_POOL, GoldenDocument
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.tools import Language
+from proofbox.contracts.tools import Language
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from contracts.tools import Language
+from proofbox.contracts.tools import Language
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from contracts.codes import ProblemCode
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.app.bootstrap import Service
-from service.identity import Principal
+from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.app.bootstrap import Service
+from proofbox.service.identity import Principal
 from tests.container.calling import Caller
 from tests.container.rehosted import LIST, ledger, notices, write
 

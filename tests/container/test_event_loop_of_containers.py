@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.preload import PreloadSet
 from tests.support.loop_watch import watched_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

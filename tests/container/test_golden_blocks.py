@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from contracts.paths import FilePath
-from contracts.tool_call_response import ArtifactResult, ToolCallResponse
-from service.app.bootstrap import Service
-from service.timeline.block_text import rendered
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
+from proofbox.service.app.bootstrap import Service
+from proofbox.service.timeline.block_text import rendered
 from tests.container.calling import Caller
 from tests.container.normalising import normalised, normalised_view
 

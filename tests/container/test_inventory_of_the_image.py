@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.http.test_tools import TOKENS_MAX
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

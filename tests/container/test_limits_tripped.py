@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from contracts.tool_call_response import ToolCallResponse
-from service.app.bootstrap import Service
-from service.errors import LimitNotAllowedError
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.app.bootstrap import Service
+from proofbox.service.errors import LimitNotAllowedError
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
-from contracts.tool_call_response import ToolCallResponse
-from contracts.tools import Language
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tools import Language
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

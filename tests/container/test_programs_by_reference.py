@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from contracts.tools import Language
-from service.timeline.block_text import rendered
+from proofbox.contracts.tools import Language
+from proofbox.service.timeline.block_text import rendered
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -14,13 +14,13 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from contracts.provenance import AuditLine, RerunReport
-from contracts.tool_call_request import ToolCallRequest
-from service.app.bootstrap import build, running
-from service.app.serving import application
-from service.calls.port import CallKey, NewCall
-from service.errors import UnknownCallError
-from service.storage.calls import SqlCallStore
+from proofbox.contracts.provenance import AuditLine, RerunReport
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.serving import application
+from proofbox.service.calls.port import CallKey, NewCall
+from proofbox.service.errors import UnknownCallError
+from proofbox.service.storage.calls import SqlCallStore
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -354,7 +354,15 @@ async def test_a_call_is_run_again_from_the_command_line_when_the_service_is_sto
         await call(SAME, ["a.csv"])
     names = {"PROOFBOX_TENANT": "acme", "PROOFBOX_PROJECT": "reports", "PROOFBOX_USER": "u-17"}
     environment = {**os.environ, **names, "PROOFBOX_DATA_DIR": str(again.data_dir)}
-    command = [sys.executable, "-m", "service.app.cli", "rerun", call.last_id, "--conversation", call.conversation]
+    command = [
+        sys.executable,
+        "-m",
+        "proofbox.service.app.cli",
+        "rerun",
+        call.last_id,
+        "--conversation",
+        call.conversation,
+    ]
     ran = await asyncio.to_thread(
         subprocess.run, command, env=environment, capture_output=True, text=True, check=False
     )

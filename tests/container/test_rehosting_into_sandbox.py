@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from service.app.bootstrap import build, running
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.container.rehosted import LIST, ledger, notices, write
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 from tests.container.rehosted import LIST, ledger, write
 

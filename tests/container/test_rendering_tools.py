@@ -12,11 +12,11 @@ from docx import Document
 from PIL import Image
 from pptx import Presentation
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.errors import InvalidRequestError
-from service.identity import ConversationKey
-from service.timeline.block_text import rendered
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.errors import InvalidRequestError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.block_text import rendered
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

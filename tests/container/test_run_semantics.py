@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

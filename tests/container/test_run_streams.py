@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from service.calls.service import CallEvent
+from proofbox.service.calls.service import CallEvent
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

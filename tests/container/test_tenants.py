@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service.app.bootstrap import build, running
-from service.app.serving import application
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.serving import application
+from proofbox.service.app.settings import Settings
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

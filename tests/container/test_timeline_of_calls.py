@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.identity import ConversationKey
-from service.timeline.block_text import rendered
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.block_text import rendered
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 

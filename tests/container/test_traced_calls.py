@@ -9,9 +9,9 @@ from itertools import pairwise
 import httpx
 import pytest
 
-from service.app.bootstrap import build, running
-from service.app.serving import application
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.serving import application
+from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.support.otlp_receiver import receiving
 

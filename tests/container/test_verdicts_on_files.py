@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from contracts.paths import FilePath
-from contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

@@ -13,12 +13,12 @@ import docker
 import pytest
 import pytest_asyncio
 
-from contracts.tools import Language
-from service.app.bootstrap import Service, build, running
-from service.app.settings import Settings
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import ExpectedFile, Job, OutputSpec, SandboxSpec
-from service.sandbox.preload import PreloadSet
+from proofbox.contracts.tools import Language
+from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import ExpectedFile, Job, OutputSpec, SandboxSpec
+from proofbox.service.sandbox.preload import PreloadSet
 from tests.container.calling import Caller
 from tests.support.staging import MadeFolder
 

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.app.bootstrap import build, running
-from service.app.settings import Settings
-from service.identity import ConversationKey
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.identity import ConversationKey
 from tests.support.web_server import response, web_server
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

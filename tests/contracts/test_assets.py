@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from contracts.tool_call_request import Asset
+from proofbox.contracts.tool_call_request import Asset
 
 
 @pytest.mark.parametrize(

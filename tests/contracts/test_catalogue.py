@@ -3,9 +3,9 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from contracts.exec_params import ExecParams
-from contracts.image_contents import MAIN_LIBRARIES, ImageContents, named_libraries
-from contracts.tools import LANGUAGES, Language, catalogue, exec_language, exec_tool_id
+from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.image_contents import MAIN_LIBRARIES, ImageContents, named_libraries
+from proofbox.contracts.tools import LANGUAGES, Language, catalogue, exec_language, exec_tool_id
 
 EXEC_TOOLS = [tool for tool in catalogue() if tool.takes_code]
 RENDER_TOOLS = [tool for tool in catalogue() if tool.tool_id.startswith("rendering_tools.")]

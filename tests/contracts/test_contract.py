@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.artifacts import DEPTH_MAX, ENTRIES_MAX, GLOB_MATCHES_MAX, Checks, ContractError, parse_contract
-from contracts.checks import ENCODINGS, EXTENSIONS_OF_CHECK
-from contracts.media_types import MIME_BY_EXTENSION
-from contracts.paths import FilePath, Namespace
+from proofbox.contracts.artifacts import (
+    DEPTH_MAX,
+    ENTRIES_MAX,
+    GLOB_MATCHES_MAX,
+    Checks,
+    ContractError,
+    parse_contract,
+)
+from proofbox.contracts.checks import ENCODINGS, EXTENSIONS_OF_CHECK
+from proofbox.contracts.media_types import MIME_BY_EXTENSION
+from proofbox.contracts.paths import FilePath, Namespace
 
 TURN = "turn_7"
 FILE = {"filename": "a.csv", "description": "a table"}

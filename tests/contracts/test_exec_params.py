@@ -3,8 +3,15 @@
 import pytest
 from pydantic import ValidationError
 
-from contracts.exec_params import ARGS_MAX, ENV_MAX, STDIN_BYTES_MAX, VALUES_BYTES_MAX, ExecParams, working_folder
-from contracts.paths import UnsafePathError
+from proofbox.contracts.exec_params import (
+    ARGS_MAX,
+    ENV_MAX,
+    STDIN_BYTES_MAX,
+    VALUES_BYTES_MAX,
+    ExecParams,
+    working_folder,
+)
+from proofbox.contracts.paths import UnsafePathError
 
 
 @pytest.mark.parametrize(

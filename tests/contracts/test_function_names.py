@@ -5,9 +5,9 @@ import re
 import pytest
 from jsonschema import Draft202012Validator
 
-from contracts.function_names import anthropic_tool, function_name, openai_function, tool_id_of
-from contracts.react_tools import TOOL_ALIASES
-from contracts.tools import Language, catalogue, exec_tool_id
+from proofbox.contracts.function_names import anthropic_tool, function_name, openai_function, tool_id_of
+from proofbox.contracts.react_tools import TOOL_ALIASES
+from proofbox.contracts.tools import Language, catalogue, exec_tool_id
 
 LEGAL = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 DESCRIPTION_CHARS_MAX = 1_024  # of OpenAI's API

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.logical_paths import SkillPath, SourcesPath, TurnPath, parse, parse_sid_ranges
-from contracts.paths import (
+from proofbox.contracts.logical_paths import SkillPath, SourcesPath, TurnPath, parse, parse_sid_ranges
+from proofbox.contracts.paths import (
     FilePath,
     Namespace,
     UnsafePathError,

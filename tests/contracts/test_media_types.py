@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.artifacts import Checks
-from contracts.checks import EXTENSIONS_OF_CHECK
-from contracts.media_types import MIME_ALIASES, MIME_BY_EXTENSION, is_inline_binary, is_text, mime_of_name
+from proofbox.contracts.artifacts import Checks
+from proofbox.contracts.checks import EXTENSIONS_OF_CHECK
+from proofbox.contracts.media_types import MIME_ALIASES, MIME_BY_EXTENSION, is_inline_binary, is_text, mime_of_name
 
 FORMATS_FILE = Path(__file__).parents[2] / "sandbox_images" / "inspector" / "formats.py"
 

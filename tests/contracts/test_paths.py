@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.paths import (
+from proofbox.contracts.paths import (
     PATH_BYTES_MAX,
     SEGMENT_BYTES_MAX,
     FilePath,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contracts.render_tools import WriteDocxParams, WritePdfParams, WritePptxParams
+from proofbox.contracts.render_tools import WriteDocxParams, WritePdfParams, WritePptxParams
 
 OWN = {"path": "a", "content": "text"}
 

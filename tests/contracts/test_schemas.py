@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from contracts.__main__ import HERE, MODELS, drifted_schemas, misjudged_examples
+from proofbox.contracts.__main__ import HERE, MODELS, drifted_schemas, misjudged_examples
 
 EXAMPLES = sorted((HERE / "examples").glob("*.json"))
 # What only Python can say: that two fields exclude each other, what a path may be, that a text is not blank.
@@ -73,11 +73,12 @@ def test_every_field_of_every_model_is_described(name):
 @pytest.fixture
 def copied(tmp_path):
     """A copy of the package, and its ``--check`` run on its own."""
-    shutil.copytree(HERE, tmp_path / "contracts", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(HERE, tmp_path / "proofbox" / "contracts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "proofbox" / "__init__.py").touch()
 
     def check(*arguments):
         done = subprocess.run(
-            [sys.executable, "-B", "-m", "contracts", *arguments],
+            [sys.executable, "-B", "-m", "proofbox.contracts", *arguments],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -86,7 +87,7 @@ def copied(tmp_path):
         assert done.stderr == ""
         return done.returncode, done.stdout.splitlines()
 
-    return Path(tmp_path / "contracts"), check
+    return Path(tmp_path / "proofbox" / "contracts"), check
 
 
 def test_drift_of_a_schema_and_of_an_example_is_seen_and_named(copied):
@@ -99,8 +100,8 @@ def test_drift_of_a_schema_and_of_an_example_is_seen_and_named(copied):
     assert check("--check") == (
         1,
         [
-            "contracts: schemas/block.schema.json is out of date; run python -m contracts",
-            "contracts: schemas/tool.schema.json is out of date; run python -m contracts",
+            "contracts: schemas/block.schema.json is out of date; run python -m proofbox.contracts",
+            "contracts: schemas/tool.schema.json is out of date; run python -m proofbox.contracts",
             "contracts: examples/block.invalid.other.json is not judged as its name says",
             "contracts: examples/tool.other.json is not judged as its name says",
         ],
@@ -114,7 +115,7 @@ def test_a_changed_model_is_drift_until_the_schemas_are_written(copied):
     status, lines = check("--check")
     assert (status, lines[0]) == (
         1,
-        "contracts: schemas/event_queued.schema.json is out of date; run python -m contracts",
+        "contracts: schemas/event_queued.schema.json is out of date; run python -m proofbox.contracts",
     )
     check()
     assert json.loads((folder / "schemas" / "event_queued.schema.json").read_text())["properties"]["position"][

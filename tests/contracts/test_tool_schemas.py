@@ -6,11 +6,11 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from contracts.artifacts import ArtifactSpec
-from contracts.react_tools import REACT_TOOLS
-from contracts.render_tools import RENDER_PARAMS, RENDER_TOOL_PREFIX
-from contracts.tool_schemas import compact_schema
-from contracts.tools import catalogue
+from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.react_tools import REACT_TOOLS
+from proofbox.contracts.render_tools import RENDER_PARAMS, RENDER_TOOL_PREFIX
+from proofbox.contracts.tool_schemas import compact_schema
+from proofbox.contracts.tools import catalogue
 
 MODELS = {
     **{tool_id: tool.params for tool_id, tool in REACT_TOOLS.items()},

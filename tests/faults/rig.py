@@ -15,7 +15,7 @@ import psycopg
 from engine_sides import DockerSide
 from service_process import ServiceProcess, eventually, request
 
-from service.storage.artifacts.s3_client import Bucket
+from proofbox.service.storage.artifacts.s3_client import Bucket
 from tests.services.s3_server import client_of, uploads_of
 from tests.support.gate import Gate
 

@@ -28,7 +28,7 @@ from engine_sides import chosen  # noqa: E402 - found by the line above
 from rig import told  # noqa: E402
 from service_process import ServiceProcess, eventually, request, serving  # noqa: E402
 
-from service.app.settings import Settings  # noqa: E402
+from proofbox.service.app.settings import Settings  # noqa: E402
 
 CLIENTS = 8
 WARM_CALLS = 64

@@ -15,38 +15,38 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from contracts.paths import FilePath
-from contracts.tools import Language, exec_tool_id
-from service.access.authenticator import Authenticator
-from service.access.quotas import NO_LIMITS, Quotas
-from service.api.app import create_app
-from service.api.connections import ConnectionLimits
-from service.api.limited_protocol import LimitedProtocol
-from service.api.services import Services
-from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.download_links import DownloadLinks, LinkKey
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.port import NewArtifact, StoredArtifact
-from service.file_content import FileContent
-from service.identity import ConversationKey, Principal
-from service.jobs.rerun import Provenance
-from service.observability.prometheus import PrometheusMeter
-from service.sandbox.image_inventory import ImageInventory
-from service.sandbox.limits import CallLimits
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.asset_folders import AssetFolders
-from service.storage.audit import SqlAuditStore
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.readiness import StoreReadiness
-from service.storage.skill_folder import FolderSkills
-from service.storage.sources import SqlSourcePool
-from service.storage.timelines import SqlTimelineStore
-from service.timeline.bpe_tokens import BpeTokenCounter
-from service.timeline.cache_points import CachePolicy
-from service.timeline.service import Timeline
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tools import Language, exec_tool_id
+from proofbox.service.access.authenticator import Authenticator
+from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.api.app import create_app
+from proofbox.service.api.connections import ConnectionLimits
+from proofbox.service.api.limited_protocol import LimitedProtocol
+from proofbox.service.api.services import Services
+from proofbox.service.artifacts.attachments import Attachments
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.jobs.rerun import Provenance
+from proofbox.service.observability.prometheus import PrometheusMeter
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.audit import SqlAuditStore
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.readiness import StoreReadiness
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.storage.sources import SqlSourcePool
+from proofbox.service.storage.timelines import SqlTimelineStore
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.timeline.cache_points import CachePolicy
+from proofbox.service.timeline.service import Timeline
 from tests.support.calls import MemoryCalls
 from tests.support.fake_engine import FakeSandboxEngine
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from service.access.api_keys import (
+from proofbox.service.access.api_keys import (
     ALL_PERMISSIONS,
     ApiKey,
     Permission,
@@ -16,10 +16,10 @@ from service.access.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.access.authenticator import Authenticator, Keyring
-from service.api.app import create_app
-from service.api.middleware.authentication import OPEN_PATHS
-from service.storage.api_keys import SqlApiKeys
+from proofbox.service.access.authenticator import Authenticator, Keyring
+from proofbox.service.api.app import create_app
+from proofbox.service.api.middleware.authentication import OPEN_PATHS
+from proofbox.service.storage.api_keys import SqlApiKeys
 from tests.http.conftest import PRINCIPAL
 
 CALLS = "/v1/tool-calls"

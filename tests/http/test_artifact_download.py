@@ -4,7 +4,7 @@ import os
 import httpx
 import pytest
 
-from contracts.paths import FilePath, Namespace
+from proofbox.contracts.paths import FilePath, Namespace
 
 BASE = "/v1/conversations/c1/artifacts"
 ABC = bytes(range(256)) * 4_000

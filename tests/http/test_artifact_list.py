@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from contracts.artifact_lists import ArtifactPage
-from contracts.paths import FilePath
+from proofbox.contracts.artifact_lists import ArtifactPage
+from proofbox.contracts.paths import FilePath
 
 URL = "/v1/conversations/c1/artifacts"
 

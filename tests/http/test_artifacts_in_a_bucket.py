@@ -8,9 +8,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from contracts.paths import FilePath, Namespace
-from service.storage.artifacts.s3_blobs import S3BlobStore
-from service.storage.artifacts.store import SqlArtifactStore
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from tests.services.s3_server import STATE, client_of, started
 
 PART_BYTES = 5 * 1024 * 1024

@@ -6,14 +6,14 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from contracts.media_types import guess_mime
-from contracts.paths import FilePath
-from contracts.tool_call_response import Attachment
-from service.artifacts.attachments import _append, _open
-from service.artifacts.port import NewArtifact
-from service.errors import StoreFailedError, StoreFullError
-from service.file_content import FileContent
-from service.identity import ConversationKey
+from proofbox.contracts.media_types import guess_mime
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_response import Attachment
+from proofbox.service.artifacts.attachments import _append, _open
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"

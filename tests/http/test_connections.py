@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 import uvicorn
 
-from service.api.app import create_app
-from service.api.connections import ConnectionLimits, client_network
-from service.api.limited_protocol import LimitedProtocol
+from proofbox.service.api.app import create_app
+from proofbox.service.api.connections import ConnectionLimits, client_network
+from proofbox.service.api.limited_protocol import LimitedProtocol
 from tests.http.conftest import AnnouncedServer
 
 SMALL_BUFFER_BYTES = 4_096
@@ -225,7 +225,7 @@ def test_one_client_is_one_address_or_one_network_of_ipv6(one, other, are_one):
 def test_the_limit_of_open_files_is_raised_for_connections_and_bounds_them(soft, hard, wanted, expected):
     program = (
         f"import resource as r; r.setrlimit(r.RLIMIT_NOFILE, ({soft}, {hard}))\n"
-        "from service.api.connections import make_room_for_connections as room\n"
+        "from proofbox.service.api.connections import make_room_for_connections as room\n"
         f"print((room({wanted}), r.getrlimit(r.RLIMIT_NOFILE)[0]))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,8 +1,8 @@
 import pytest
 
-from service.api.byte_ranges import ByteRange, requested_range
-from service.api.download_headers import content_disposition
-from service.errors import RangeNotSatisfiableError
+from proofbox.service.api.byte_ranges import ByteRange, requested_range
+from proofbox.service.api.download_headers import content_disposition
+from proofbox.service.errors import RangeNotSatisfiableError
 
 
 @pytest.mark.parametrize(

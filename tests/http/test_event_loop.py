@@ -10,10 +10,10 @@ import httpx
 import pytest
 import uvicorn
 
-from service.app import bootstrap as main
-from service.app import sandbox_engine as sandboxes
-from service.app.serving import http_config
-from service.app.settings import Settings
+from proofbox.service.app import bootstrap as main
+from proofbox.service.app import sandbox_engine as sandboxes
+from proofbox.service.app.serving import http_config
+from proofbox.service.app.settings import Settings
 from tests.support.loop_watch import watched_loop
 from tests.support.scripted_containers import ScriptedContainers
 

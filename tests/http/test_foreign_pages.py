@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from service.api.app import create_app
+from proofbox.service.api.app import create_app
 
 NAMES = frozenset({"localhost", "127.0.0.1", "box.local"})
 

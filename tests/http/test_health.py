@@ -4,9 +4,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from service.api.app import create_app
-from service.errors import StoreFullError
-from service.storage.readiness import StoreReadiness
+from proofbox.service.api.app import create_app
+from proofbox.service.errors import StoreFullError
+from proofbox.service.storage.readiness import StoreReadiness
 
 
 async def ready(services):

@@ -5,21 +5,21 @@ from urllib.parse import quote
 
 import pytest
 
-from contracts.react_tools import FileParams, PatchParams, SearchFilesParams
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.calls.admission import Admission
-from service.calls.direct_tool import DirectTool
-from service.calls.service import Calls, CallSettings
-from service.react.patch import PatchTool
-from service.react.search_files import SearchFilesTool
-from service.react.text_file import TextFiles
-from service.react.write import WriteTool
-from service.storage.asset_folders import AssetFolders
-from service.storage.calls import SqlCallStore
-from service.storage.skill_folder import FolderSkills
-from service.timeline.bpe_tokens import BpeTokenCounter
-from service.visible_text import visible_text
+from proofbox.contracts.react_tools import FileParams, PatchParams, SearchFilesParams
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.react.patch import PatchTool
+from proofbox.service.react.search_files import SearchFilesTool
+from proofbox.service.react.text_file import TextFiles
+from proofbox.service.react.write import WriteTool
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.visible_text import visible_text
 from tests.http.reacting import Agent
 
 HIDDEN = [

@@ -4,23 +4,23 @@ import json
 
 import pytest
 
-from contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
-from contracts.tools import catalogue, exec_language
-from service.app.settings import Settings
-from service.app.tools import ToolDependencies, all_tools
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.calls.admission import Admission
-from service.calls.service import Calls, CallSettings
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.runner import JobRunner
-from service.react.memsearch.tool import MemorySearchTool
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.storage.asset_folders import AssetFolders
-from service.storage.calls import SqlCallStore
-from service.storage.passages import SqlPassageStore
-from service.storage.skill_folder import FolderSkills
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.contracts.react_tools import REACT_TOOLS, TOOL_ALIASES
+from proofbox.contracts.tools import catalogue, exec_language
+from proofbox.service.app.settings import Settings
+from proofbox.service.app.tools import ToolDependencies, all_tools
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.passages import SqlPassageStore
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)

@@ -3,11 +3,11 @@ import math
 
 import pytest
 
-from contracts.tool_call_request import ToolCallRequest
-from service.api import strict_json as json_body
-from service.api.strict_json import DEPTH_MAX, INLINE_BYTES_MAX
-from service.calls.validation import ERRORS_MAX
-from service.errors import InvalidRequestError
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.api import strict_json as json_body
+from proofbox.service.api.strict_json import DEPTH_MAX, INLINE_BYTES_MAX
+from proofbox.service.calls.validation import ERRORS_MAX
+from proofbox.service.errors import InvalidRequestError
 
 ROUTE = "/v1/tool-calls"
 JSON = {"Content-Type": "application/json"}

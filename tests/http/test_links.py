@@ -9,13 +9,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import httpx
 import pytest
 
-from contracts.paths import FilePath, Namespace
-from service.access.authenticator import Authenticator, Keyring
-from service.api.app import create_app
-from service.artifacts.download_links import LinkKey
-from service.errors import StoreFailedError
-from service.identity import ConversationKey, Principal
-from service.storage.link_keys import LinkKeyFile
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.access.authenticator import Authenticator, Keyring
+from proofbox.service.api.app import create_app
+from proofbox.service.artifacts.download_links import LinkKey
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.link_keys import LinkKeyFile
 from tests.http.conftest import LINK_S
 
 PATH = FilePath("turn_1", Namespace.FILES, "charts/ü.html")

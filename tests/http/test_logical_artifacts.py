@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from contracts.blocks import Block
-from contracts.tool_call_request import SourceRow
-from service.identity import ConversationKey
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
 
 BASE = "/v1/conversations/c1/artifacts"

@@ -7,22 +7,22 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from contracts.react_tools import FileParams
-from contracts.render_tools import OutputFormat
-from contracts.tool_call_response import ToolCallResponse
-from contracts.tools import Language
-from service.artifacts.conversation_files import ConversationFiles
-from service.calls.admission import Admission
-from service.calls.direct_tool import DirectTool
-from service.calls.service import Calls, CallSettings
-from service.execution.tool import ExecTool
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.runner import JobRunner
-from service.rendering.tool import RenderPolicy, RenderTool
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.storage.asset_folders import AssetFolders
-from service.storage.calls import SqlCallStore
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.contracts.react_tools import FileParams
+from proofbox.contracts.render_tools import OutputFormat
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tools import Language
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.execution.tool import ExecTool
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.rendering.tool import RenderPolicy, RenderTool
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.http.test_call_events import frames
 from tests.support.held_engine import HeldEngine
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import httpx
 
-from contracts.tool_call_request import ToolCallRequest
-from service.api.app import create_app
-from service.errors import QueueFullError
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.api.app import create_app
+from proofbox.service.errors import QueueFullError
 from tests.support.calls import MemoryCalls
 
 ROUTE = "/v1/tool-calls"

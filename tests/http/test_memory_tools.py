@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from service.app.bootstrap import build
-from service.app.serving import application
-from service.app.settings import Settings
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.app.bootstrap import build
+from proofbox.service.app.serving import application
+from proofbox.service.app.settings import Settings
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 
 HERE = "/v1/conversations/c1/timeline"
 TOKENS = BpeTokenCounter()

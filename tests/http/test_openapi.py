@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-import contracts
-from contracts.exec_params import ExecParams
-from contracts.problems import Problem
-from contracts.tools import catalogue
+import proofbox.contracts
+from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.tools import catalogue
 
 METHODS = ("get", "put", "post", "delete")
 JUNK = ("%00", "..%2F..%2Fetc%2Fpasswd", "x" * 400, "%FF%FE", "%0d%0aX-Evil:1", "'\";--", "\u202e")
@@ -92,7 +92,7 @@ def test_the_frameworks_own_error_model_is_nowhere(document):
 def test_the_examples_of_the_request_are_those_of_the_contracts_and_hold_to_the_schema(document):
     content = document["paths"]["/v1/tool-calls"]["post"]["requestBody"]["content"]["application/json"]
     assert content["schema"] == {"$ref": "#/components/schemas/ToolCallRequest"}
-    folder = Path(contracts.__file__).parent / "examples"
+    folder = Path(proofbox.contracts.__file__).parent / "examples"
     expected = {
         path.name.split(".")[1]: {"value": json.loads(path.read_text(encoding="utf-8"))}
         for path in folder.glob("tool_call_request.*.json")

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from contracts.problems import Problem
-from service.api.app import create_app
-from service.observability.log_format import JsonLines
+from proofbox.contracts.problems import Problem
+from proofbox.service.api.app import create_app
+from proofbox.service.observability.log_format import JsonLines
 
 ROUTE = "/v1/tool-calls"
 

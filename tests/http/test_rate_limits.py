@@ -7,12 +7,12 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from service.access.authenticator import Authenticator
-from service.access.quotas import Allowances, Quotas
-from service.api.app import create_app
-from service.api.middleware.body_limit import _Held
-from service.errors import RateLimitedError
-from service.identity import Principal
+from proofbox.service.access.authenticator import Authenticator
+from proofbox.service.access.quotas import Allowances, Quotas
+from proofbox.service.api.app import create_app
+from proofbox.service.api.middleware.body_limit import _Held
+from proofbox.service.errors import RateLimitedError
+from proofbox.service.identity import Principal
 from tests.http.conftest import BODY_BYTES_MAX, PRINCIPAL
 
 CALLS = "/v1/tool-calls"

@@ -5,25 +5,25 @@ import json
 
 import pytest
 
-from contracts.paths import FilePath
-from contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
-from contracts.tool_call_request import Asset
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.calls.admission import Admission
-from service.calls.direct_tool import DirectTool
-from service.calls.param_references import References
-from service.calls.service import Calls, CallSettings
-from service.errors import StoreFailedError, StoreFullError
-from service.identity import ConversationKey
-from service.react.patch import PatchTool
-from service.react.search_files import SearchFilesTool
-from service.react.text_file import TextFiles
-from service.react.write import WriteTool
-from service.storage.asset_folders import AssetFolders
-from service.storage.calls import SqlCallStore
-from service.storage.skill_folder import FolderSkills
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
+from proofbox.contracts.tool_call_request import Asset
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.param_references import References
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.react.patch import PatchTool
+from proofbox.service.react.search_files import SearchFilesTool
+from proofbox.service.react.text_file import TextFiles
+from proofbox.service.react.write import WriteTool
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.http.conftest import PRINCIPAL
 from tests.http.reacting import Agent, masked, meta, notices
 

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from service.api.app import create_app
-from service.api.limited_protocol import HEAD_BYTES_MAX
+from proofbox.service.api.app import create_app
+from proofbox.service.api.limited_protocol import HEAD_BYTES_MAX
 from tests.http.conftest import HEAD_S
 
 CALLS = "/v1/tool-calls"

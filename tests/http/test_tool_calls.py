@@ -4,9 +4,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from contracts.tool_call_response import CallStatus, ToolCallResponse
-from service.api.routes.tool_calls import prefers_async
-from service.errors import (
+from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.service.api.routes.tool_calls import prefers_async
+from proofbox.service.errors import (
     CallCancelledError,
     EngineUnavailableError,
     LimitNotAllowedError,

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from contracts.function_names import function_name
-from contracts.image_contents import ImageContents
-from contracts.tools import catalogue
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.contracts.function_names import function_name
+from proofbox.contracts.image_contents import ImageContents
+from proofbox.contracts.tools import catalogue
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.support.printing_engine import PrintingEngine
 
 TOKENS_MAX = 5_545

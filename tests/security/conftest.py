@@ -12,7 +12,7 @@ import pytest
 from engine_sides import EngineSide, can_run_oci, chosen, side_of, tested
 from service_process import ServiceProcess, serving
 
-from service.app.settings import Settings
+from proofbox.service.app.settings import Settings
 
 # In the service's own environment: nothing inside a sandbox may ever show it.
 CANARY = "canary-3f9c1d7e5b"

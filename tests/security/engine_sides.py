@@ -10,11 +10,11 @@ from typing import Protocol
 
 import docker
 
-from service.app.settings import Settings
-from service.errors import EngineUnavailableError
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.container_state import ContainerState
-from service.sandbox.oci.containers import usable_cgroups
+from proofbox.service.app.settings import Settings
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.oci.container_state import ContainerState
+from proofbox.service.sandbox.oci.containers import usable_cgroups
 
 IMAGE = "proofbox-sandbox:latest"
 USERS = range(Settings().sandbox_user_first, Settings().sandbox_user_first + Settings().sandbox_users)

@@ -1,4 +1,4 @@
-"""The service as it is shipped, `python -m service.app.cli serve`: a process of its own, used over HTTP only."""
+"""The service as it is shipped: a process of its own, used over HTTP only."""
 
 import base64
 import contextlib
@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import httpx
 from engine_sides import EngineSide
 
-from service.app.sandbox_engine import service_name
-from service.app.settings import Settings
+from proofbox.service.app.sandbox_engine import service_name
+from proofbox.service.app.settings import Settings
 
 T = TypeVar("T")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -69,7 +69,7 @@ class ServiceProcess:
         self.lives += 1
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "service.app.cli", "serve"],
+                [sys.executable, "-m", "proofbox.service.app.cli", "serve"],
                 cwd=REPOSITORY,
                 env=environment,
                 stdin=subprocess.DEVNULL,

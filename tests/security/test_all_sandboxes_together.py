@@ -10,8 +10,8 @@ import engine_sides
 import pytest
 from service_process import eventually, request, serving
 
-from service.app.settings import Settings
-from service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.linux.cgroups import Cgroups
 
 pytestmark = pytest.mark.docker
 

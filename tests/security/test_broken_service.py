@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from service.app.settings import Settings
+from proofbox.service.app.settings import Settings
 
 pytestmark = pytest.mark.docker
 

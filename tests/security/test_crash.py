@@ -11,7 +11,7 @@ import httpx
 import pytest
 from service_process import ServiceProcess, eventually, request, serving
 
-from service.app.settings import Settings
+from proofbox.service.app.settings import Settings
 
 pytestmark = pytest.mark.docker
 

@@ -16,7 +16,7 @@ import pytest
 from engine_sides import OciSide, is_of_sandboxes, kinds_held_by, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
-from service.app.settings import Settings
+from proofbox.service.app.settings import Settings
 from tests.support.kernel_filter import ALLOWED, verdict
 
 pytestmark = pytest.mark.docker

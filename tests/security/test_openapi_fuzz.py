@@ -10,7 +10,7 @@ import httpx
 import pytest
 from service_process import REPOSITORY, eventually, serving
 
-from service.app.settings import Settings
+from proofbox.service.app.settings import Settings
 
 pytestmark = pytest.mark.docker
 
@@ -28,7 +28,17 @@ SEED = os.environ.get("PROOFBOX_FUZZ_SEED", "20260704")
 def key(tmp_path) -> str:
     """The secret of a key that may do everything, as often as it likes."""
     done = subprocess.run(
-        [sys.executable, "-m", "service.app.cli", "keys", "create", "--name", "fuzz", "--json", *UNLIMITED],
+        [
+            sys.executable,
+            "-m",
+            "proofbox.service.app.cli",
+            "keys",
+            "create",
+            "--name",
+            "fuzz",
+            "--json",
+            *UNLIMITED,
+        ],
         cwd=REPOSITORY,
         env={**os.environ, "PROOFBOX_DATA_DIR": str(tmp_path / "data")},
         capture_output=True,

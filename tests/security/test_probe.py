@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from syscall_table import NOT_YET, X86_64
 
-from service.app.bootstrap import build, running
-from service.app.settings import Settings
-from service.sandbox.hardening import MASKED_PATHS, NEW_TERMINALS, READ_ONLY_PATHS
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.hardening import MASKED_PATHS, NEW_TERMINALS, READ_ONLY_PATHS
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]

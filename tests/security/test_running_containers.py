@@ -7,9 +7,9 @@ import pytest
 import pytest_asyncio
 from cis_docker import CHECKS, DOCUMENT, document
 
-from service.app.bootstrap import build, running
-from service.app.sandbox_engine import service_name
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.sandbox_engine import service_name
+from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 
 pytestmark = pytest.mark.docker

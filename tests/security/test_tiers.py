@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from service.app.bootstrap import Service, build, running
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.services.private_docker import PrivateDocker
 

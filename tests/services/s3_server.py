@@ -4,10 +4,10 @@ import os
 import subprocess
 from pathlib import Path
 
-import service
-from service.storage.artifacts.s3_client import Bucket, client
+import proofbox.service
+from proofbox.service.storage.artifacts.s3_client import Bucket, client
 
-REPOSITORY = Path(service.__file__).parents[1]
+REPOSITORY = Path(proofbox.service.__file__).parents[2]
 STATE = REPOSITORY / ".services"
 _SCRIPT = REPOSITORY / "tests" / "services" / "s3.sh"
 

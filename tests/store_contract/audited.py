@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from service.calls.port import AuditDraft, CallKey, CallState, NewCall
+from proofbox.service.calls.port import AuditDraft, CallKey, CallState, NewCall
 
 ENDED = "2026-07-04T13:18:14.000Z"
 

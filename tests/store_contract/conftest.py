@@ -14,19 +14,19 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from contracts.paths import FilePath
-from service.app.cli import main
-from service.artifacts.port import NewArtifact
-from service.file_content import FileContent
-from service.identity import ConversationKey, Principal
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.s3_blobs import S3BlobStore
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.passages import SqlPassageStore
-from service.storage.sources import SqlSourcePool
-from service.storage.timelines import SqlTimelineStore
+from proofbox.contracts.paths import FilePath
+from proofbox.service.app.cli import main
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.passages import SqlPassageStore
+from proofbox.service.storage.sources import SqlSourcePool
+from proofbox.service.storage.timelines import SqlTimelineStore
 from tests.services.s3_server import STATE, emptied, started
 
 SERVICES = Path(__file__).parents[1] / "services"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from service.identity import ConversationKey, Principal
-from service.storage.audit_head_files import HeadFiles
-from service.storage.audit_signing import HeadSigner
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.audit_head_files import HeadFiles
+from proofbox.service.storage.audit_signing import HeadSigner
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
 from tests.store_contract.audited import answered
 
 

@@ -21,15 +21,15 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts.paths import FilePath
-from service.artifacts.port import NewArtifact
-from service.file_content import FileContent
-from service.identity import ConversationKey, Principal
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.s3_blobs import S3BlobStore
-from service.storage.artifacts.s3_client import Bucket
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.database import Database
+from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.s3_client import Bucket
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.database import Database
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.tool_call_request import SourceRow
-from service.errors import StoreFailedError
-from service.storage.sources import SqlSourcePool
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.sources import SqlSourcePool
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.paths import FilePath
-from service.errors import StoreFailedError
-from service.file_content import FileContent
+from proofbox.contracts.paths import FilePath
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.file_content import FileContent
 
 PATH = FilePath.from_physical("turn_1/files/report.txt")
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from service.calls.signing import SigningKey
-from service.storage.audit_head_files import HeadFiles
-from service.storage.audit_signing import HeadSigner
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
+from proofbox.service.calls.signing import SigningKey
+from proofbox.service.storage.audit_head_files import HeadFiles
+from proofbox.service.storage.audit_signing import HeadSigner
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
 from tests.store_contract.audited import answered
 
 CHAIN = "'acme'/'books'"

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from service.app.cli import main
-from service.app.cli_audit import Noted, verify
-from service.app.settings import Settings
-from service.calls.audit_chain import AuditCheck
-from service.calls.port import CallKey, CallState, NewCall
-from service.errors import StoreFailedError
-from service.storage.audit import SqlAuditStore
-from service.storage.audit_export import audit_lines
+from proofbox.service.app.cli import main
+from proofbox.service.app.cli_audit import Noted, verify
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.audit_chain import AuditCheck
+from proofbox.service.calls.port import CallKey, CallState, NewCall
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.audit import SqlAuditStore
+from proofbox.service.storage.audit_export import audit_lines
 from tests.store_contract.audited import answered, draft
 
 UNSIGNED = "no head is signed: a chain that was written anew does not show"

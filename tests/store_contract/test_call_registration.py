@@ -2,8 +2,8 @@
 
 import asyncio
 
-from service.calls.port import CallKey, CallState, NewCall
-from service.calls.registration import CallRegistry
+from proofbox.service.calls.port import CallKey, CallState, NewCall
+from proofbox.service.calls.registration import CallRegistry
 
 
 def new_call(scope, tool_call_id="call-1", boot_id="boot-1", idempotency_key=None):

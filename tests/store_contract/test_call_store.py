@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.blocks import Block
-from service.calls.port import CallKey, CallState, NewCall, StoredCall
-from service.errors import IdReusedError, StoreFailedError
+from proofbox.contracts.blocks import Block
+from proofbox.service.calls.port import CallKey, CallState, NewCall, StoredCall
+from proofbox.service.errors import IdReusedError, StoreFailedError
 
 
 def new_call(scope, tool_call_id="call-1", payload="a", boot_id="boot-1", idempotency_key=None):

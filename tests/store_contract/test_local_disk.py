@@ -16,17 +16,17 @@ import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
 from pydantic import SecretStr
 
-import service
-from contracts.paths import FilePath
-from service.calls.port import CallKey, CallState, NewCall
-from service.errors import StoreFailedError
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.sources import SqlSourcePool
+import proofbox.service
+from proofbox.contracts.paths import FilePath
+from proofbox.service.calls.port import CallKey, CallState, NewCall
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.sources import SqlSourcePool
 
-REPOSITORY = Path(service.__file__).parents[1]
+REPOSITORY = Path(proofbox.service.__file__).parents[2]
 WRITER = Path(__file__).with_name("dying_writer.py")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 

@@ -10,13 +10,13 @@ import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
 from pydantic import SecretStr
 
-from contracts.tool_call_request import SourceRow
-from service.calls.port import CallKey, CallState, NewCall
-from service.errors import StoreFailedError, StoreFullError
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.readiness import FREE_FILES_MIN, StoreReadiness
-from service.storage.sources import SqlSourcePool
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.calls.port import CallKey, CallState, NewCall
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.readiness import FREE_FILES_MIN, StoreReadiness
+from proofbox.service.storage.sources import SqlSourcePool
 
 
 @pytest.fixture

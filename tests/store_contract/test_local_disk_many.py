@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
 
-import service
-from service.errors import StoreFullError
-from service.storage.artifacts.local_blobs import LocalBlobStore
+import proofbox.service
+from proofbox.service.errors import StoreFullError
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(service.__file__).parents[1])}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(proofbox.service.__file__).parents[2])}
 WRITER = Path(__file__).with_name("dying_writer.py")
 OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.chmod"}
 

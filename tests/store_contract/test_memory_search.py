@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts.blocks import TEXT_BYTES_MAX, Block
-from contracts.react_tools import MemsearchParams
-from contracts.tool_call_request import ToolCallRequest
-from service.artifacts.attachment_blocks import build_attachment_blocks
-from service.artifacts.conversation_files import ConversationFiles
-from service.calls.direct_tool import DirectTool
-from service.calls.observer import CallObserver
-from service.react.memsearch.minilm import MiniLmEmbedder
-from service.react.memsearch.tool import MemorySearchTool
-from service.storage.asset_folders import AssetFolders
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
+from proofbox.contracts.react_tools import MemsearchParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.storage.asset_folders import AssetFolders
 
 EMBEDDER = MiniLmEmbedder()
 SAID = {

@@ -16,13 +16,13 @@ from pydantic import SecretStr
 from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.errors import StoreFailedError
-from service.identity import ConversationKey, Principal
-from service.storage import migrations
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.migrations import revisions, upgrade
-from service.storage.schema import metadata
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage import migrations
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.migrations import revisions, upgrade
+from proofbox.service.storage.schema import metadata
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 
@@ -102,7 +102,7 @@ async def test_a_new_postgres_database_is_the_very_one_that_the_revisions_make(
 def test_alembic_is_not_loaded_for_a_new_database_nor_for_one_of_this_release(tmp_path):
     opens = (
         "import asyncio, pathlib, sys\n"
-        "from service.storage.database import Database\n"
+        "from proofbox.service.storage.database import Database\n"
         "async def opened():\n"
         "    database = Database(pathlib.Path(sys.argv[1]))\n"
         "    await database.open()\n"

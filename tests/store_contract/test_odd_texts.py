@@ -5,13 +5,13 @@ import struct
 
 import pytest
 
-from contracts.blocks import Block
-from contracts.paths import FilePath
-from contracts.tool_call_request import SourceRow
-from service.artifacts.port import NewPage
-from service.calls.port import CallKey, CallState, NewCall
-from service.react.memsearch.port import Passage
-from service.storage.artifacts import rows as artifact_rows
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.port import NewPage
+from proofbox.service.calls.port import CallKey, CallState, NewCall
+from proofbox.service.react.memsearch.port import Passage
+from proofbox.service.storage.artifacts import rows as artifact_rows
 
 # Compressed, a text of one letter would fit into any index.
 LONG = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyzäöü你好", k=8_000))

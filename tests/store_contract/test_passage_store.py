@@ -3,7 +3,7 @@
 import struct
 from dataclasses import replace
 
-from service.react.memsearch.port import Passage
+from proofbox.service.react.memsearch.port import Passage
 
 
 def passage(position, target="user", ts="2026-11-22T10:00:00.000Z", text="hello"):

@@ -11,16 +11,16 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import insert, make_url, select
 
-from contracts.blocks import Block
-from service.app.bootstrap import build
-from service.app.settings import Settings
-from service.calls.port import CallKey, NewCall
-from service.errors import StoreFailedError
-from service.storage import postgres
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.schema import principals
-from service.storage.timelines import SqlTimelineStore
+from proofbox.contracts.blocks import Block
+from proofbox.service.app.bootstrap import build
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.port import CallKey, NewCall
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage import postgres
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.schema import principals
+from proofbox.service.storage.timelines import SqlTimelineStore
 from tests.support.gate import Gate
 
 PASSWORD = "s3cr3t-0f-the-test"

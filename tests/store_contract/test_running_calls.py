@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import ToolCallResponse
-from service.calls.admission import Admission
-from service.calls.service import Calls, CallSettings
-from service.calls.tool import PreparedCall
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.calls.tool import PreparedCall
 
 
 class IdleTool:

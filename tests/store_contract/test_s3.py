@@ -9,9 +9,9 @@ import httpx
 import pytest
 from s3_check import assert_bucket_says_what_the_rows_say, sha256_of
 
-from contracts.paths import FilePath
-from service.errors import StoreFailedError
-from service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.contracts.paths import FilePath
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from tests.services.s3_server import client_of, objects_of
 from tests.support.cutting_relay import CuttingRelay
 

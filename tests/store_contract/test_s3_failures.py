@@ -13,13 +13,13 @@ from dying_writer import SCOPE
 from s3_check import assert_bucket_says_what_the_rows_say, unfinished_of
 from test_local_disk_full import needs_mount, small_disk
 
-from contracts.paths import FilePath
-from service.calls.port import CallKey, NewCall
-from service.errors import StoreFailedError, StoreFullError
-from service.storage.artifacts.s3_blobs import S3BlobStore
-from service.storage.artifacts.s3_client import Bucket
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.calls import SqlCallStore
+from proofbox.contracts.paths import FilePath
+from proofbox.service.calls.port import CallKey, NewCall
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.s3_client import Bucket
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.calls import SqlCallStore
 from tests.services.s3_server import REPOSITORY, killed, objects_of, started, stopped
 from tests.support.cutting_relay import CuttingRelay
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from service.artifacts.skills import Skill
-from service.storage.skill_folder import FolderSkills
+from proofbox.service.artifacts.skills import Skill
+from proofbox.service.storage.skill_folder import FolderSkills
 
 
 @pytest.fixture

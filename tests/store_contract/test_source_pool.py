@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from contracts.paths import FilePath
-from contracts.tool_call_request import SourceRow
-from service.artifacts.port import NewPage, StoredArtifact
-from service.errors import SidConflictError
-from service.storage.sources import FILE_SID_MIN
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.port import NewPage, StoredArtifact
+from proofbox.service.errors import SidConflictError
+from proofbox.service.storage.sources import FILE_SID_MIN
 
 
 def stored(physical, version=1, **more):

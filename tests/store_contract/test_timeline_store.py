@@ -5,9 +5,9 @@ import base64
 
 import pytest
 
-from contracts.blocks import Block
-from service.calls.port import CallKey, CallState, NewCall
-from service.errors import StoreFailedError, TimelineMovedError
+from proofbox.contracts.blocks import Block
+from proofbox.service.calls.port import CallKey, CallState, NewCall
+from proofbox.service.errors import StoreFailedError, TimelineMovedError
 
 
 def block(text="hello", **fields):

@@ -6,25 +6,25 @@ import json
 
 import pytest
 
-from contracts.blocks import TEXT_BYTES_MAX
-from contracts.react_tools import WebFetchParams, WebSearchParams
-from contracts.tool_call_request import ToolCallRequest
-from service.artifacts.conversation_files import ConversationFiles
-from service.calls.admission import Admission
-from service.calls.direct_tool import DirectTool
-from service.calls.observer import CallObserver
-from service.errors import SidConflictError
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.runner import JobRunner
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.storage.asset_folders import AssetFolders
-from service.web.client.fetcher import FetchBounds, HttpPageFetcher
-from service.web.client.searxng import SearxngSearcher
-from service.web.client.tls import loaded_when_asked
-from service.web.fetch_tool import FetchPolicy, WebFetchTool
-from service.web.page_reader import PageReader, ReadingPolicy
-from service.web.search_tool import WebSearchTool
-from service.web.urls import WebUrl
+from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.react_tools import WebFetchParams, WebSearchParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.errors import SidConflictError
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.web.client.fetcher import FetchBounds, HttpPageFetcher
+from proofbox.service.web.client.searxng import SearxngSearcher
+from proofbox.service.web.client.tls import loaded_when_asked
+from proofbox.service.web.fetch_tool import FetchPolicy, WebFetchTool
+from proofbox.service.web.page_reader import PageReader, ReadingPolicy
+from proofbox.service.web.search_tool import WebSearchTool
+from proofbox.service.web.urls import WebUrl
 from tests.support.reading_engine import ReadingEngine
 from tests.support.web_server import redirect, response, web_server
 

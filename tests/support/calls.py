@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from contracts.codes import ProblemCode
-from contracts.events import TERMINAL_EVENTS, EventName
-from contracts.problems import Problem
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import CallStatus, ToolCallResponse
-from contracts.tools import catalogue
-from service.calls.events import CallEvent
-from service.calls.port import CallKey
-from service.calls.problem import problem_of
-from service.calls.registration import payload_sha256
-from service.calls.service import Answer
-from service.errors import (
+from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.events import TERMINAL_EVENTS, EventName
+from proofbox.contracts.problems import Problem
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.contracts.tools import catalogue
+from proofbox.service.calls.events import CallEvent
+from proofbox.service.calls.port import CallKey
+from proofbox.service.calls.problem import problem_of
+from proofbox.service.calls.registration import payload_sha256
+from proofbox.service.calls.service import Answer
+from proofbox.service.errors import (
     AmbiguousCallError,
     CallCancelledError,
     IdReusedError,
@@ -25,7 +25,7 @@ from service.errors import (
     UnknownCallError,
     UnknownToolError,
 )
-from service.identity import ConversationKey, Principal
+from proofbox.service.identity import ConversationKey, Principal
 
 CREATED = "2026-07-04T13:18:14Z"
 

@@ -5,29 +5,29 @@ import hashlib
 import json
 from contextlib import asynccontextmanager
 
-from contracts.blocks import Block
-from contracts.paths import FilePath
-from contracts.react_tools import ReadParams
-from contracts.tool_call_request import ToolCallRequest
-from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.port import NewArtifact
-from service.calls.direct_tool import DirectTool
-from service.calls.observer import CallObserver
-from service.file_content import FileContent
-from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.inputs import InputRequest
-from service.react.read import ReadBounds, ReadTool
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.asset_folders import AssetFolders
-from service.storage.database import Database
-from service.storage.skill_folder import FolderSkills
-from service.storage.sources import SqlSourcePool
-from service.storage.timelines import SqlTimelineStore
-from service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.react_tools import ReadParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.artifacts.attachments import Attachments
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.inputs import InputRequest
+from proofbox.service.react.read import ReadBounds, ReadTool
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.storage.sources import SqlSourcePool
+from proofbox.service.storage.timelines import SqlTimelineStore
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.support.staging import MadeFolder
 
 ANN = Principal("acme", "books", "registered", "ann")

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from contracts.media_types import mime_of_name
-from contracts.paths import FilePath, Namespace
-from contracts.tool_call_response import SandboxInfo
-from service.artifacts.staging import Staging
-from service.errors import EngineUnavailableError
-from service.file_content import FileContent
-from service.sandbox.port import (
+from proofbox.contracts.media_types import mime_of_name
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.file_content import FileContent
+from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
     ExpectedFile,

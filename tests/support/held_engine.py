@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from service.sandbox.port import SandboxSpec
+from proofbox.service.sandbox.port import SandboxSpec
 from tests.support.fake_engine import FakeRun, FakeSandbox, FakeSandboxEngine
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
+from proofbox.service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
 
 HUNG_UP = object()
 

@@ -11,46 +11,46 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from contracts.paths import FilePath
-from contracts.provenance import AuditLine, AuditService, RerunReport
-from contracts.tool_call_request import ToolCallRequest
-from service.access.authenticator import Authenticator
-from service.access.quotas import NO_LIMITS, Quotas
-from service.api.services import Services
-from service.app.settings import Settings
-from service.app.tools import ToolDependencies, all_tools, program_tools
-from service.artifacts.attachments import Attachments
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.download_links import DownloadLinks
-from service.artifacts.path_resolver import LogicalPathResolver
-from service.artifacts.port import NewArtifact, StoredArtifact
-from service.calls.admission import Admission
-from service.calls.service import Calls, CallSettings, CallTicket
-from service.file_content import FileContent
-from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.rerun import Provenance, RerunDependencies
-from service.jobs.runner import JobRunner
-from service.react.memsearch.tool import MemorySearchTool
-from service.sandbox.image_inventory import ImageInventory
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.asset_folders import AssetFolders
-from service.storage.audit import SqlAuditStore
-from service.storage.audit_export import audit_lines
-from service.storage.calls import SqlCallStore
-from service.storage.database import Database
-from service.storage.passages import SqlPassageStore
-from service.storage.readiness import StoreReadiness
-from service.storage.skill_folder import FolderSkills
-from service.storage.sources import SqlSourcePool
-from service.storage.timelines import SqlTimelineStore
-from service.timeline.bpe_tokens import BpeTokenCounter
-from service.timeline.cache_points import CachePolicy
-from service.timeline.service import Timeline
-from service.web.port import FetchedPage, WebFailedError
-from service.web.urls import WebUrl
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.provenance import AuditLine, AuditService, RerunReport
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.access.authenticator import Authenticator
+from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.api.services import Services
+from proofbox.service.app.settings import Settings
+from proofbox.service.app.tools import ToolDependencies, all_tools, program_tools
+from proofbox.service.artifacts.attachments import Attachments
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.download_links import DownloadLinks
+from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.service import Calls, CallSettings, CallTicket
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.rerun import Provenance, RerunDependencies
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.audit import SqlAuditStore
+from proofbox.service.storage.audit_export import audit_lines
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.passages import SqlPassageStore
+from proofbox.service.storage.readiness import StoreReadiness
+from proofbox.service.storage.skill_folder import FolderSkills
+from proofbox.service.storage.sources import SqlSourcePool
+from proofbox.service.storage.timelines import SqlTimelineStore
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.timeline.cache_points import CachePolicy
+from proofbox.service.timeline.service import Timeline
+from proofbox.service.web.port import FetchedPage, WebFailedError
+from proofbox.service.web.urls import WebUrl
 from tests.support.fake_engine import FakeSandboxEngine
 
 ANN = Principal("acme", "books", "registered", "ann")

@@ -9,11 +9,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from contracts.paths import FilePath, Namespace
-from contracts.tool_call_response import SandboxInfo
-from service.file_content import FileContent
-from service.sandbox.port import Collected, CollectedFile, FileState, ProcessOutcome, SandboxLostError, SandboxSpec
-from service.sandbox.runner.file_frames import PIECE_BYTES
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.file_content import FileContent
+from proofbox.service.sandbox.port import (
+    Collected,
+    CollectedFile,
+    FileState,
+    ProcessOutcome,
+    SandboxLostError,
+    SandboxSpec,
+)
+from proofbox.service.sandbox.runner.file_frames import PIECE_BYTES
 
 PROGRAMS = Path(__file__).parents[2] / "sandbox_images"
 

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contracts.tool_call_response import SandboxInfo
-from service.sandbox.containers import Container, ContainerTransport, LeftContainer
-from service.sandbox.limits import CallLimits
-from service.sandbox.oci.transport import SocketTransport
-from service.sandbox.preload import PreloadSet
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.sandbox.containers import Container, ContainerTransport, LeftContainer
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.oci.transport import SocketTransport
+from proofbox.service.sandbox.preload import PreloadSet
 
 _RUNNER = Path(__file__).with_name("scripted_runner.py")
 _MEMORY_BYTES = 16 << 30

@@ -17,7 +17,7 @@ sys.path[:0] = [str(Path(__file__).parents[2] / "sandbox_images" / folder) for f
 
 import frames  # noqa: E402 - found by the line above
 
-from sandbox_images.runner_protocol import frame_format  # noqa: E402 - found by the line above
+from proofbox.sandbox_images.runner_protocol import frame_format  # noqa: E402 - found by the line above
 
 _PIECE_BYTES = 256 * 1024
 

@@ -3,7 +3,7 @@
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 
-from service.artifacts.staging import Staging
+from proofbox.service.artifacts.staging import Staging
 
 
 class MadeFolder(Staging):

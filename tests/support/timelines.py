@@ -2,7 +2,7 @@
 
 import json
 
-from contracts.blocks import Block
+from proofbox.contracts.blocks import Block
 
 TS = "2026-02-09T02:14:32.676425Z"
 

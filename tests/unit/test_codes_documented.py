@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from contracts.codes import ContractCode, NoticeCode, ProblemCode, RuntimeCode, ToolCode, VerdictCode, WebCode
+from proofbox.contracts.codes import (
+    ContractCode,
+    NoticeCode,
+    ProblemCode,
+    RuntimeCode,
+    ToolCode,
+    VerdictCode,
+    WebCode,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.concurrency import in_thread
+from proofbox.service.concurrency import in_thread
 
 
 @pytest.fixture

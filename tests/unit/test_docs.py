@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from contracts.artifacts import Checks
-from contracts.media_types import MIME_BY_EXTENSION
+from proofbox.contracts.artifacts import Checks
+from proofbox.contracts.media_types import MIME_BY_EXTENSION
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from service.file_content import FileContent
+from proofbox.service.file_content import FileContent
 
 DATA = bytes(range(256)) * 2_500  # more than two pieces
 

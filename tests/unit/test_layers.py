@@ -26,8 +26,9 @@ def lint(folder):
 
 @pytest.fixture
 def copied(tmp_path):
-    for package in ("contracts", "sandbox_images/runner_protocol", "service"):
+    for package in ("contracts", "sandbox_images", "service"):
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "proofbox", tmp_path / "proofbox", symlinks=True)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -42,16 +43,24 @@ def test_imports_point_down_only():
     [
         (
             "service/timeline/block_writer.py",
-            "service.api.routes.health",
-            "service.timeline.block_writer -> service.api.routes.health",
+            "proofbox.service.api.routes.health",
+            "proofbox.service.timeline.block_writer -> proofbox.service.api.routes.health",
         ),
-        ("service/sandbox/limits.py", "service.app.settings", "service.sandbox.limits -> service.app.settings"),
+        (
+            "service/sandbox/limits.py",
+            "proofbox.service.app.settings",
+            "proofbox.service.sandbox.limits -> proofbox.service.app.settings",
+        ),
         (
             "service/storage/artifacts/durable_files.py",
-            "service.api.responses",
-            "service.storage.artifacts.durable_files -> service.api.responses",
+            "proofbox.service.api.responses",
+            "proofbox.service.storage.artifacts.durable_files -> proofbox.service.api.responses",
         ),
-        ("contracts/codes.py", "service.sandbox.limits", "contracts.codes -> service.sandbox.limits"),
+        (
+            "contracts/codes.py",
+            "proofbox.service.sandbox.limits",
+            "proofbox.contracts.codes -> proofbox.service.sandbox.limits",
+        ),
     ],
 )
 def test_an_import_that_points_up_or_aside_is_seen(copied, module, imported, shown):

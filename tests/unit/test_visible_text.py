@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.visible_text import visible_text
+from proofbox.service.visible_text import visible_text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 from lxml import etree
 from pptx import Presentation
 from pptx.exc import PythonPptxError
-
 from render.docx.package import Part
 from render.docx.writer_state import Place, State
 from render.docx.xml import EMU, attribute

@@ -4,7 +4,6 @@ import re
 from functools import lru_cache
 
 from lxml import etree
-
 from render.docx.math_accents import mark_structures
 from render.docx.xml import MATH
 from render.ir import Formula

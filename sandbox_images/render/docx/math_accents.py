@@ -5,7 +5,6 @@ such halves as errors. It writes accents as stretched characters, which they do 
 """
 
 from lxml import etree
-
 from render.docx.xml import MATH
 
 _M = f"{{{MATH}}}"

@@ -11,7 +11,6 @@ from urllib.parse import quote, urlsplit
 
 import resvg_py
 from PIL import Image as Picture
-
 from render.docx.xml import DECLARATION, attribute
 from render.frontend.links import SCHEMES
 

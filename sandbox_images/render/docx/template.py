@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lxml import etree
-
 from render.docx.page import Page
 from render.docx.template_lists import HouseNumbering
 from render.docx.template_styles import HouseStyles

@@ -3,7 +3,6 @@
 import copy
 
 from lxml import etree
-
 from render.docx.numbering import LEVELS, STEP, Numbering
 from render.docx.template_styles import HouseStyles
 from render.docx.xml import DECLARATION, NAMESPACES

@@ -3,7 +3,6 @@
 import posixpath
 
 from lxml import etree
-
 from render.docx.package import Part
 from render.docx.page import Page
 from render.docx.pages import watermark_header

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 
 from lxml import etree
-
 from render.docx.styles import styles_xml
 from render.model import Theme
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from lxml import etree
-
 from render.docx.xml import legal
 from render.model import Metadata
 from render.template.package import parse_part

@@ -16,7 +16,6 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 from xml.etree.ElementTree import Element
 
 from PIL import Image
-
 from render.frontend.element_tree import make, parents_of, replace
 from render.frontend.figures.svg import DrawingRefused, Load, clean_drawing, data_uri
 from render.limits import ASSET_BYTES_MAX, IMAGE_PIXELS_MAX

@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import tinycss2
-
 from render.model import Document
 
 _FILL = "-webkit-text-fill-color"

@@ -5,7 +5,6 @@ import re
 from xml.etree.ElementTree import Element
 
 import tinyhtml5
-
 from render.limits import CONTENT_CHARACTERS_MAX, NODES_MAX, PARSED_DEPTH_MAX
 from render.model import RenderError
 

@@ -10,7 +10,6 @@ from xml.etree.ElementTree import Element
 
 import cssselect2
 import tinycss2
-
 from render.frontend.element_tree import name_of
 from render.model import Document
 

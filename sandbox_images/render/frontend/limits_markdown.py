@@ -4,7 +4,6 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore, linkify
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline import linkify as linkify_inline
-
 from render.limits import BLOCK_ADDRESSES_MAX, BLOCK_BRACKETS_MAX
 
 _KEPT_PLAIN = "inline_plain"

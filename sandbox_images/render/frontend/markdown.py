@@ -16,7 +16,6 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
-
 from render.frontend.attributes import pandoc_attributes_plugin
 from render.frontend.colon_fences import colon_fences_plugin
 from render.frontend.environments import environments_plugin

@@ -3,7 +3,6 @@
 import re
 
 import weasyprint
-
 from render.model import Document
 from render.weasy.positions import content_edges, fixed_blocks, fixed_body, painted_rectangle
 

@@ -23,7 +23,6 @@ from pypdf.generic import (
     StreamObject,
     TextStringObject,
 )
-
 from render.frontend.assets import read_file
 from render.frontend.element_tree import make
 from render.frontend.merge import pdf_marks

@@ -8,7 +8,6 @@ from typing import Any
 
 import pydyf
 import weasyprint
-
 from render.frontend.assets import AssetRefused, read_file
 from render.frontend.headings import fill_contents
 from render.model import Document, RenderError

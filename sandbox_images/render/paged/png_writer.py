@@ -8,7 +8,6 @@ from typing import Any
 import pypdfium2
 import weasyprint
 from PIL import Image, PngImagePlugin
-
 from render.frontend.headings import fill_contents
 from render.model import Document, RenderError
 from render.paged.wide_tables import fit_tables

@@ -7,7 +7,6 @@ from typing import Any
 
 from pypdf import PdfWriter
 from pypdf.constants import UserAccessPermissions
-
 from render.model import RenderError
 
 _BITS = {

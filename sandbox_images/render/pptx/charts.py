@@ -8,7 +8,6 @@ from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.dml.color import RGBColor
 from pptx.enum.chart import XL_CHART_TYPE, XL_LABEL_POSITION, XL_LEGEND_POSITION
 from pptx.util import Pt
-
 from render.frontend.figures.chart_data import ChartData
 from render.frontend.figures.chart_svg import scale
 from render.model import Theme

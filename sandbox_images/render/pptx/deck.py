@@ -10,7 +10,6 @@ from pptx import Presentation
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
 from pptx.util import Emu
-
 from render.font_families import shown_face
 from render.model import Theme
 from render.pptx.drawingml_style import NAMESPACES, Palette, emu, xml_attribute

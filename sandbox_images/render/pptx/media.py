@@ -12,7 +12,6 @@ from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.opc.package import Part
 from pptx.opc.packuri import PackURI
 from pptx.oxml import parse_xml
-
 from render.model import Document
 from render.pptx.drawingml_style import NAMESPACES
 from render.to_ir.images import fetch, serialised

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pptx.oxml import parse_xml
-
 from render.model import Document
 from render.pptx.charts import add_chart
 from render.pptx.deck import Place, body_place, number_place, title_place

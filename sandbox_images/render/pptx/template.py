@@ -7,7 +7,6 @@ from typing import Any
 from lxml import etree
 from pptx import Presentation
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
-
 from render.font_families import shown_face
 from render.model import Document, RenderError, Theme
 from render.pptx.deck import Deck

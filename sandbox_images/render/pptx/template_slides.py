@@ -6,7 +6,6 @@ from typing import Any
 
 from lxml import etree
 from pptx.oxml import parse_xml
-
 from render.pptx.drawingml_style import NAMESPACES, xml_text
 from render.pptx.shapes import SlideWriter
 from render.pptx.template import TOP, HouseLayout, PptxTemplate

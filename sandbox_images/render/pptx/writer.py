@@ -10,7 +10,6 @@ from xml.etree.ElementTree import Element
 
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.oxml import parse_xml
-
 from render.frontend.assets import BASE_URL
 from render.frontend.element_tree import body_of, parents_of, remove, text_of
 from render.frontend.links import SCHEMES

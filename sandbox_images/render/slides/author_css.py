@@ -4,7 +4,6 @@ import re
 from xml.etree.ElementTree import Element
 
 import tinycss2
-
 from render.frontend.element_tree import classes_of, parents_of, remove, text_of
 from render.slides.canvas import slide_height, slide_width
 

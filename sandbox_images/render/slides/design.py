@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import tinycss2
-
 from render.frontend.element_tree import classes_of, name_of
 from render.slides.splitting.split_document import HEADINGS, Draft
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from tinycss2.color3 import parse_color
-
 from render.frontend.element_tree import classes_of, make, parents_of
+from tinycss2.color3 import parse_color
 
 _CSS = re.compile(r"[#\w(),.%/ -]{1,60}")
 _ADDRESS = re.compile(r"""url\(\s*(["']?)(.{1,2000}?)\1\s*\)""", re.DOTALL)

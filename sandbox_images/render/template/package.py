@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lxml import etree
-
 from render.frontend.assets import AssetRefused, read_file
 from render.limits import (
     TEMPLATE_BYTES_MAX,

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from lxml import etree
-
 from render.model import Theme
 from render.template.package import parse_part
 from render.to_ir.style import mix

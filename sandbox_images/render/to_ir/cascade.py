@@ -12,12 +12,11 @@ from xml.etree.ElementTree import Element
 
 import cssselect2
 import tinycss2
-from tinycss2.ast import FunctionBlock
-
 from render.frontend.assets import AssetRefused, read_asset
 from render.frontend.sanitise import scrub_css
 from render.model import Document
 from render.to_ir.style import VALUE_CHARACTERS_MAX, Declarations, longhands
+from tinycss2.ast import FunctionBlock
 
 DEPTH_MAX = 8
 """Of functions within functions, and of variables within variables."""

@@ -6,7 +6,6 @@ from copy import deepcopy
 from xml.etree.ElementTree import Element, fromstring, tostring
 
 from PIL import Image as Picture
-
 from render.frontend.assets import AssetRefused, read_asset
 from render.model import Document
 from render.to_ir.style import Declarations, length, percentage

@@ -6,9 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import tinycss2
-from tinycss2.color5 import parse_color
-
 from render.ir import Line
+from tinycss2.color5 import parse_color
 
 Declarations = dict[str, str]
 """Values by property: shorthands opened, colours as ``#rrggbb`` or ``none``, all else as it was written."""

@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from weasyprint import CSS
-from weasyprint.css.counters import CounterStyle
-from weasyprint.text.fonts import FontConfiguration
-from weasyprint.urls import URLFetcher
-
 from render.weasy.box_style import Look
 from render.weasy.engine import TreeHTML
 from render.weasy.fitting_grids import fit_grids
 from render.weasy.grounds import Ground, canvas_of, grounds_of
 from render.weasy.limits import keep_bounds
 from render.weasy.savings import save
+from weasyprint import CSS
+from weasyprint.css.counters import CounterStyle
+from weasyprint.text.fonts import FontConfiguration
+from weasyprint.urls import URLFetcher
 
 _LARGEST = 1e7
 _KINDS = {

@@ -14,9 +14,6 @@ from xml.etree.ElementTree import Element
 
 import cssselect2
 import weasyprint
-from weasyprint.text.fonts import FontConfiguration
-from weasyprint.urls import URLFetcher, URLFetcherResponse
-
 from render.frontend.assets import BASE_URL, MISSING_SHOWN_MAX, AssetRefused, read_asset
 from render.frontend.sanitise import scrub_css
 from render.limits import SHEETS_READ_MAX
@@ -28,6 +25,8 @@ from render.weasy.limits import keep_bounds
 from render.weasy.savings import save, without_notes
 from render.weasy.shadows import smooth_shadows
 from render.weasy.usable_styles import with_usable_styles
+from weasyprint.text.fonts import FontConfiguration
+from weasyprint.urls import URLFetcher, URLFetcherResponse
 
 DROPPED_SHOWN_MAX = 15
 """So many dropped declarations are told one by one; a browser's style sheet has hundreds."""

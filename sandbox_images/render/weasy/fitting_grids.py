@@ -9,10 +9,9 @@ from typing import Any
 import weasyprint.layout.block
 import weasyprint.layout.grid
 import weasyprint.layout.inline
+from render.weasy.patch import change
 from weasyprint.layout.absolute import AbsolutePlaceholder, absolute_layout
 from weasyprint.layout.percent import percentage
-
-from render.weasy.patch import change
 
 COLUMNS_MAX = 100
 _FITTING = {"auto-fit", "auto-fill"}

@@ -8,9 +8,8 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import weasyprint
-from weasyprint.formatting_structure import boxes
-
 from render.frontend.element_tree import add_class, make
+from weasyprint.formatting_structure import boxes
 
 PART_OF_PAGE = 0.3
 """A lower box is left alone: it is not torn apart, and where it moves to another page it leaves little room."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import weasyprint.pdf
 from fontTools.ttLib import TTFont, TTLibError
-
 from render.weasy.patch import change
 
 _build = weasyprint.pdf.build_fonts_dictionary

@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from render.weasy.box_style import Gradient, Look, Paint, paint_of
 from weasyprint.images import Gradient as EngineGradient
 from weasyprint.images import LinearGradient
-
-from render.weasy.box_style import Gradient, Look, Paint, paint_of
 
 _NEAR = 1.0
 _EVEN = 0.02

@@ -10,6 +10,8 @@ from typing import Any
 
 import pydyf
 import weasyprint.layout.page
+from render.model import RenderError
+from render.weasy.patch import change
 from weasyprint.images import (
     Gradient,
     LinearGradient,
@@ -17,9 +19,6 @@ from weasyprint.images import (
     gradient_average_color,
     process_color_stops,
 )
-
-from render.model import RenderError
-from render.weasy.patch import change
 
 PAGES_MAX = 2_000
 """``too_many_pages``. Twenty times what a long report has; each takes some ms, and forced breaks make one of each word."""

@@ -13,12 +13,11 @@ from xml.etree.ElementTree import Element
 
 import weasyprint
 import weasyprint.document
-from weasyprint.formatting_structure import boxes
-
 from render.frontend.element_tree import add_class, parents_of, remove_class
 from render.model import Document
 from render.weasy.engine import lay_out
 from render.weasy.patch import change
+from weasyprint.formatting_structure import boxes
 
 WORDS_SHOWN = 12
 LETTERS_SHOWN = 40

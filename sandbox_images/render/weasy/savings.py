@@ -18,13 +18,12 @@ import weasyprint.draw.text
 import weasyprint.pdf.fonts
 import weasyprint.text.fonts
 from PIL import Image
+from render.weasy.patch import change
 from weasyprint.document import Page
 from weasyprint.formatting_structure.boxes import Box
 from weasyprint.images import RasterImage
 from weasyprint.text.ffi import ffi, pango
 from weasyprint.text.line_break import Layout
-
-from render.weasy.patch import change
 
 _NOTES = frozenset({"footnote-call", "footnote-marker", "note-call", "note-marker", "note-callback"})
 _OF_LAYOUT = ("layout", "language", "ascent", "underline_position", "strikethrough_position",

@@ -8,9 +8,8 @@ from statistics import NormalDist
 from typing import Any
 
 import weasyprint.draw
-from weasyprint.draw.border import rounded_box
-
 from render.weasy.patch import change
+from weasyprint.draw.border import rounded_box
 
 LAYERS = 24
 _SPREADS = [NormalDist().inv_cdf((number + 0.5) / LAYERS) for number in range(LAYERS)]

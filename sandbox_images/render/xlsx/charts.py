@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from xlsxwriter import Workbook
-
 from render.frontend.figures.chart_data import SERIES_MAX
 from render.model import Theme
 from render.xlsx.model import ChartPlan
 from render.xlsx.typing_cells import TypedSheet
+from xlsxwriter import Workbook
 
 _WIDTH, _HEIGHT = 640, 360
 """Pixels."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from openpyxl.utils import get_column_letter
-
 from render.model import Document
 
 _SHOWN_MAX = 5

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.utils import column_index_from_string
-
 from render.xlsx.functions import KNOWN, reaches_out
 from render.xlsx.limits import EXCEL_COLUMNS, EXCEL_ROWS, FORMULA_CHARACTERS_MAX, FORMULA_LEVELS_MAX
 from render.xlsx.names import clean_name

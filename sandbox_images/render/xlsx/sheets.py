@@ -4,13 +4,12 @@ import unicodedata
 from datetime import date, datetime, time
 from typing import Any
 
-from xlsxwriter import Workbook
-from xlsxwriter.utility import xl_range
-
 from render.xlsx.limits import CELL_CHARACTERS_MAX, cut
 from render.xlsx.model import Note
 from render.xlsx.styles import Look, Styles
 from render.xlsx.typing_cells import TypedCell, TypedSheet
+from xlsxwriter import Workbook
+from xlsxwriter.utility import xl_range
 
 _WIDTH_MIN, _WIDTH_MAX = 8.0, 55.0
 """Of a column, in digits of its type."""

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from xlsxwriter import Workbook
-
 from render.font_families import code_face, shown_face
 from render.model import Theme
+from xlsxwriter import Workbook
 
 SIZE = 11
 _HEADING_SIZES = {1: 18, 2: 14, 3: 12}

@@ -4,8 +4,6 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from xlsxwriter import Workbook
-
 from render.font_families import shown_face
 from render.frontend.title_block import word
 from render.model import Document, RenderError
@@ -19,6 +17,7 @@ from render.xlsx.sheets import write_notes, write_sheet
 from render.xlsx.sizes import require_size
 from render.xlsx.styles import SIZE, Styles
 from render.xlsx.typing_cells import Sheets, type_sheet
+from xlsxwriter import Workbook
 
 NOTES = "Notes"
 

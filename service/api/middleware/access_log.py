@@ -9,10 +9,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api.responses import REQUEST_ID_HEADER, problem_response, request_id_of
-from service.observability.log_context import about
-from service.observability.metrics_port import Meter, ServedRequest
-from service.observability.tracing import Span, Tracer, inside, trace_id_of
+from proofbox.service.api.responses import REQUEST_ID_HEADER, problem_response, request_id_of
+from proofbox.service.observability.log_context import about
+from proofbox.service.observability.metrics_port import Meter, ServedRequest
+from proofbox.service.observability.tracing import Span, Tracer, inside, trace_id_of
 
 # The status of nginx for a client that closed the connection before the response.
 CLIENT_GONE = 499

@@ -9,11 +9,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access.authenticator import Authenticator, Caller, RequestCredentials
-from service.access.quotas import CallerMeter, Quotas
-from service.api.responses import problem_response, request_id_of
-from service.api.services import Services
-from service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
+from proofbox.service.access.authenticator import Authenticator, Caller, RequestCredentials
+from proofbox.service.access.quotas import CallerMeter, Quotas
+from proofbox.service.api.responses import problem_response, request_id_of
+from proofbox.service.api.services import Services
+from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""

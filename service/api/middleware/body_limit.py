@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access.authenticator import Caller
-from service.access.quotas import CallerMeter
-from service.errors import BodyTooLargeError, RateLimitedError, RequestTimeoutError
+from proofbox.service.access.authenticator import Caller
+from proofbox.service.access.quotas import CallerMeter
+from proofbox.service.errors import BodyTooLargeError, RateLimitedError, RequestTimeoutError
 
 SLOWEST_BYTES_PER_S = 64 * 1024
 

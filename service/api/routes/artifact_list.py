@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from contracts.artifact_lists import PAGE_ARTIFACTS_MAX, ArtifactPage, ListedArtifact
-from service import errors
-from service.api.identity import ReadsArtifacts
-from service.api.openapi_responses import json_answer, problems
-from service.api.parameters import AfterInQuery
-from service.api.responses import NO_STORE, model_response
-from service.api.services import InjectedServices
-from service.artifacts.port import StoredArtifact
+from proofbox.contracts.artifact_lists import PAGE_ARTIFACTS_MAX, ArtifactPage, ListedArtifact
+from proofbox.service import errors
+from proofbox.service.api.identity import ReadsArtifacts
+from proofbox.service.api.openapi_responses import json_answer, problems
+from proofbox.service.api.parameters import AfterInQuery
+from proofbox.service.api.responses import NO_STORE, model_response
+from proofbox.service.api.services import InjectedServices
+from proofbox.service.artifacts.port import StoredArtifact
 
 router = APIRouter(prefix="/v1/conversations/{conversation_id}", tags=["files"])
 

@@ -5,18 +5,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from contracts.logical_paths import LogicalPath, parse
-from contracts.paths import FilePath, UnsafePathError
-from service import errors
-from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
-from service.api.identity import ReadsArtifacts
-from service.api.openapi_responses import answer, header, problems
-from service.api.routes.download_links import own_link
-from service.api.routes.logical_artifacts import content_response
-from service.api.services import InjectedServices, Services
-from service.artifacts.path_resolver import PathContent
-from service.artifacts.port import ArtifactStore, StoredArtifact
-from service.identity import ConversationKey
+from proofbox.contracts.logical_paths import LogicalPath, parse
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.service import errors
+from proofbox.service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
+from proofbox.service.api.identity import ReadsArtifacts
+from proofbox.service.api.openapi_responses import answer, header, problems
+from proofbox.service.api.routes.download_links import own_link
+from proofbox.service.api.routes.logical_artifacts import content_response
+from proofbox.service.api.services import InjectedServices, Services
+from proofbox.service.artifacts.path_resolver import PathContent
+from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
+from proofbox.service.identity import ConversationKey
 
 ROUTE = "/v1/conversations/{conversation_id}/artifacts/{logical_path:path}"
 router = APIRouter(tags=["files"])

@@ -5,16 +5,16 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Request, Response
 
-from contracts.media_types import is_mime
-from contracts.tool_call_request import TurnId
-from contracts.tool_call_response import Attachment
-from service import errors
-from service.api.error_handlers import NoRouteError, invalid_field
-from service.api.identity import WritesArtifacts
-from service.api.middleware.authentication import check_storage_quota
-from service.api.openapi_responses import header, json_answer, link, problems
-from service.api.responses import model_response
-from service.api.services import InjectedServices
+from proofbox.contracts.media_types import is_mime
+from proofbox.contracts.tool_call_request import TurnId
+from proofbox.contracts.tool_call_response import Attachment
+from proofbox.service import errors
+from proofbox.service.api.error_handlers import NoRouteError, invalid_field
+from proofbox.service.api.identity import WritesArtifacts
+from proofbox.service.api.middleware.authentication import check_storage_quota
+from proofbox.service.api.openapi_responses import header, json_answer, link, problems
+from proofbox.service.api.responses import model_response
+from proofbox.service.api.services import InjectedServices
 
 # Defaults of clients (the second is curl's); the media type comes from the file's name then.
 _DEFAULT_TYPES = {"", "application/octet-stream", "application/x-www-form-urlencoded"}

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from service.api.identity import ReadsCalls
-from service.api.openapi_responses import answer, problems
-from service.api.parameters import CallIdInPath, ConversationIdInQuery
-from service.api.responses import NO_STORE, ClosingStream
-from service.api.services import InjectedServices
-from service.calls.events import CallEvent
-from service.errors import (
+from proofbox.service.api.identity import ReadsCalls
+from proofbox.service.api.openapi_responses import answer, problems
+from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery
+from proofbox.service.api.responses import NO_STORE, ClosingStream
+from proofbox.service.api.services import InjectedServices
+from proofbox.service.calls.events import CallEvent
+from proofbox.service.errors import (
     AmbiguousCallError,
     InvalidRequestError,
     StoreFailedError,

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from service import errors
-from service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
-from service.api.openapi_responses import answer, problems
-from service.api.services import InjectedServices, Services
-from service.artifacts.download_links import Link
-from service.artifacts.port import StoredArtifact
-from service.identity import ConversationKey
+from proofbox.service import errors
+from proofbox.service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
+from proofbox.service.api.openapi_responses import answer, problems
+from proofbox.service.api.services import InjectedServices, Services
+from proofbox.service.artifacts.download_links import Link
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.identity import ConversationKey
 
 ROUTE = "/v1/links/{number}"
 _NUMBER_MAX = 2**63 - 1

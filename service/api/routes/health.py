@@ -6,10 +6,10 @@ from typing import Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
-from service.api.openapi_responses import json_answer, problems
-from service.api.responses import NO_STORE, model_response
-from service.api.services import InjectedServices
-from service.errors import (
+from proofbox.service.api.openapi_responses import json_answer, problems
+from proofbox.service.api.responses import NO_STORE, model_response
+from proofbox.service.api.services import InjectedServices
+from proofbox.service.errors import (
     EngineUnavailableError,
     ShuttingDownError,
     StoreFailedError,

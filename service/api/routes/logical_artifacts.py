@@ -4,8 +4,8 @@ import hashlib
 
 from fastapi import Request, Response
 
-from service.api.download_headers import harmless_headers, is_same_tag
-from service.artifacts.path_resolver import PathContent
+from proofbox.service.api.download_headers import harmless_headers, is_same_tag
+from proofbox.service.artifacts.path_resolver import PathContent
 
 
 def content_response(request: Request, found: PathContent, if_none_match: str | None) -> Response:

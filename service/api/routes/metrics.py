@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter, Response
 
-from service.api.identity import ReadsMetrics
-from service.api.openapi_responses import answer, problems
-from service.api.responses import NO_STORE
-from service.api.services import InjectedServices
+from proofbox.service.api.identity import ReadsMetrics
+from proofbox.service.api.openapi_responses import answer, problems
+from proofbox.service.api.responses import NO_STORE
+from proofbox.service.api.services import InjectedServices
 
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 router = APIRouter(tags=["health"])

@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from contracts.timeline import PAGE_BLOCKS_MAX, Sources, TimelineAppend, TimelineAppended, TimelinePage
-from service import errors
-from service.api.identity import ReadsTimeline, WritesTimeline
-from service.api.openapi_responses import answer, header, json_answer, json_content, link, problems
-from service.api.parameters import AfterInQuery
-from service.api.responses import NO_STORE, model_response
-from service.api.services import InjectedServices
-from service.api.strict_json import read_model
+from proofbox.contracts.timeline import PAGE_BLOCKS_MAX, Sources, TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.service import errors
+from proofbox.service.api.identity import ReadsTimeline, WritesTimeline
+from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, link, problems
+from proofbox.service.api.parameters import AfterInQuery
+from proofbox.service.api.responses import NO_STORE, model_response
+from proofbox.service.api.services import InjectedServices
+from proofbox.service.api.strict_json import read_model
 
 _TEXT = "text/plain; charset=utf-8"
 _HEADERS = {

@@ -6,20 +6,20 @@ from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Header, Request, Response
 
-from contracts.tool_call_request import ToolCallRequest
-from contracts.tool_call_response import CallStatus, ToolCallResponse
-from service import errors
-from service.api.identity import ReadsCalls, RunsCalls
-from service.api.middleware.access_log import CLIENT_GONE
-from service.api.middleware.authentication import check_storage_quota
-from service.api.openapi_responses import header, json_answer, json_content, link, problems
-from service.api.parameters import CallIdInPath, ConversationIdInQuery
-from service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
-from service.api.services import InjectedServices, Services, Ticket
-from service.api.strict_json import read_model
-from service.calls.function_calls import canonical_call
-from service.calls.service import Answer
-from service.identity import Principal
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.service import errors
+from proofbox.service.api.identity import ReadsCalls, RunsCalls
+from proofbox.service.api.middleware.access_log import CLIENT_GONE
+from proofbox.service.api.middleware.authentication import check_storage_quota
+from proofbox.service.api.openapi_responses import header, json_answer, json_content, link, problems
+from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery
+from proofbox.service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
+from proofbox.service.api.services import InjectedServices, Services, Ticket
+from proofbox.service.api.strict_json import read_model
+from proofbox.service.calls.function_calls import canonical_call
+from proofbox.service.calls.service import Answer
+from proofbox.service.identity import Principal
 
 RESPOND_ASYNC = "respond-async"
 IDEMPOTENCY_KEY_CHARS_MAX = 255

@@ -5,15 +5,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict
 
-from contracts.function_names import anthropic_tool, openai_function
-from contracts.image_contents import ImageContents
-from contracts.tools import Tool, catalogue
-from service import errors
-from service.api.identity import AnyCaller
-from service.api.openapi_responses import answer, json_content, problems
-from service.api.responses import JSON, model_response
-from service.api.services import InjectedServices
-from service.sandbox.image_inventory import Inventory
+from proofbox.contracts.function_names import anthropic_tool, openai_function
+from proofbox.contracts.image_contents import ImageContents
+from proofbox.contracts.tools import Tool, catalogue
+from proofbox.service import errors
+from proofbox.service.api.identity import AnyCaller
+from proofbox.service.api.openapi_responses import answer, json_content, problems
+from proofbox.service.api.responses import JSON, model_response
+from proofbox.service.api.services import InjectedServices
+from proofbox.service.sandbox.image_inventory import Inventory
 
 Format = Literal["proofbox", "openai", "anthropic"]
 router = APIRouter(tags=["tools"])

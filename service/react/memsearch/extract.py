@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from contracts.blocks import Block
-from contracts.media_types import is_text
-from contracts.paths import FilePath, UnsafePathError
-from service.artifacts.conversation_files import CallFiles
-from service.react.memsearch.chunking import passages
-from service.timeline.block_writer import now_text
-from service.timeline.port import PlacedBlock
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.media_types import is_text
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.service.artifacts.conversation_files import CallFiles
+from proofbox.service.react.memsearch.chunking import passages
+from proofbox.service.timeline.block_writer import now_text
+from proofbox.service.timeline.port import PlacedBlock
 
 _TARGETS = {
     "user.prompt": "user",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from service.identity import ConversationKey
+from proofbox.service.identity import ConversationKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from contracts.blocks import TEXT_BYTES_MAX, Block
-from contracts.react_tools import MemsearchParams
-from contracts.tool_call_response import ToolCallResponse
-from service.artifacts.conversation_files import ConversationFiles
-from service.calls.direct_tool import ReactCall
-from service.identity import ConversationKey
-from service.react.memsearch.embedding_port import Embedder
-from service.react.memsearch.extract import NewPassage, extract_passages, find_target
-from service.react.memsearch.port import Passage, PassageStore
-from service.timeline.port import PlacedBlock, TimelineStore
-from service.timeline.truncation import json_bytes, truncate_evenly
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
+from proofbox.contracts.react_tools import MemsearchParams
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.calls.direct_tool import ReactCall
+from proofbox.service.identity import ConversationKey
+from proofbox.service.react.memsearch.embedding_port import Embedder
+from proofbox.service.react.memsearch.extract import NewPassage, extract_passages, find_target
+from proofbox.service.react.memsearch.port import Passage, PassageStore
+from proofbox.service.timeline.port import PlacedBlock, TimelineStore
+from proofbox.service.timeline.truncation import json_bytes, truncate_evenly
 
 _BLOCKS_AT_ONCE = 200
 _CHARS_AT_ONCE = 60_000

@@ -13,10 +13,10 @@ import docker
 import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import LeftContainer
-from service.sandbox.docker.container_config import LABEL_BOOT, LABEL_SERVICE
-from service.sandbox.docker.exit_watcher import ExitWatcher
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import LeftContainer
+from proofbox.service.sandbox.docker.container_config import LABEL_BOOT, LABEL_SERVICE
+from proofbox.service.sandbox.docker.exit_watcher import ExitWatcher
 
 T = TypeVar("T")
 _PIECE_BYTES = 1024 * 1024

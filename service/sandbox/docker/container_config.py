@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from service.sandbox.docker.gvisor import memory_limit, pids_limit
-from service.sandbox.hardening import (
+from proofbox.service.sandbox.docker.gvisor import memory_limit, pids_limit
+from proofbox.service.sandbox.hardening import (
     GROUP_ID,
     HOST_NAME,
     IMPORTING_SHARES,
@@ -16,11 +16,11 @@ from service.sandbox.hardening import (
     SHM_BYTES,
     own_folders,
 )
-from service.sandbox.limits import CallLimits
-from service.sandbox.preload import PREIMPORTED, PreloadSet
-from service.sandbox.service_cgroup import TotalLimits
-from service.sandbox.zygotes.manager import ImportOnce, Kind
-from service.sandbox.zygotes.settings import (
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.preload import PREIMPORTED, PreloadSet
+from proofbox.service.sandbox.service_cgroup import TotalLimits
+from proofbox.service.sandbox.zygotes.manager import ImportOnce, Kind
+from proofbox.service.sandbox.zygotes.settings import (
     ZYGOTE_CAPABILITIES,
     ZYGOTE_MEMORY_BYTES,
     ZYGOTE_PIDS,

@@ -11,31 +11,31 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from contracts.tool_call_response import SandboxInfo
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import Container, LeftContainer, NotForkedError
-from service.sandbox.docker.client import EngineClient
-from service.sandbox.docker.container_config import (
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import Container, LeftContainer, NotForkedError
+from proofbox.service.sandbox.docker.client import EngineClient
+from proofbox.service.sandbox.docker.container_config import (
     FULL_SHARES,
     ContainerSettings,
     changing_limits,
     container_config,
 )
-from service.sandbox.docker.direct_socket import DirectSocketError, take_socket
-from service.sandbox.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
-from service.sandbox.docker.own_users import own_users_form
-from service.sandbox.docker.transport import AttachTransport
-from service.sandbox.docker.zygotes import DockerZygotes, check_machine
-from service.sandbox.host_info import meminfo
-from service.sandbox.limits import CallLimits
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.linux.seccomp_bpf import compiled
-from service.sandbox.linux.seccomp_profile import runtime_form
-from service.sandbox.oci.container_state import DEFAULT_PARENT
-from service.sandbox.preload import PreloadSet
-from service.sandbox.service_cgroup import ServiceCgroup, group_name
-from service.sandbox.zygotes.fork_target import Target, opened
-from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, start_zygotes
+from proofbox.service.sandbox.docker.direct_socket import DirectSocketError, take_socket
+from proofbox.service.sandbox.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
+from proofbox.service.sandbox.docker.own_users import own_users_form
+from proofbox.service.sandbox.docker.transport import AttachTransport
+from proofbox.service.sandbox.docker.zygotes import DockerZygotes, check_machine
+from proofbox.service.sandbox.host_info import meminfo
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.linux.seccomp_bpf import compiled
+from proofbox.service.sandbox.linux.seccomp_profile import runtime_form
+from proofbox.service.sandbox.oci.container_state import DEFAULT_PARENT
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.service_cgroup import ServiceCgroup, group_name
+from proofbox.service.sandbox.zygotes.fork_target import Target, opened
+from proofbox.service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, start_zygotes
 
 log = logging.getLogger("proofbox.engine")
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox_images.runner_protocol.descriptors import LAID_OUT_FD
+from proofbox.sandbox_images.runner_protocol.descriptors import LAID_OUT_FD
 
 _PIDFD_GETFD = 438  # on every machine
 _LOOK_AGAIN_S = 0.01

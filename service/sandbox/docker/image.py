@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from service.errors import EngineUnavailableError
+from proofbox.service.errors import EngineUnavailableError
 
-_PACKAGE_ROOT = Path(__file__).parents[3]
+_PACKAGE_ROOT = Path(__file__).parents[4]
 _ASKED_S_MAX = 600.0
 
 
@@ -46,7 +46,14 @@ class DockerImage:
 
     def _asked(self, image: str, *archive: str) -> str:
         """The image's id, once it lies in the archive, if one is named."""
-        command = [sys.executable, "-m", "service.sandbox.docker.image_export", *self._engine, image, *archive]
+        command = [
+            sys.executable,
+            "-m",
+            "proofbox.service.sandbox.docker.image_export",
+            *self._engine,
+            image,
+            *archive,
+        ]
         try:
             done = subprocess.run(  # noqa: S603 - our own program
                 command, capture_output=True, text=True, check=True, cwd=_PACKAGE_ROOT, timeout=_ASKED_S_MAX

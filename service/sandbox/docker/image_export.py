@@ -1,6 +1,6 @@
 """Asks a Docker engine for an image.
 
-    python -m service.sandbox.docker.image_export HOST TIMEOUT_S IMAGE [ARCHIVE]
+    python -m proofbox.service.sandbox.docker.image_export HOST TIMEOUT_S IMAGE [ARCHIVE]
 
 An empty HOST is that of the environment. Prints the image's id, and writes the image to ARCHIVE first, as ``docker
 save`` does. What goes wrong is the last line of standard error.
@@ -10,8 +10,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from service.errors import EngineUnavailableError
-from service.sandbox.docker.client import EngineClient
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.docker.client import EngineClient
 
 
 async def asked(host: str, timeout_s: float, image: str, archive: Path | None) -> str:

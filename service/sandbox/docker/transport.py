@@ -13,7 +13,7 @@ import struct
 import threading
 from collections.abc import Awaitable, Callable
 
-from service.sandbox.docker.direct_socket import DirectSocketError
+from proofbox.service.sandbox.docker.direct_socket import DirectSocketError
 
 _HEADER = struct.Struct(">BxxxI")
 _STDERR = 2

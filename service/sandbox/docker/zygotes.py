@@ -9,19 +9,19 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import NotForkedError
-from service.sandbox.docker.client import EngineClient
-from service.sandbox.docker.container_config import (
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.docker.client import EngineClient
+from proofbox.service.sandbox.docker.container_config import (
     LABEL_BOOT,
     LABEL_ZYGOTE,
     ContainerSettings,
     zygote_container_config,
 )
-from service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
-from service.sandbox.zygotes.manager import Kind
-from service.sandbox.zygotes.settings import zygote_settings
-from service.sandbox.zygotes.zygote import Zygote
+from proofbox.service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
+from proofbox.service.sandbox.zygotes.manager import Kind
+from proofbox.service.sandbox.zygotes.settings import zygote_settings
+from proofbox.service.sandbox.zygotes.zygote import Zygote
 
 _READY_WITHIN_S = 60.0
 _SOCKET_WITHIN_S = 20.0

@@ -4,7 +4,7 @@ import ctypes
 import os
 from typing import Any
 
-from service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.containers import NotForkedError
 
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000

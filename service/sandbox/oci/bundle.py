@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from service.sandbox.hardening import (
+from proofbox.service.sandbox.hardening import (
     CPU_PERIOD_US,
     GROUP_ID,
     HOST_NAME,
@@ -18,11 +18,11 @@ from service.sandbox.hardening import (
     TERMINALS,
     own_folders,
 )
-from service.sandbox.limits import CallLimits
-from service.sandbox.oci.image import UnpackedImage
-from service.sandbox.preload import PREIMPORTED, PreloadSet
-from service.sandbox.zygotes.manager import Kind
-from service.sandbox.zygotes.settings import (
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.oci.image import UnpackedImage
+from proofbox.service.sandbox.preload import PREIMPORTED, PreloadSet
+from proofbox.service.sandbox.zygotes.manager import Kind
+from proofbox.service.sandbox.zygotes.settings import (
     ZYGOTE_CAPABILITIES,
     ZYGOTE_MEMORY_BYTES,
     ZYGOTE_PIDS,

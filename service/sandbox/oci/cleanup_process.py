@@ -1,6 +1,6 @@
 """What outlives the service: when the service ends, however, this removes the containers of that process.
 
-    python -m service.sandbox.oci.cleanup_process FOLDER CGROUP BOOT_ID WORD
+    python -m proofbox.service.sandbox.oci.cleanup_process FOLDER CGROUP BOOT_ID WORD
 
 It is started by a shell that waits for the end of its standard input, which only the service holds. The runners of
 containers end by themselves when their streams end; what is left then is groups and folders. WORD is what the
@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.container_state import ContainerState
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.oci.container_state import ContainerState
 
 _ROUNDS_MAX = 20
 _QUIET_ROUNDS = 2  # a runtime that was starting a container when the service died makes it a moment later

@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from service.sandbox.oci.container_state import ContainerState
-from service.sandbox.oci.runtime import Runtime
-from service.sandbox.service_cgroup import ServiceCgroup
+from proofbox.service.sandbox.oci.container_state import ContainerState
+from proofbox.service.sandbox.oci.runtime import Runtime
+from proofbox.service.sandbox.service_cgroup import ServiceCgroup
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.linux.cgroups import Cgroups
 
 _ID = re.compile(r"proofbox-(?P<boot>[0-9a-f]+)-\d+-\d+")
 _ZYGOTE_ID = re.compile(r"zygote-(?P<boot>[0-9a-f]+)-\d+")

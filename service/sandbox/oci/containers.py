@@ -13,29 +13,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from contracts.tool_call_response import SandboxInfo
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import Container, ContainerTransport, Forks, LeftContainer
-from service.sandbox.hardening import CPU_PERIOD_US
-from service.sandbox.host_info import meminfo
-from service.sandbox.limits import CallLimits
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.linux.seccomp_bpf import compiled
-from service.sandbox.linux.seccomp_profile import runtime_form
-from service.sandbox.oci.bundle import BundleSettings, bundle_config
-from service.sandbox.oci.container_start import Starter
-from service.sandbox.oci.container_state import DEFAULT_PARENT, ContainerState, boot_of
-from service.sandbox.oci.image import ImageCache, ImageSource
-from service.sandbox.oci.runtime import Runtime
-from service.sandbox.oci.transport import SocketTransport
-from service.sandbox.oci.zygotes import OciZygotes
-from service.sandbox.preload import PreloadSet
-from service.sandbox.service_cgroup import ServiceCgroup, TotalLimits, group_name
-from service.sandbox.zygotes.fork_target import Target, opened
-from service.sandbox.zygotes.manager import KIND_OF, ContainerForks, ImportOnce, Start, Zygotes, start_zygotes
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import Container, ContainerTransport, Forks, LeftContainer
+from proofbox.service.sandbox.hardening import CPU_PERIOD_US
+from proofbox.service.sandbox.host_info import meminfo
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.linux.seccomp_bpf import compiled
+from proofbox.service.sandbox.linux.seccomp_profile import runtime_form
+from proofbox.service.sandbox.oci.bundle import BundleSettings, bundle_config
+from proofbox.service.sandbox.oci.container_start import Starter
+from proofbox.service.sandbox.oci.container_state import DEFAULT_PARENT, ContainerState, boot_of
+from proofbox.service.sandbox.oci.image import ImageCache, ImageSource
+from proofbox.service.sandbox.oci.runtime import Runtime
+from proofbox.service.sandbox.oci.transport import SocketTransport
+from proofbox.service.sandbox.oci.zygotes import OciZygotes
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.service_cgroup import ServiceCgroup, TotalLimits, group_name
+from proofbox.service.sandbox.zygotes.fork_target import Target, opened
+from proofbox.service.sandbox.zygotes.manager import (
+    KIND_OF,
+    ContainerForks,
+    ImportOnce,
+    Start,
+    Zygotes,
+    start_zygotes,
+)
 
 T = TypeVar("T")
-_PACKAGE_ROOT = Path(__file__).parents[3]
+_PACKAGE_ROOT = Path(__file__).parents[4]
 _CAP_SYS_ADMIN = 21
 _KEEPER_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
@@ -248,7 +255,7 @@ class OciContainers:
         place = self._there().starter.place
         self._keeper = subprocess.Popen(  # noqa: S603 - our own program
             [
-                *_WAITING, sys.executable, "-m", "service.sandbox.oci.cleanup_process",
+                *_WAITING, sys.executable, "-m", "proofbox.service.sandbox.oci.cleanup_process",
                 str(place.folder), place.cgroup, self._settings.boot_id,
             ],
             stdin=subprocess.PIPE,

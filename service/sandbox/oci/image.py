@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from service.errors import EngineUnavailableError
+from proofbox.service.errors import EngineUnavailableError
 
-_PACKAGE_ROOT = Path(__file__).parents[3]
+_PACKAGE_ROOT = Path(__file__).parents[4]
 _UNPACK_S_MAX = 600.0
 _DESCRIPTION = "image.json"
 
@@ -144,7 +144,7 @@ async def _unpack(source: ImageSource, folder: Path) -> None:
 
 
 def _unpack_process(archive: Path, rootfs: Path) -> str:
-    command = [sys.executable, "-m", "service.sandbox.oci.unpack_image", str(archive), str(rootfs)]
+    command = [sys.executable, "-m", "proofbox.service.sandbox.oci.unpack_image", str(archive), str(rootfs)]
     try:
         done = subprocess.run(  # noqa: S603 - our own program
             command, capture_output=True, text=True, check=True, cwd=_PACKAGE_ROOT, timeout=_UNPACK_S_MAX

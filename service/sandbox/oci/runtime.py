@@ -8,9 +8,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.errors import EngineUnavailableError
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.transport import read_available
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.oci.transport import read_available
 
 _KNOWN = ("crun", "runc")  # in this order: the first is the faster one
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

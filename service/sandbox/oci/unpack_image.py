@@ -1,6 +1,6 @@
 """A process that unpacks an image archive into a folder, and prints the image's configuration as JSON.
 
-    python -m service.sandbox.oci.unpack_image ARCHIVE FOLDER
+    python -m proofbox.service.sandbox.oci.unpack_image ARCHIVE FOLDER
 
 The archive is what ``docker save`` writes. Its configuration and every layer are compared with their digests before
 anything is written, and the files are written from inside the folder (chroot): no name and no link in a layer leads

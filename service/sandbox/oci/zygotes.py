@@ -5,15 +5,15 @@ import os
 import socket
 from dataclasses import dataclass, field
 
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import NotForkedError
-from service.sandbox.oci.bundle import BundleSettings, zygote_config
-from service.sandbox.oci.container_start import Starter
-from service.sandbox.oci.container_state import boot_of
-from service.sandbox.oci.transport import read_available
-from service.sandbox.zygotes.manager import Kind
-from service.sandbox.zygotes.settings import zygote_settings
-from service.sandbox.zygotes.zygote import Zygote
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.oci.bundle import BundleSettings, zygote_config
+from proofbox.service.sandbox.oci.container_start import Starter
+from proofbox.service.sandbox.oci.container_state import boot_of
+from proofbox.service.sandbox.oci.transport import read_available
+from proofbox.service.sandbox.zygotes.manager import Kind
+from proofbox.service.sandbox.zygotes.settings import zygote_settings
+from proofbox.service.sandbox.zygotes.zygote import Zygote
 
 _READY_WITHIN_S = 60.0
 

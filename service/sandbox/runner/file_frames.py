@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from service.artifacts.staging import Staging, build_staging_error
-from service.concurrency import to_its_end
-from service.errors import StoreFailedError, StoreFullError
-from service.file_content import FileContent
-from service.sandbox.port import InputFile
-from service.sandbox.runner.frames import Frame, encode
+from proofbox.service.artifacts.staging import Staging, build_staging_error
+from proofbox.service.concurrency import to_its_end
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.file_content import FileContent
+from proofbox.service.sandbox.port import InputFile
+from proofbox.service.sandbox.runner.frames import Frame, encode
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ service draws after the runner has started, are refused.
 from collections.abc import Iterator
 from enum import IntEnum
 
-from sandbox_images.runner_protocol import frame_format
-from sandbox_images.runner_protocol.frame_format import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX
+from proofbox.sandbox_images.runner_protocol import frame_format
+from proofbox.sandbox_images.runner_protocol.frame_format import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX
 
 
 class Frame(IntEnum):

@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from service.sandbox.port import Job, OutputSpec
-from service.sandbox.runner.file_frames import PIECE_BYTES
-from service.sandbox.runner.frames import Frame, encode
+from proofbox.service.sandbox.port import Job, OutputSpec
+from proofbox.service.sandbox.runner.file_frames import PIECE_BYTES
+from proofbox.service.sandbox.runner.frames import Frame, encode
 
 _WALL_FACTOR = 6
 

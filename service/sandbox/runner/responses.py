@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from contracts.paths import PATH_BYTES_MAX, FilePath, Namespace, UnsafePathError
-from service.sandbox.port import (
+from proofbox.contracts.paths import PATH_BYTES_MAX, FilePath, Namespace, UnsafePathError
+from proofbox.service.sandbox.port import (
     Collected,
     FileState,
     Inspection,

@@ -11,12 +11,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from contracts.paths import FilePath
-from contracts.tool_call_response import SandboxInfo
-from sandbox_images.runner_protocol.frame_format import NO_NONCE, OF_PLAIN_FILES
-from service.artifacts.staging import Staging
-from service.sandbox.containers import Forks, NotForkedError
-from service.sandbox.port import (
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.sandbox_images.runner_protocol.frame_format import NO_NONCE, OF_PLAIN_FILES
+from proofbox.service.artifacts.staging import Staging
+from proofbox.service.sandbox.containers import Forks, NotForkedError
+from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
     InputFile,
@@ -27,11 +27,11 @@ from service.sandbox.port import (
     SandboxLostError,
     StreamName,
 )
-from service.sandbox.preload import PreloadSet
-from service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
-from service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
-from service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
-from service.sandbox.runner.responses import Exit, Failed, Row, Summary, rows_max
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
+from proofbox.service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
+from proofbox.service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
+from proofbox.service.sandbox.runner.responses import Exit, Failed, Row, Summary, rows_max
 
 log = logging.getLogger("proofbox.engine")
 

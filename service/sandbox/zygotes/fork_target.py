@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.sandbox.containers import NotForkedError
-from service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.linux.cgroups import Cgroups
 
 _JOINED = (
     "cgroup",

@@ -15,11 +15,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Literal, TypeVar
 
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import NotForkedError
-from service.sandbox.preload import PreloadSet
-from service.sandbox.zygotes.fork_target import Target
-from service.sandbox.zygotes.zygote import Zygote
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.zygotes.fork_target import Target
+from proofbox.service.sandbox.zygotes.zygote import Zygote
 
 log = logging.getLogger("proofbox.engine")
 

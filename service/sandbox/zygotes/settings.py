@@ -3,9 +3,9 @@
 import base64
 from typing import Any
 
-from service.sandbox.hardening import GROUP_ID
-from service.sandbox.preload import PREIMPORTED, PreloadSet
-from service.sandbox.zygotes.manager import Kind
+from proofbox.service.sandbox.hardening import GROUP_ID
+from proofbox.service.sandbox.preload import PREIMPORTED, PreloadSet
+from proofbox.service.sandbox.zygotes.manager import Kind
 
 ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 """What entering a container's namespaces and giving up everything takes."""

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from service.sandbox.containers import NotForkedError
-from service.sandbox.zygotes.fork_target import Target
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.zygotes.fork_target import Target
 
 T = TypeVar("T")
 _MESSAGE_BYTES_MAX = 65_536

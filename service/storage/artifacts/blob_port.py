@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from contracts.paths import FilePath
-from service.artifacts.port import NewArtifact
-from service.errors import StoreFailedError
-from service.identity import ConversationKey
+from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.identity import ConversationKey
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

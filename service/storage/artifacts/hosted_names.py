@@ -11,8 +11,8 @@ import re
 import unicodedata
 from urllib.parse import quote, unquote
 
-from contracts.paths import FilePath, Namespace
-from service.identity import ConversationKey
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.identity import ConversationKey
 
 # A segment of a path may have 255 bytes; a longer one has its beginning and a hash.
 _PART_BYTES_MAX = 200

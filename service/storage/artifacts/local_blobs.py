@@ -13,12 +13,12 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from contracts.paths import FilePath
-from service.artifacts.port import NewArtifact
-from service.errors import StoreFailedError
-from service.identity import ConversationKey
-from service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
-from service.storage.artifacts.durable_files import (
+from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
+from proofbox.service.storage.artifacts.durable_files import (
     gone_if_it_fails,
     link,
     link_over,
@@ -28,9 +28,9 @@ from service.storage.artifacts.durable_files import (
     sync_folders,
     write_durably,
 )
-from service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri
-from service.storage.artifacts.staging import Staging
-from service.storage.error_translation import translated
+from proofbox.service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri
+from proofbox.service.storage.artifacts.staging import Staging
+from proofbox.service.storage.error_translation import translated
 
 
 class LocalBlobStore(BlobStore):

@@ -11,12 +11,12 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy import insert as inserting
 
-from contracts.paths import FilePath, Namespace
-from service.artifacts.port import NewArtifact
-from service.identity import ConversationKey, Principal
-from service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
-from service.storage.schema import artifacts, conversations, principals, unfinished
-from service.storage.text_columns import storable
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
+from proofbox.service.storage.schema import artifacts, conversations, principals, unfinished
+from proofbox.service.storage.text_columns import storable
 
 _SAME_PATH = (
     artifacts.c.turn == bindparam("of_turn"),

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 from typing_extensions import override
 
-from contracts.paths import FilePath, Namespace
-from service.artifacts.content_disposition import content_disposition, media_type
-from service.artifacts.port import NewArtifact
-from service.errors import OurError, StoreFailedError
-from service.identity import ConversationKey
-from service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
-from service.storage.artifacts.durable_files import READ_ONLY
-from service.storage.artifacts.hosted_names import key_of
-from service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translated
-from service.storage.artifacts.staging import Staging
-from service.storage.error_translation import translated as disk_translated
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.artifacts.content_disposition import content_disposition, media_type
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.errors import OurError, StoreFailedError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
+from proofbox.service.storage.artifacts.durable_files import READ_ONLY
+from proofbox.service.storage.artifacts.hosted_names import key_of
+from proofbox.service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translated
+from proofbox.service.storage.artifacts.staging import Staging
+from proofbox.service.storage.error_translation import translated as disk_translated
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef

@@ -21,7 +21,7 @@ from botocore.exceptions import (
 )
 from botocore.loaders import Loader, create_loader
 
-from service.errors import OurError, StoreFailedError, StoreFullError
+from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -9,12 +9,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from service.artifacts.port import NewArtifact
-from service.errors import OurError
-from service.storage.artifacts import rows
-from service.storage.artifacts.blob_port import BlobStore, ServedFile
-from service.storage.artifacts.key_locks import KeyLocks
-from service.storage.database import Database
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.errors import OurError
+from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile
+from proofbox.service.storage.artifacts.key_locks import KeyLocks
+from proofbox.service.storage.database import Database
 
 BLOBS, HOSTED = "blobs/", "hosted/"  # prefixes of the names in the journal
 _log = logging.getLogger(__name__)

@@ -27,23 +27,23 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from contracts.paths import FilePath
-from service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
-from service.concurrency import in_thread, to_its_end
-from service.errors import StoreFailedError
-from service.identity import ConversationKey
-from service.storage.artifacts import rows
-from service.storage.artifacts.blob_port import BlobStore, checked_sha256
-from service.storage.artifacts.hosted_names import key_of, rn_of
-from service.storage.artifacts.key_locks import KeyLocks
-from service.storage.artifacts.rows import ArtifactRow
-from service.storage.artifacts.save_journal import BLOBS, HOSTED, SaveJournal, served_file
-from service.storage.artifacts.whole_files import read_whole
-from service.storage.conversation_rows import ensure_conversation
-from service.storage.database import Database
-from service.storage.sources import put_files
-from service.storage.timelines import append_rows, block_rows
-from service.storage.timing import StoreObserver, ignore, timed
+from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
+from proofbox.service.concurrency import in_thread, to_its_end
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.artifacts.blob_port import BlobStore, checked_sha256
+from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
+from proofbox.service.storage.artifacts.key_locks import KeyLocks
+from proofbox.service.storage.artifacts.rows import ArtifactRow
+from proofbox.service.storage.artifacts.save_journal import BLOBS, HOSTED, SaveJournal, served_file
+from proofbox.service.storage.artifacts.whole_files import read_whole
+from proofbox.service.storage.conversation_rows import ensure_conversation
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.sources import put_files
+from proofbox.service.storage.timelines import append_rows, block_rows
+from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
 

@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Sequence
 
-from service.errors import StoreFailedError
-from service.storage.artifacts.blob_port import BlobStore
-from service.storage.artifacts.rows import ArtifactRow
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.rows import ArtifactRow
 
 
 def read_whole(files: BlobStore, found: Sequence[ArtifactRow]) -> dict[str, bytes]:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect, select
 
-from service.errors import StoreFailedError
-from service.storage.schema import metadata
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.schema import metadata
 
 _FOLDER = Path(__file__).parent
 # As Alembic creates it.

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from contracts.codes import WebCode
-from contracts.media_types import is_text
-from service.web.client.address_policy import Network
-from service.web.client.limited_get import Head, LimitedGet, wants_status_200
-from service.web.client.pinned_network import CheckedNetwork
-from service.web.client.resolver import Resolver
-from service.web.client.tls import Tls
-from service.web.port import FetchedPage, WebFailedError
-from service.web.urls import UrlRefusedError, WebUrl
+from proofbox.contracts.codes import WebCode
+from proofbox.contracts.media_types import is_text
+from proofbox.service.web.client.address_policy import Network
+from proofbox.service.web.client.limited_get import Head, LimitedGet, wants_status_200
+from proofbox.service.web.client.pinned_network import CheckedNetwork
+from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.client.tls import Tls
+from proofbox.service.web.port import FetchedPage, WebFailedError
+from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
 _REDIRECTS_MAX = 5
 _ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/*;q=0.8,application/json;q=0.8,application/xml;q=0.7"

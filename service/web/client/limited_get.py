@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import httpcore
 
-from contracts.codes import WebCode
-from contracts.media_types import is_mime
-from service.web.client.tls import Tls
-from service.web.port import WebFailedError
-from service.web.urls import WebUrl
+from proofbox.contracts.codes import WebCode
+from proofbox.contracts.media_types import is_mime
+from proofbox.service.web.client.tls import Tls
+from proofbox.service.web.port import WebFailedError
+from proofbox.service.web.urls import WebUrl
 
 _CHARSET = re.compile(r"""charset\s*=\s*"?\s*([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import httpcore
 
-from contracts.codes import WebCode
-from service.web.client.address_policy import Network, is_allowed
-from service.web.client.resolver import Resolver
-from service.web.port import WebFailedError
+from proofbox.contracts.codes import WebCode
+from proofbox.service.web.client.address_policy import Network, is_allowed
+from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.port import WebFailedError
 
 _TRIED_MAX = 4
 _CONNECT_S = 5.0  # for each: an address that does not answer must not take the time of the next one

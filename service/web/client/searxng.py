@@ -4,13 +4,13 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from contracts.codes import WebCode
-from service.web.client.limited_get import Head, LimitedGet, wants_status_200
-from service.web.client.pinned_network import CheckedNetwork
-from service.web.client.resolver import Resolver
-from service.web.client.tls import Tls
-from service.web.port import Hit, WebFailedError, clean_text
-from service.web.urls import UrlRefusedError, WebUrl
+from proofbox.contracts.codes import WebCode
+from proofbox.service.web.client.limited_get import Head, LimitedGet, wants_status_200
+from proofbox.service.web.client.pinned_network import CheckedNetwork
+from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.client.tls import Tls
+from proofbox.service.web.port import Hit, WebFailedError, clean_text
+from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
 _BYTES_MAX = 4 * 1024 * 1024
 _TITLE_CHARS_MAX = 500

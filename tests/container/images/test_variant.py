@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from contracts.tools import Language
-from service.app.bootstrap import build, running
-from service.app.settings import Settings
+from proofbox.contracts.tools import Language
+from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 
 pytestmark = pytest.mark.docker

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from contracts.tools import Language
-from service.app.bootstrap import Service
+from proofbox.contracts.tools import Language
+from proofbox.service.app.bootstrap import Service
 from tests.container.calling import Caller
 from tests.container.model_programs.corpus import (
     FOLDER,

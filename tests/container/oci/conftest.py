@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from service.app.bootstrap import Service, build, running
-from service.app.settings import Settings
-from service.errors import EngineUnavailableError
-from service.sandbox.oci.containers import usable_cgroups
+from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.settings import Settings
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.oci.containers import usable_cgroups
 from tests.container.calling import Caller
 
 

@@ -18,7 +18,7 @@ from archives import archive, entry, layer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.sandbox.oci.unpack_image import Bounds, main
+from proofbox.service.sandbox.oci.unpack_image import Bounds, main
 
 pytestmark = pytest.mark.oci
 

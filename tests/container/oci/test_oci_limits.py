@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from service.app.bootstrap import Service
+from proofbox.service.app.bootstrap import Service
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.oci, pytest.mark.asyncio(loop_scope="session")]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from archives import archive, entry, layer
 
-from service.errors import EngineUnavailableError
-from service.sandbox.oci.image import ArchiveFile, ImageCache
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.oci.image import ArchiveFile, ImageCache
 
 pytestmark = pytest.mark.oci
 
@@ -22,7 +22,7 @@ FOLDER = {"type": tarfile.DIRTYPE}
 def unpack(path: Path, into: Path) -> tuple[int, str]:
     """The exit status of the unpacking process, and its last words."""
     into.mkdir()
-    command = [sys.executable, "-m", "service.sandbox.oci.unpack_image", str(path), str(into)]
+    command = [sys.executable, "-m", "proofbox.service.sandbox.oci.unpack_image", str(path), str(into)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr.strip()
 
@@ -130,7 +130,7 @@ async def test_services_that_start_at_one_time_share_one_image_and_a_newer_one_r
 DIES_WHILE_IT_REMOVES = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from service.sandbox.oci.image import ArchiveFile, ImageCache
+from proofbox.service.sandbox.oci.image import ArchiveFile, ImageCache
 
 removed = []
 def die(event, arguments):

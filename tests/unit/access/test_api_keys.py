@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.access import authenticator as access
-from service.access.api_keys import (
+from proofbox.service.access import authenticator as access
+from proofbox.service.access.api_keys import (
     ALL_PERMISSIONS,
     USUAL_PERMISSIONS,
     ApiKey,
@@ -17,15 +17,15 @@ from service.access.api_keys import (
     new_secret,
     secret_sha256,
 )
-from service.access.authenticator import Authenticator, Keyring, RequestCredentials
-from service.errors import (
+from proofbox.service.access.authenticator import Authenticator, Keyring, RequestCredentials
+from proofbox.service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
     StoreFailedError,
     UnsafeNameError,
     WrongTenantError,
 )
-from service.identity import Principal
+from proofbox.service.identity import Principal
 
 KEYLESS = Principal("default", "default", "registered", "local")
 NOW = datetime.now(UTC)

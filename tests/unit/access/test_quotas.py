@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.access.quotas import NO_LIMITS, Allowances, Quotas, Share, TokenBucket
-from service.errors import RateLimitedError, StorageQuotaError
+from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas, Share, TokenBucket
+from proofbox.service.errors import RateLimitedError, StorageQuotaError
 
 LIMITS = Allowances(
     requests_per_minute=120,

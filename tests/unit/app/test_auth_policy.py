@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.access.api_keys import ALL_PERMISSIONS, ApiKey
-from service.access.authenticator import Keyring
-from service.app.auth_policy import (
+from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey
+from proofbox.service.access.authenticator import Keyring
+from proofbox.service.app.auth_policy import (
     StartRefusedError,
     allowances,
     allowed_hosts,
@@ -12,7 +12,7 @@ from service.app.auth_policy import (
     needs_keys,
     refuse_without_keys,
 )
-from service.app.settings import Settings
+from proofbox.service.app.settings import Settings
 
 
 class Kept:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import httpx
 
-from service.api.app import create_app
+from proofbox.service.api.app import create_app
 from tests.support.pipeline import EXEC, opened_pipeline, services_over
 
 ROOT = Path(__file__).parents[3]
-OURS = (f"{ROOT}/service/", f"{ROOT}/contracts/")
+OURS = (f"{ROOT}/proofbox/service/", f"{ROOT}/proofbox/contracts/")
 FILES_MAX = 88
 
 
@@ -27,7 +27,7 @@ class Entered:
     def __call__(self, frame, event, _argument) -> None:
         name = frame.f_code.co_filename
         if self.is_counting and event == "call" and name.startswith(OURS):
-            relative = name.removeprefix(f"{ROOT}/")
+            relative = name.removeprefix(f"{ROOT}/proofbox/")
             self.files[relative] += 1
             self.functions.add((relative, frame.f_code.co_qualname, frame.f_code.co_firstlineno))
 

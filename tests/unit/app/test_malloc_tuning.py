@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import gc
-from service.app import malloc_tuning
+from proofbox.service.app import malloc_tuning
 
 def anonymous():
     with open("/proc/self/smaps_rollup") as file:

@@ -7,8 +7,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.app.bootstrap import build
-from service.app.settings import Settings
+from proofbox.service.app.bootstrap import build
+from proofbox.service.app.settings import Settings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "observability.md").read_text()
 

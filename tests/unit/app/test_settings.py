@@ -7,9 +7,9 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from service.app import settings
-from service.app.settings import Settings
-from service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
+from proofbox.service.app import settings
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 
 UNITS = (
     "_s",

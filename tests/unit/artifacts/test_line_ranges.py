@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.artifacts.line_ranges import (
+from proofbox.service.artifacts.line_ranges import (
     LAST,
     Excerpt,
     Stretch,

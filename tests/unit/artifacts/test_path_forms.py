@@ -2,9 +2,9 @@
 
 import pytest
 
-from contracts.paths import FilePath, UnsafePathError
-from service.artifacts.path_forms import possible_paths
-from service.react.hide import parse_hidden_paths
+from proofbox.contracts.paths import FilePath, UnsafePathError
+from proofbox.service.artifacts.path_forms import possible_paths
+from proofbox.service.react.hide import parse_hidden_paths
 
 PLACES = ["", "./", "/out/", "/mnt/data/", "sandbox:/mnt/data/", "/mnt/user-data/outputs/", "$OUT_DIR/", "OUT_DIR/"]
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.access.quotas import Share
-from service.calls.admission import Admission
-from service.errors import QueueFullError, QueueTimeoutError
+from proofbox.service.access.quotas import Share
+from proofbox.service.calls.admission import Admission
+from proofbox.service.errors import QueueFullError, QueueTimeoutError
 from tests.support.examples import examples
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.calls.clients import CallClients
+from proofbox.service.calls.clients import CallClients
 from tests.support.clock import FakeClock
 
 GRACE_S = 120.0

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.calls.events import CallEvent, EndedCalls, EventLog
+from proofbox.service.calls.events import CallEvent, EndedCalls, EventLog
 
 EVENTS = [CallEvent(1, "queued", "a"), CallEvent(2, "stdout", "b"), CallEvent(3, "result", "c")]
 

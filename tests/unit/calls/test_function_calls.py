@@ -2,9 +2,9 @@
 
 import pytest
 
-from contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
-from service.calls.function_calls import canonical_call
-from service.errors import InvalidRequestError
+from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
+from proofbox.service.calls.function_calls import canonical_call
+from proofbox.service.errors import InvalidRequestError
 
 PYTHON = "exec_tools.execute_code_python"
 

@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from contracts.artifacts import ContractError
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.param_references import TEXT_BYTES_MAX, References, find_reference
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.param_references import TEXT_BYTES_MAX, References, find_reference
 from tests.support.conversations import (
     BOB,
     PNG,

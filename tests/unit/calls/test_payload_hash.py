@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.registration import payload_sha256
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.registration import payload_sha256
 
 BLOCK = {
     "type": "note",

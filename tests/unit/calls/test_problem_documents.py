@@ -5,11 +5,11 @@ from http import HTTPStatus
 
 import pytest
 
-from contracts.codes import ProblemCode
-from contracts.problems import FieldError
-from service import errors
-from service.calls.problem import problem_of
-from service.errors import CallerError, InvalidRequestError, OurError, RequestTimeoutError, ServiceError
+from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.problems import FieldError
+from proofbox.service import errors
+from proofbox.service.calls.problem import problem_of
+from proofbox.service.errors import CallerError, InvalidRequestError, OurError, RequestTimeoutError, ServiceError
 
 KINDS = [
     kind

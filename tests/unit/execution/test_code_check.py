@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.artifacts import ContractError
-from service.execution.code_check import encode_code
+from proofbox.contracts.artifacts import ContractError
+from proofbox.service.execution.code_check import encode_code
 
 
 @pytest.mark.parametrize("code", [None, "", " ", "\n\t\n"])

@@ -7,10 +7,10 @@ import tracemalloc
 
 import pytest
 
-from contracts.tool_call_response import Timings
-from service.calls.observer import CallObserver
-from service.errors import LimitNotAllowedError, QueueFullError, StoreFullError
-from service.sandbox.port import Inspection, ProcessOutcome
+from proofbox.contracts.tool_call_response import Timings
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.errors import LimitNotAllowedError, QueueFullError, StoreFullError
+from proofbox.service.sandbox.port import Inspection, ProcessOutcome
 from tests.support.pipeline import ANN, EXEC, MIB, SCOPE, digests, notices, verdicts
 
 CSV = {"filename": "a.csv", "description": "the table"}

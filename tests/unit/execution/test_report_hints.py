@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from contracts.artifacts import Contract, no_promises, parse_contract
-from contracts.codes import RuntimeCode, VerdictCode
-from service.execution.report_hints import build_hints, names_missing_library, run_hints
-from service.jobs.failures import RuntimeFailure
-from service.jobs.runner import JobResult
-from service.jobs.verdicts import Verdict
-from service.sandbox.port import OutputPiece, ProcessOutcome
+from proofbox.contracts.artifacts import Contract, no_promises, parse_contract
+from proofbox.contracts.codes import RuntimeCode, VerdictCode
+from proofbox.service.execution.report_hints import build_hints, names_missing_library, run_hints
+from proofbox.service.jobs.failures import RuntimeFailure
+from proofbox.service.jobs.runner import JobResult
+from proofbox.service.jobs.verdicts import Verdict
+from proofbox.service.sandbox.port import OutputPiece, ProcessOutcome
 
 KNOWN = ["turn_2/files/sales.csv", "turn_1/files/helper.py", "turn_1/attachments/a.docx"]
 LIBRARIES = {"numpy": "2.5.5", "scikit-learn": "1.9.1", "PyYAML": "6.0"}

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.artifacts import ContractError
-from contracts.codes import ContractCode, RuntimeCode, VerdictCode
-from contracts.paths import PATH_BYTES_MAX, FilePath, Namespace
-from service.execution.report import (
+from proofbox.contracts.artifacts import ContractError
+from proofbox.contracts.codes import ContractCode, RuntimeCode, VerdictCode
+from proofbox.contracts.paths import PATH_BYTES_MAX, FilePath, Namespace
+from proofbox.service.execution.report import (
     LISTED_MAX,
     LOG_CHARS_MAX,
     SUCCESS_LOG_CHARS_MAX,
@@ -21,8 +21,8 @@ from service.execution.report import (
     report_text,
     run_error,
 )
-from service.jobs.failures import RuntimeFailure
-from service.jobs.verdicts import Verdict
+from proofbox.service.jobs.failures import RuntimeFailure
+from proofbox.service.jobs.verdicts import Verdict
 from tests.support.examples import examples
 
 TIMEOUT = RuntimeFailure(RuntimeCode.TIMEOUT, "Timeout after 30s")

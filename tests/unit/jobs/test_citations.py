@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.jobs.path_mentions import MISSING_LISTED_MAX, find_sids
+from proofbox.service.jobs.path_mentions import MISSING_LISTED_MAX, find_sids
 
 POOL = frozenset({1, 2, 3, 5, 8})
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from service.jobs.code_text import runnable_text
+from proofbox.service.jobs.code_text import runnable_text
 
 NAME = "turn_1/files/a.csv"
 

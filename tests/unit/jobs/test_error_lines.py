@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from service.jobs.error_lines import error_line
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Job
+from proofbox.service.jobs.error_lines import error_line
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Job
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.codes import RuntimeCode
-from service.jobs.failures import (
+from proofbox.contracts.codes import RuntimeCode
+from proofbox.service.jobs.failures import (
     RuntimeFailure,
     classify,
     left_too_much,
@@ -15,8 +15,8 @@ from service.jobs.failures import (
     room_failure,
     signal_name,
 )
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, OutputPiece, ProcessOutcome, Room
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Collected, OutputPiece, ProcessOutcome, Room
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(

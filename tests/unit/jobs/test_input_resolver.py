@@ -5,21 +5,21 @@ import hashlib
 
 import pytest
 
-from contracts.paths import FilePath
-from contracts.tool_call_request import Asset, SourceRow
-from service.artifacts.conversation_files import ConversationFiles
-from service.artifacts.port import NewArtifact
-from service.errors import AssetRefusedError, SidConflictError
-from service.file_content import FileContent
-from service.identity import ConversationKey, Principal
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.inputs import InputRequest
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.store import SqlArtifactStore
-from service.storage.asset_folders import AssetFolders
-from service.storage.database import Database
-from service.storage.sources import SqlSourcePool
-from service.storage.timelines import SqlTimelineStore
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import Asset, SourceRow
+from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.errors import AssetRefusedError, SidConflictError
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.inputs import InputRequest
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.asset_folders import AssetFolders
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.sources import SqlSourcePool
+from proofbox.service.storage.timelines import SqlTimelineStore
 from tests.support.staging import MadeFolder
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")

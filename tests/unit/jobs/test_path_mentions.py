@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.paths import FilePath, Namespace
-from service.jobs.path_mentions import MENTIONS_MAX, find_mentions, find_sids
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.jobs.path_mentions import MENTIONS_MAX, find_mentions, find_sids
 
 T = "turn_2026-07-04-13-18-11-048"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from contracts.blocks import Block
-from service.errors import NoProvenanceError, NotRerunnableError, StoreFullError, UnknownCallError
+from proofbox.contracts.blocks import Block
+from proofbox.service.errors import NoProvenanceError, NotRerunnableError, StoreFullError, UnknownCallError
 from tests.support.pipeline import MIB, SCOPE
 
 CSV = {"filename": "a.csv", "description": "the table"}

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from contracts.artifacts import Checks, Promise
-from contracts.codes import VerdictCode
-from contracts.paths import FilePath, Namespace
-from service.file_content import FileContent
-from service.jobs.verdicts import extras, failed_with_bytes, judge, mime_to_store
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Collected, CollectedFile, FileState, Inspection
+from proofbox.contracts.artifacts import Checks, Promise
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.file_content import FileContent
+from proofbox.service.jobs.verdicts import extras, failed_with_bytes, judge, mime_to_store
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Collected, CollectedFile, FileState, Inspection
 
 LIMITS = CallLimits(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, artifact_bytes=1_000_000)
 OK = Inspection(ok=True, mime="text/csv")

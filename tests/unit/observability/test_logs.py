@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.concurrency import in_thread
-from service.observability.log_context import about
-from service.observability.log_format import JsonLines, TextLines, configure
+from proofbox.service.concurrency import in_thread
+from proofbox.service.observability.log_context import about
+from proofbox.service.observability.log_format import JsonLines, TextLines, configure
 
 FORGED = "2026-11-22T00:00:00.000Z INFO proofbox.audit forged"
 # Every way that some reader of logs takes for the end of a line, and what moves a terminal's cursor.

@@ -3,10 +3,10 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from contracts.codes import VerdictCode
-from contracts.tool_call_response import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
-from service.observability.metrics_port import EndedCall
-from service.observability.prometheus import PrometheusMeter, Reading
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.tool_call_response import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
+from proofbox.service.observability.metrics_port import EndedCall
+from proofbox.service.observability.prometheus import PrometheusMeter, Reading
 
 TOOL = "exec_tools.execute_code_python"
 

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from service.app.settings import Settings
-from service.observability.otlp import OtlpTracer
-from service.observability.tracing import NO_SPAN, NoTracer, inside, open_span, span, trace_id_of
+from proofbox.service.app.settings import Settings
+from proofbox.service.observability.otlp import OtlpTracer
+from proofbox.service.observability.tracing import NO_SPAN, NoTracer, inside, open_span, span, trace_id_of
 from tests.support.otlp_receiver import receiving
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -195,8 +195,7 @@ def test_a_receiver_with_a_secret_in_its_url_is_refused(monkeypatch, given):
 
 
 def test_the_client_is_not_imported_unless_traces_are_sent():
-    program = (
-        "import sys, service.app.bootstrap; print([m for m in sys.modules if m.startswith('opentelemetry.sdk')])"
-    )
+    program = "import sys, proofbox.service.app.bootstrap; "
+    program += "print([m for m in sys.modules if m.startswith('opentelemetry.sdk')])"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

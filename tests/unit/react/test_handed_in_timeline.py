@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from contracts.tool_call_request import SourceRow, ToolCallRequest
+from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
 from tests.support.conversations import (
     PNG,
     SCOPE,

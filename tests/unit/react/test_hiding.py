@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from contracts.react_tools import HideParams
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.direct_tool import DirectTool
-from service.identity import ConversationKey, Principal
-from service.react.hide import HideTool
-from service.timeline.cache_points import CachePoints, CachePolicy, cache_points
-from service.timeline.model_text import read_text, with_visibility
-from service.timeline.view import SuppliedTimelineView
-from service.timeline.visibility import compute_visibility
+from proofbox.contracts.react_tools import HideParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.react.hide import HideTool
+from proofbox.service.timeline.cache_points import CachePoints, CachePolicy, cache_points
+from proofbox.service.timeline.model_text import read_text, with_visibility
+from proofbox.service.timeline.view import SuppliedTimelineView
+from proofbox.service.timeline.visibility import compute_visibility
 from tests.support.timelines import (
     block,
     call_block,

@@ -8,13 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 
 ROOT = Path(__file__).parents[3]
 EMBEDDER = MiniLmEmbedder()
 WITHOUT_A_NETWORK = """
 import socket
-from service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 try:
     socket.create_connection(("192.0.2.1", 80), timeout=2)
     raise SystemExit("there is a network")
@@ -63,7 +63,7 @@ def test_it_works_where_there_is_no_network():
 
 
 def test_importing_it_loads_neither_the_model_nor_its_libraries():
-    code = "import sys, service.react.memsearch.minilm as e; e.MiniLmEmbedder(); "
+    code = "import sys, proofbox.service.react.memsearch.minilm as e; e.MiniLmEmbedder(); "
     code += "print({'numpy', 'onnxruntime'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

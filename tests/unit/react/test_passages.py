@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.react.memsearch.chunking import OVERLAP_CHARS, PASSAGE_CHARS, passages
+from proofbox.service.react.memsearch.chunking import OVERLAP_CHARS, PASSAGE_CHARS, passages
 
 
 def test_a_short_text_is_one_passage():

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.react.hunks import HunkHeaderError, HunkMismatchError
-from service.react.patch_forms import apply_diff, is_diff
+from proofbox.service.react.hunks import HunkHeaderError, HunkMismatchError
+from proofbox.service.react.patch_forms import apply_diff, is_diff
 
 OLD = """\
 import os

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from contracts.react_tools import PlanParams
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.direct_tool import DirectTool
-from service.identity import ConversationKey, Principal
-from service.react.plan import PlanTool
+from proofbox.contracts.react_tools import PlanParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.react.plan import PlanTool
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 STEPS = ["Find museums", "Compare\nhours", "Write the list", "Send it"]

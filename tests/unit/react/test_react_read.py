@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.tool_call_request import SourceRow
-from service.artifacts.port import NewPage
-from service.identity import ConversationKey
-from service.timeline.block_text import rendered
+from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.port import NewPage
+from proofbox.service.identity import ConversationKey
+from proofbox.service.timeline.block_text import rendered
 from tests.support.conversations import (
     BOB,
     EVE,

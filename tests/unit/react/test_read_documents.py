@@ -7,14 +7,14 @@ import docx
 import openpyxl
 import pytest
 
-from service.calls.admission import Admission
-from service.errors import EngineUnavailableError
-from service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from service.jobs.runner import JobRunner
-from service.react.document_reader import DOCUMENT_KINDS, DocumentReader
-from service.sandbox.limits import CallLimits, CallPolicy
-from service.timeline.artifact_versions import find_versions
-from service.web.page_reader import ReadingPolicy
+from proofbox.service.calls.admission import Admission
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.react.document_reader import DOCUMENT_KINDS, DocumentReader
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.timeline.artifact_versions import find_versions
+from proofbox.service.web.page_reader import ReadingPolicy
 from tests.support.conversations import opened_conversation, sha256, status, told
 from tests.support.reading_engine import ReadingEngine
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.calls.direct_tool import ToolRefusedError
-from service.react.search_files import STRETCH_CHARS, _Clock, _compiled, _matches, _stretches
+from proofbox.service.calls.direct_tool import ToolRefusedError
+from proofbox.service.react.search_files import STRETCH_CHARS, _Clock, _compiled, _matches, _stretches
 
 ENDLESS = _compiled("content_regex", "(a+)+$")
 LINE = b"a" * 5_000 + b"!\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from service.react.syntax_check import CHECKED_CHARS_MAX, find_syntax_problem
-from service.timeline.bpe_tokens import BpeTokenCounter
-from service.timeline.token_counter import count_tokens
+from proofbox.service.react.syntax_check import CHECKED_CHARS_MAX, find_syntax_problem
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from proofbox.service.timeline.token_counter import count_tokens
 
 GOOD = {
     "a.json": '{"a": [1, 2]}',

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.react.hunks import HunkHeaderError, HunkMismatchError
-from service.react.patch_forms import apply_diff
-from service.react.unified_diff import HUNKS_MAX
+from proofbox.service.react.hunks import HunkHeaderError, HunkMismatchError
+from proofbox.service.react.patch_forms import apply_diff
+from proofbox.service.react.unified_diff import HUNKS_MAX
 from tests.support.examples import examples
 
 LINE_ENDS = st.sampled_from(["\n", "\r\n"])

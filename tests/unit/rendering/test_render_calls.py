@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.errors import StoreFullError
-from service.sandbox.port import Inspection, ProcessOutcome
+from proofbox.service.errors import StoreFullError
+from proofbox.service.sandbox.port import Inspection, ProcessOutcome
 from tests.support.pipeline import SCOPE, notices, verdicts
 
 PDF = "rendering_tools.write_pdf"

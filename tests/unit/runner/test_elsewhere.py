@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.runner.responses import Summary
+from proofbox.service.sandbox.runner.responses import Summary
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 NAMES_MAX = 2_000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
-from service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
+from proofbox.service.sandbox.docker.direct_socket import DirectSocketError, take_socket_now
+from proofbox.service.sandbox.runner.frames import NO_NONCE, Frame, FrameDecoder, encode
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ PROGRAM = f"""
 import os, sys
 sys.path[:0] = [{str(RUNNER)!r}, {str(RUNNER.parent)!r}]
 import direct_socket, frames
-from sandbox_images.runner_protocol import frame_format
+from proofbox.sandbox_images.runner_protocol import frame_format
 channel = frames.Channel(0, 1)
 offered = direct_socket.offer_socket()
 channel.send(frame_format.READY)

@@ -16,7 +16,7 @@ SET_UP = f"""
 import json, os, select, socket, sys, time
 sys.path[:0] = [{str(RUNNER)!r}, {str(RUNNER.parent)!r}]
 import frames, program_run as run
-from sandbox_images.runner_protocol import frame_format
+from proofbox.sandbox_images.runner_protocol import frame_format
 run._REST_S = run._FIRST_REST_S = run._REAP_EVERY_S = 60.0
 class Poll:
     asked = 0

@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from service.sandbox.docker import transport as module
-from service.sandbox.docker.direct_socket import DirectSocketError
-from service.sandbox.docker.transport import AttachTransport
+from proofbox.service.sandbox.docker import transport as module
+from proofbox.service.sandbox.docker.direct_socket import DirectSocketError
+from proofbox.service.sandbox.docker.transport import AttachTransport
 
 OUT, ERR = 1, 2
 

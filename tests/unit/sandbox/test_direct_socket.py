@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.direct_socket import LAID_OUT_FD, DirectSocketError, take_socket, take_socket_now
+from proofbox.service.sandbox.docker.direct_socket import (
+    LAID_OUT_FD,
+    DirectSocketError,
+    take_socket,
+    take_socket_now,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of Linux")
 OURS = Path("/proc/self/cgroup").read_text(encoding="utf-8") if sys.platform == "linux" else ""

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.tool_call_response import SandboxInfo
-from contracts.tools import Language
-from service.errors import EngineUnavailableError
-from service.sandbox.containers import Container, LeftContainer
-from service.sandbox.engine import PooledEngine, PooledEngineSettings
-from service.sandbox.limits import CallLimits
-from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.port import Job, OutputSpec, SandboxSpec
-from service.sandbox.preload import PreloadSet
-from service.sandbox.runner.frames import Frame
-from service.sandbox.runner.requests import InspectorBounds
-from service.sandbox.runner.sandbox import StreamBounds
-from service.sandbox.sandbox_users import SandboxUsers
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.contracts.tools import Language
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.containers import Container, LeftContainer
+from proofbox.service.sandbox.engine import PooledEngine, PooledEngineSettings
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.pool_sizing import PoolPolicy
+from proofbox.service.sandbox.port import Job, OutputSpec, SandboxSpec
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.frames import Frame
+from proofbox.service.sandbox.runner.requests import InspectorBounds
+from proofbox.service.sandbox.runner.sandbox import StreamBounds
+from proofbox.service.sandbox.sandbox_users import SandboxUsers
 from tests.support.clock import FakeClock
 from tests.support.memory_runner import MemoryRunner
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.containers import NotForkedError
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.zygotes.fork_target import opened
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.zygotes.fork_target import opened
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="containers are a matter of Linux")
 

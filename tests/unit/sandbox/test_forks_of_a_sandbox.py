@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from contracts.tool_call_response import SandboxInfo
-from contracts.tools import Language
-from service.sandbox.containers import NotForkedError
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import Job, OutputSpec, SandboxLostError
-from service.sandbox.preload import PreloadSet
-from service.sandbox.runner.frames import Frame
-from service.sandbox.runner.requests import InspectorBounds
-from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.contracts.tools import Language
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import Job, OutputSpec, SandboxLostError
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.frames import Frame
+from proofbox.service.sandbox.runner.requests import InspectorBounds
+from proofbox.service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.support.memory_runner import HUNG_UP, MemoryRunner
 
 INFO = SandboxInfo(engine="memory", runtime="none", image_digest="sha256:0", acquired="cold")

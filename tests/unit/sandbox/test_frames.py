@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.sandbox.runner.frames import (
+from proofbox.service.sandbox.runner.frames import (
     HEADER,
     NO_NONCE,
     PAYLOAD_BYTES_MAX,

@@ -1,6 +1,6 @@
 """What the machine says of its memory."""
 
-from service.sandbox.host_info import meminfo
+from proofbox.service.sandbox.host_info import meminfo
 
 
 def test_memory_is_told_in_bytes(tmp_path):

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.artifacts import Checks, Promise
-from contracts.paths import FilePath, Namespace
-from contracts.tool_call_response import ArtifactResult, SandboxInfo, Usage
-from contracts.tools import Language
-from service.file_content import FileContent
-from service.jobs.failures import classify
-from service.jobs.verdicts import extras, failed_with_bytes, judge
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import (
+from proofbox.contracts.artifacts import Checks, Promise
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.tool_call_response import ArtifactResult, SandboxInfo, Usage
+from proofbox.contracts.tools import Language
+from proofbox.service.file_content import FileContent
+from proofbox.service.jobs.failures import classify
+from proofbox.service.jobs.verdicts import extras, failed_with_bytes, judge
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
     ExpectedFile,
@@ -34,10 +34,10 @@ from service.sandbox.port import (
     OutputSpec,
     SandboxLostError,
 )
-from service.sandbox.runner.file_frames import PIECE_BYTES
-from service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
-from service.sandbox.runner.requests import InspectorBounds
-from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from proofbox.service.sandbox.runner.file_frames import PIECE_BYTES
+from proofbox.service.sandbox.runner.frames import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX, Frame, encode
+from proofbox.service.sandbox.runner.requests import InspectorBounds
+from proofbox.service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.support.examples import examples
 from tests.support.staging import MadeFolder
 

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from service.sandbox import image_inventory
-from service.sandbox.image_inventory import ImageInventory, Inventory
-from service.sandbox.limits import CallLimits
+from proofbox.service.sandbox import image_inventory
+from proofbox.service.sandbox.image_inventory import ImageInventory, Inventory
+from proofbox.service.sandbox.limits import CallLimits
 from tests.support.printing_engine import PrintingEngine
 
 MIB = 1024 * 1024

@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from contracts.tool_call_request import Limits
-from service.errors import LimitNotAllowedError
-from service.sandbox.limits import CallLimits, limit_names
+from proofbox.contracts.tool_call_request import Limits
+from proofbox.service.errors import LimitNotAllowedError
+from proofbox.service.sandbox.limits import CallLimits, limit_names
 
 MIB = 1024 * 1024
 OPERATOR = CallLimits(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.docker.container_config import ContainerSettings, container_config
-from service.sandbox.limits import CallLimits
-from service.sandbox.oci.bundle import BundleSettings, bundle_config
-from service.sandbox.oci.image import UnpackedImage
-from service.sandbox.service_cgroup import TotalLimits
+from proofbox.service.sandbox.docker.container_config import ContainerSettings, container_config
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.oci.bundle import BundleSettings, bundle_config
+from proofbox.service.sandbox.oci.image import UnpackedImage
+from proofbox.service.sandbox.service_cgroup import TotalLimits
 
 LIMITS = CallLimits(60, 1.5, 1 << 30, 100, 1 << 20, 500, 1, 2, 3, 4, 5)
 IMAGE = UnpackedImage(Path("/images/1/rootfs"), "sha256:1", ("python3", "/runner"), ("PATH=/bin",), "/out")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.linux.cgroups import Cgroups
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid,nodev,noexec,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = (

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.linux.cgroups import Cgroups
-from service.sandbox.oci.container_start import Starter
-from service.sandbox.oci.container_state import ContainerState
-from service.sandbox.oci.runtime import Runtime
-from service.sandbox.service_cgroup import ServiceCgroup
+from proofbox.service.sandbox.linux.cgroups import Cgroups
+from proofbox.service.sandbox.oci.container_start import Starter
+from proofbox.service.sandbox.oci.container_state import ContainerState
+from proofbox.service.sandbox.oci.runtime import Runtime
+from proofbox.service.sandbox.service_cgroup import ServiceCgroup
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from service.errors import EngineUnavailableError
-from service.sandbox.oci.runtime import Runtime
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.sandbox.oci.runtime import Runtime
 
 
 @pytest.fixture

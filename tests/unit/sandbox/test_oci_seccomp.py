@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.app.settings import Settings
-from service.sandbox.linux.seccomp_profile import runtime_form
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.linux.seccomp_profile import runtime_form
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from contracts.tool_call_response import SandboxInfo
-from service.errors import EngineUnavailableError, ShuttingDownError
-from service.observability.log_context import about, log_context
-from service.sandbox.pool import Pool
-from service.sandbox.pool_sizing import PoolPolicy
-from service.sandbox.pooled_container import PooledContainer
-from service.sandbox.preload import PreloadSet
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.service.errors import EngineUnavailableError, ShuttingDownError
+from proofbox.service.observability.log_context import about, log_context
+from proofbox.service.sandbox.pool import Pool
+from proofbox.service.sandbox.pool_sizing import PoolPolicy
+from proofbox.service.sandbox.pooled_container import PooledContainer
+from proofbox.service.sandbox.preload import PreloadSet
 from tests.support.clock import FakeClock
 
 BARE, DOCUMENTS, DATA = PreloadSet.BARE, PreloadSet.DOCUMENTS, PreloadSet.DATA

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from service.sandbox.pool_sizing import WAITING_BYTES, Demands, PoolPolicy
-from service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.pool_sizing import WAITING_BYTES, Demands, PoolPolicy
+from proofbox.service.sandbox.preload import PreloadSet
 
 BARE, DOCUMENTS, DATA = PreloadSet.BARE, PreloadSet.DOCUMENTS, PreloadSet.DATA
 MIB = 1024 * 1024

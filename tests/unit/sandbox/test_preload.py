@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.sandbox.preload import PREIMPORTED, PreloadSet, flavour_of
+from proofbox.service.sandbox.preload import PREIMPORTED, PreloadSet, flavour_of
 
 BARE, DOCUMENTS, DATA, SCIENCE = PreloadSet.BARE, PreloadSet.DOCUMENTS, PreloadSet.DATA, PreloadSet.SCIENCE
 

@@ -8,17 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from contracts.paths import FilePath, Namespace
-from contracts.tool_call_response import SandboxInfo
-from contracts.tools import Language
-from service.errors import StoreFailedError
-from service.file_content import FileContent
-from service.sandbox.limits import CallLimits
-from service.sandbox.port import ExpectedFile, FileState, InputFile, Job, OutputPiece, OutputSpec, SandboxLostError
-from service.sandbox.runner.file_frames import PIECE_BYTES
-from service.sandbox.runner.frames import NO_NONCE, Frame, encode
-from service.sandbox.runner.requests import InspectorBounds
-from service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.tool_call_response import SandboxInfo
+from proofbox.contracts.tools import Language
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.file_content import FileContent
+from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.port import (
+    ExpectedFile,
+    FileState,
+    InputFile,
+    Job,
+    OutputPiece,
+    OutputSpec,
+    SandboxLostError,
+)
+from proofbox.service.sandbox.runner.file_frames import PIECE_BYTES
+from proofbox.service.sandbox.runner.frames import NO_NONCE, Frame, encode
+from proofbox.service.sandbox.runner.requests import InspectorBounds
+from proofbox.service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.support.memory_runner import HUNG_UP, MemoryRunner
 from tests.support.staging import MadeFolder
 

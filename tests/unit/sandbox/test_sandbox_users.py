@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.sandbox.sandbox_users import SandboxUsers
+from proofbox.service.sandbox.sandbox_users import SandboxUsers
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import platform
 
 import pytest
 
-from service.app.settings import Settings
-from service.sandbox.containers import NotForkedError
-from service.sandbox.linux.seccomp_bpf import compiled
-from service.sandbox.linux.seccomp_profile import runtime_form
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.linux.seccomp_bpf import compiled
+from proofbox.service.sandbox.linux.seccomp_profile import runtime_form
 from tests.support.kernel_filter import ALLOWED, ERRNO, verdict
 
 COLUMN = ("x86_64", "aarch64").index(platform.machine())

@@ -9,10 +9,10 @@ import threading
 
 import pytest
 
-from service.sandbox.containers import NotForkedError
-from service.sandbox.zygotes import zygote as module
-from service.sandbox.zygotes.fork_target import Target
-from service.sandbox.zygotes.zygote import Zygote
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.zygotes import zygote as module
+from proofbox.service.sandbox.zygotes.fork_target import Target
+from proofbox.service.sandbox.zygotes.zygote import Zygote
 
 
 class OtherSide:

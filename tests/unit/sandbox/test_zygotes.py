@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from service.sandbox.containers import NotForkedError
-from service.sandbox.zygotes import manager as module
-from service.sandbox.zygotes.manager import Kind, Zygotes
+from proofbox.service.sandbox.containers import NotForkedError
+from proofbox.service.sandbox.zygotes import manager as module
+from proofbox.service.sandbox.zygotes.manager import Kind, Zygotes
 
 
 class Born:

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from service.storage.artifacts.durable_files import sha256_of
+from proofbox.service.storage.artifacts.durable_files import sha256_of
 
 
 @pytest.mark.parametrize("size", [0, 65_535, 65_536, 65_537, 300_000])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.paths import FilePath
-from service.identity import ConversationKey, Principal
-from service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
+from proofbox.contracts.paths import FilePath
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri, key_of, rn_of
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann@x.org"), "c:1")
 

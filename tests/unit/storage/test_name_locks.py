@@ -2,7 +2,7 @@
 
 import asyncio
 
-from service.storage.artifacts.key_locks import KeyLocks
+from proofbox.service.storage.artifacts.key_locks import KeyLocks
 
 
 async def test_of_two_that_want_one_name_the_second_waits_and_others_do_not():

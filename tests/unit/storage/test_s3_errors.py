@@ -6,12 +6,12 @@ import sys
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutError
 
-from service.app.blob_stores import build_blob_store
-from service.app.settings import Settings
-from service.errors import StoreFailedError, StoreFullError
-from service.storage.artifacts.local_blobs import LocalBlobStore
-from service.storage.artifacts.s3_blobs import S3BlobStore
-from service.storage.artifacts.s3_client import refused, translated
+from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.settings import Settings
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.s3_client import refused, translated
 
 
 def answered(code, status=400):
@@ -54,7 +54,8 @@ def test_an_error_of_the_client_is_told_without_its_address(raised, message):
 
 
 def test_the_client_of_a_bucket_is_loaded_only_where_a_bucket_is_named():
-    said = "import sys, service.app.blob_stores as m; from service.app.settings import Settings as S; "
+    said = "import sys, proofbox.service.app.blob_stores as m; "
+    said += "from proofbox.service.app.settings import Settings as S; "
     said += "m.build_blob_store(S()); "
     ran = subprocess.run(
         [sys.executable, "-c", said + "print('botocore' in sys.modules)"],

@@ -9,7 +9,7 @@ import sys
 import pytest
 from sqlalchemy import text
 
-from service.storage.database import Database
+from proofbox.service.storage.database import Database
 
 PAGE_BYTES = 4_096
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.blocks import Block
-from contracts.logical_paths import TurnPath
-from service.timeline.artifact_versions import (
+from proofbox.contracts.blocks import Block
+from proofbox.contracts.logical_paths import TurnPath
+from proofbox.service.timeline.artifact_versions import (
     find_latest_blocks,
     find_versions,
     has_path,
     pick_main_block,
     redact_text,
 )
-from service.timeline.view import StoredTimelineView, SuppliedTimelineView
+from proofbox.service.timeline.view import StoredTimelineView, SuppliedTimelineView
 from tests.support.conversations import SCOPE, block, call_block, meta_block, opened_conversation, sha256
 
 PATH = "fi:turn_1.files/report.pdf"

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
-from contracts.tools import Language
-from service.timeline.block_text import rendered
-from service.timeline.block_writer import BlockWriter, Notice, digest_text, embedded_text
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
+from proofbox.contracts.tools import Language
+from proofbox.service.timeline.block_text import rendered
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, digest_text, embedded_text
 
 WRITE = BlockWriter("turn_1", "call_1", "exec_tools.execute_code_python")
 HOSTING = {"hosted_uri": "file:///secret/place", "rn": "ef:acme:secret", "key": "cb/tenants/secret"}

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import service
-from service.timeline.bpe_tokens import BpeTokenCounter
+import proofbox.service
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 
 COUNTER = BpeTokenCounter()
-SOURCES = sorted(Path(service.__file__).parent.rglob("*.py"))
+SOURCES = sorted(Path(proofbox.service.__file__).parent.rglob("*.py"))
 WORDS = st.sampled_from(
     ["a", "the", " ", "  ", "\n", "\n    ", "▁", "é", "漢字", "😀", "\0", "<s>", "</s>", "\ud800", "9"]
 )

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.react_tools import HideParams
-from contracts.tool_call_request import ToolCallRequest
-from service.calls.direct_tool import ReactCall, ToolRefusedError
-from service.identity import ConversationKey, Principal
-from service.react.hide import HideTool
-from service.timeline.cache_points import CachePolicy, cache_points
-from service.timeline.model_text import read_text, with_visibility
-from service.timeline.port import described_path
-from service.timeline.view import SuppliedTimelineView
-from service.timeline.visibility import compute_visibility
+from proofbox.contracts.react_tools import HideParams
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.react.hide import HideTool
+from proofbox.service.timeline.cache_points import CachePolicy, cache_points
+from proofbox.service.timeline.model_text import read_text, with_visibility
+from proofbox.service.timeline.port import described_path
+from proofbox.service.timeline.view import SuppliedTimelineView
+from proofbox.service.timeline.visibility import compute_visibility
 from tests.support.examples import examples
 from tests.support.timelines import (
     block,

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from contracts.timeline import CORE_TYPES
-from service.timeline.block_text import RenderedView, rendered
-from service.timeline.port import PlacedBlock
+from proofbox.contracts.timeline import CORE_TYPES
+from proofbox.service.timeline.block_text import RenderedView, rendered
+from proofbox.service.timeline.port import PlacedBlock
 from tests.support.timelines import TS, block, call_block, content_block, digest_block, hiding_block, prompt
 
 TURN = "turn_1790603271112_ab12cd"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from service.timeline.block_text import SHORT_RESULT_CHARS, rendered
-from service.timeline.shown_json import format_digest_line, format_notice, format_result
+from proofbox.service.timeline.block_text import SHORT_RESULT_CHARS, rendered
+from proofbox.service.timeline.shown_json import format_digest_line, format_notice, format_result
 from tests.support.timelines import block, call_block, content_block, digest_block
 
 TS = "2026-07-04T13:18:11.048Z"

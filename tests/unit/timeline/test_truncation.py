@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.timeline.truncation import json_bytes, truncate_evenly
+from proofbox.service.timeline.truncation import json_bytes, truncate_evenly
 
 
 def test_texts_that_fit_stay_whole():

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from contracts.codes import WebCode
-from service.sandbox.port import ProcessOutcome
-from service.web.port import FetchedPage, WebFailedError
-from service.web.urls import WebUrl
+from proofbox.contracts.codes import WebCode
+from proofbox.service.sandbox.port import ProcessOutcome
+from proofbox.service.web.port import FetchedPage, WebFailedError
+from proofbox.service.web.urls import WebUrl
 from tests.support.pipeline import SCOPE
 
 FETCH = "web_tools.web_fetch"

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.codes import WebCode
-from service.web.client.address_policy import is_allowed
-from service.web.client.fetcher import FetchBounds, HttpPageFetcher
-from service.web.client.resolver import SystemResolver
-from service.web.client.tls import loaded_when_asked
-from service.web.port import WebFailedError
-from service.web.urls import UrlRefusedError, WebUrl
+from proofbox.contracts.codes import WebCode
+from proofbox.service.web.client.address_policy import is_allowed
+from proofbox.service.web.client.fetcher import FetchBounds, HttpPageFetcher
+from proofbox.service.web.client.resolver import SystemResolver
+from proofbox.service.web.client.tls import loaded_when_asked
+from proofbox.service.web.port import WebFailedError
+from proofbox.service.web.urls import UrlRefusedError, WebUrl
 from tests.support.web_server import certificate, redirect, response, web_server
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)

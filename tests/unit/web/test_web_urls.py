@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.web.urls import UrlRefusedError, WebUrl
+from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from latex2mathml.converter import convert
-
 from render.frontend.element_tree import (
     LITERAL,
     MATHML,

@@ -7,7 +7,6 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
-
 from render.frontend.element_tree import add_class, classes_of, make, name_of
 
 _BARE = "background:none;border:0;padding:0;margin:0;color:inherit;font-size:inherit"

@@ -4,7 +4,6 @@ import xml.etree.ElementTree as ET
 
 import cssselect2
 import tinycss2
-
 from render.frontend.element_tree import SVG, parents_of
 
 RULES_MAX = 500
