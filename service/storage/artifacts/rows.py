@@ -15,7 +15,7 @@ from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
-from proofbox.service.storage.schema import artifacts, conversations, principals, unfinished
+from proofbox.service.storage.schema import artifacts, conversations, principals, unfinished, workspaces
 from proofbox.service.storage.text_columns import storable
 
 _SAME_PATH = (
@@ -57,14 +57,15 @@ _HOSTED_IN = (
         principals.c.project == bindparam("scope_project"),
     )
 )
-_STORED_BYTES = (
-    select(func.coalesce(func.sum(artifacts.c.size_bytes), 0))
-    .join_from(artifacts, conversations)
+_STORED_BYTES = tuple(
+    select(func.coalesce(func.sum(table.c.size_bytes), 0))
+    .join_from(table, conversations)
     .join(principals)
     .where(
         principals.c.tenant == bindparam("scope_tenant"),
         principals.c.project == bindparam("scope_project"),
     )
+    for table in (artifacts, workspaces)
 )
 _NUMBERED = (
     select(
@@ -122,6 +123,7 @@ _ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
 _UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
 _WANTED = select(
     select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
+    | select(workspaces.c.id).where(workspaces.c.sha256 == bindparam("of_sha256")).exists()
     | select(unfinished.c.id)
     .where(unfinished.c.name == bindparam("of_name"), unfinished.c.save != bindparam("of_save"))
     .exists()
@@ -144,6 +146,7 @@ class ArtifactRow:
         hosted_name: under which name the byte side hosts it; None for internal files.
         removed: whether a program removed the file from its turn.
         number: its number among all versions that are stored; no part of what it is.
+        tool_call_id: the call that made it; None for an attachment.
     """
 
     path: FilePath
@@ -157,6 +160,7 @@ class ArtifactRow:
     hosted_name: str | None
     removed: bool = False
     number: int = field(default=0, compare=False)
+    tool_call_id: str | None = field(default=None, compare=False)
 
 
 # ---- saves that are under way ----
@@ -351,6 +355,7 @@ def _row(row: Row[Any]) -> ArtifactRow:
         hosted_name=row.hosted_name,
         removed=row.removed is not None,
         number=row.id,
+        tool_call_id=row.tool_call_id,
     )
 
 
@@ -364,6 +369,6 @@ def numbered(connection: Connection, number: int) -> tuple[ConversationKey, Arti
 
 
 def stored_bytes(connection: Connection, tenant: str, project: str) -> int:
-    """How many bytes all versions of all files of a project have together."""
+    """How many bytes all versions of all files and workspaces of a project have together."""
     values = {"scope_tenant": tenant, "scope_project": project}
-    return int(connection.execute(_STORED_BYTES, values).scalar_one())
+    return sum(int(connection.execute(query, values).scalar_one()) for query in _STORED_BYTES)

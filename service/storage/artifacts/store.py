@@ -27,12 +27,19 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.artifacts.port import (
+    ArtifactStore,
+    BlocksOf,
+    NewArtifact,
+    NewWorkspace,
+    StoredArtifact,
+    StoredWorkspace,
+)
 from proofbox.service.concurrency import in_thread, to_its_end
-from proofbox.service.errors import StoreFailedError
+from proofbox.service.errors import QueueFullError, StoreFailedError
 from proofbox.service.identity import ConversationKey
-from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.artifacts import rows, workspace_rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore, checked_sha256
 from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
@@ -48,6 +55,8 @@ from proofbox.service.storage.timing import StoreObserver, ignore, timed
 T = TypeVar("T")
 
 _YIELDED_BYTES_MAX = 256 * 1024
+_WAITING_MAX = 32  # calls for the workspace of one conversation
+_RETRY_AFTER_S = 5.0
 
 
 class SqlArtifactStore(ArtifactStore):
@@ -230,26 +239,68 @@ class SqlArtifactStore(ArtifactStore):
             description=row.description,
             created=row.created,
             removed=row.removed,
+            number=row.number,
+            tool_call_id=row.tool_call_id,
             hosted_uri=None if hosted is None else self._files.uri_of(hosted),
             rn=None if hosted is None else rn_of(scope, row.path),
             key=None if hosted is None else key_of(scope, row.path),
         )
 
+    # ---- workspaces ----
+
+    @override
+    @asynccontextmanager
+    async def hold_workspace(self, scope: ConversationKey) -> AsyncIterator[None]:
+        who = scope.principal
+        name = repr((who.tenant, who.project, who.user_type, who.user, scope.conversation_id))
+        if self._locks.users(name) > _WAITING_MAX:
+            raise QueueFullError(
+                f"{_WAITING_MAX} calls wait for the workspace of this conversation (limit {_WAITING_MAX}); "
+                "come again later",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        async with self._locks.held([name]):
+            yield
+
+    @override
+    async def newest_number(self, scope: ConversationKey) -> int:
+        return await self._database.read(lambda connection: workspace_rows.newest_artifact(connection, scope))
+
+    @override
+    async def workspace(self, scope: ConversationKey, number: int | None = None) -> StoredWorkspace | None:
+        return await self._database.read(lambda connection: workspace_rows.find(connection, scope, number))
+
+    @override
+    async def fetch_workspace(self, scope: ConversationKey, workspace: StoredWorkspace, staging: Path) -> Path:
+        stored = await self.workspace(scope, workspace.number)
+        if stored is None:
+            raise StoreFailedError(f"workspace {workspace.number} is not stored in this conversation")
+        (fetched,) = await self._off_loop(partial(self._files.fetch, [stored.sha256], staging))
+        return fetched
+
     # ---- saved ----
 
     @override
     async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+        self,
+        scope: ConversationKey,
+        artifacts: Sequence[NewArtifact],
+        blocks_of: BlocksOf | None = None,
+        workspace: NewWorkspace | None = None,
     ) -> list[StoredArtifact]:
-        if not artifacts:
+        if not artifacts and workspace is None:
             return []
-        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of))
+        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of, workspace))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
         return await to_its_end(task)
 
     async def _save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None
+        self,
+        scope: ConversationKey,
+        artifacts: Sequence[NewArtifact],
+        blocks_of: BlocksOf | None,
+        workspace: NewWorkspace | None,
     ) -> list[StoredArtifact]:
         await self._journal.undo_incomplete()
         names = [
@@ -259,14 +310,19 @@ class SqlArtifactStore(ArtifactStore):
         hosted = {  # the later of two versions of one path is the one that stays
             name: served_file(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
         }
-        touched = {BLOBS + checked_sha256(artifact.sha256) for artifact in artifacts}
+        blobs = [*artifacts, *([] if workspace is None else [_blob(workspace)])]
+        touched = {BLOBS + checked_sha256(blob.sha256) for blob in blobs}
         touched.update(HOSTED + name for name in hosted)
-        save = uuid.uuid4().hex
+        save, removal, old = uuid.uuid4().hex, uuid.uuid4().hex, set[str]()
 
         def finish(connection: Connection) -> list[StoredArtifact]:
             rows.end_save(connection, save)
             conversation, _ = ensure_conversation(connection, scope)
-            added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True)))
+            added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True))) if names else []
+            if workspace is not None:
+                old.update(BLOBS + sha256 for sha256 in workspace_rows.insert(connection, conversation, workspace))
+                if old:
+                    rows.begin_save(connection, removal, old)
             stored = [self._stored(scope, row) for row in added]
             external = [one for one in stored if one.visibility == "external"]
             sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
@@ -278,21 +334,24 @@ class SqlArtifactStore(ArtifactStore):
         try:
             await _all(
                 [
-                    self._in_parts(self._files.seal, artifacts),
+                    self._in_parts(self._files.seal, blobs),
                     self._journal.begin(save, touched),
                 ]
             )
             # Bytes that two files have are placed once: never by two threads at one time.
-            once = {artifact.sha256: artifact for artifact in artifacts}
+            once = {blob.sha256: blob for blob in blobs}
             async with self._locks.held(BLOBS + sha256 for sha256 in once):
                 await self._in_parts(self._files.place, list(once.values()))
             async with self._locks.held(HOSTED + name for name in hosted):
                 # Last before the commit, so that the hosted files and the latest rows change together.
                 await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
-                return await self._database.write(finish)
+                stored = await self._database.write(finish)
         except Exception:
             await self._journal.undo(save)
             raise
+        if old:
+            await self._journal.undo(removal)  # removes the bytes that nothing has any more
+        return stored
 
     # ---- blocking work ----
 
@@ -305,6 +364,20 @@ class SqlArtifactStore(ArtifactStore):
     async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
         """Run blocking work on as many at a time as suits the files, side by side; all of it ends before this."""
         await _all(self._off_loop(partial(work, part)) for part in _parts(all_of, self._files.at_once))
+
+
+def _blob(workspace: NewWorkspace) -> NewArtifact:
+    """A workspace as the byte side takes it; the path is for its errors."""
+    return NewArtifact(
+        path=FilePath(workspace.turn_id, Namespace.FILES, "workspace"),
+        source=workspace.source,
+        size_bytes=workspace.size_bytes,
+        sha256=workspace.sha256,
+        mime="application/octet-stream",
+        visibility="internal",
+        description="",
+        tool_call_id=workspace.tool_call_id,
+    )
 
 
 def _parts(all_of: Sequence[T], size: int) -> list[Sequence[T]]:
