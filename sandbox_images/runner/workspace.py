@@ -1,7 +1,7 @@
 """The workspace of a conversation: ``files/`` as an archive, packed after a program, restored before the next.
 
 An archive is a sequence of entries in the order of their paths: a line of JSON, then the bytes of a file. The
-service stores it unread. Nothing of a program runs while this module works, and no link is followed.
+service stores it unread. While this module works, no process of the program runs; no link is followed.
 """
 
 from __future__ import annotations

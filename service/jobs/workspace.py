@@ -20,7 +20,7 @@ class WorkspaceInput:
     """The workspace that a call begins with.
 
     Attributes:
-        covers: the number of the newest artifact when the workspace was looked up.
+        covers: the number of the newest artifact when the workspace was read.
         stored: the stored workspace; None for the first call that asks for one.
         archive: its archive.
     """
