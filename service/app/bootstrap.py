@@ -218,7 +218,7 @@ def build(settings: Settings) -> Service:
         admission,
         SqlCallStore(stores.database),
         CallSettings(
-            settings.remembered_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
+            settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
         ),
         meter,
     )

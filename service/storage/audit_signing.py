@@ -118,7 +118,7 @@ class HeadSigner:
     async def _round(self) -> Sequence[str]:
         """Sign what is to be signed; what is wrong with the chains that are not."""
         known = await self._database.read(_known_keys)
-        async with self._locked() as descriptor:
+        async with self._lock_records() as descriptor:
             key = await _in_thread(lambda: self._ready(descriptor, known))
             if new := set(self._records.keys.values()) - known:
                 await self._database.write(lambda connection: _add_keys(connection, sorted(new)))
@@ -128,7 +128,7 @@ class HeadSigner:
             return troubles
 
     @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[int]:
+    async def _lock_records(self) -> AsyncIterator[int]:
         """The locked file of records. No thread waits for other processes: it could not be stopped."""
         until = time.monotonic() + _LOCK_S_MAX
         with ExitStack() as stack:
@@ -217,14 +217,14 @@ class HeadSigner:
         for chain, row in ends.items():
             signed = self._signed.get(chain)
             if signed is None or row.last > signed.seq:
-                state, problem = await self._checked(chain, row.id, signed)
+                state, problem = await self._check_chain(chain, row.id, signed)
                 if problem is not None:
                     troubles.append(f"{_name(chain)}: {problem}")
                 elif state is not None and state.sha256 is not None:
                     heads.append(Head(*chain, state.seq, state.sha256, now_text()))
         return heads, troubles
 
-    async def _checked(
+    async def _check_chain(
         self, chain: _Chain, number: int, signed: Head | None
     ) -> tuple[ChainState | None, str | None]:
         """Read a chain from its last signed head on; how far it is whole, and what is wrong with it."""

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from proofbox.service.concurrency import in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
-from proofbox.service.storage.error_translation import InUseError, translated
+from proofbox.service.storage.error_translation import InUseError, translate_errors
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
@@ -111,12 +111,12 @@ class Database:
     def _open(self, backend: Backend, *, beside: bool) -> None:
         if not beside:
             self._lock_folder()
-        with translated(_ROLE, self.data_dir):
+        with translate_errors(_ROLE, self.data_dir):
             self._backend = backend
             backend.open(_READERS)
 
     def _lock_folder(self) -> None:
-        with translated("the data folder", self.data_dir):
+        with translate_errors("the data folder", self.data_dir):
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -154,7 +154,7 @@ class Database:
         readers.shutdown()
         try:
             if self._backend is not None:
-                with translated(_ROLE, self.data_dir):
+                with translate_errors(_ROLE, self.data_dir):
                     self._backend.close()
         finally:
             self._backend = None
@@ -177,7 +177,7 @@ class Database:
 
         def transaction() -> T:
             try:
-                with translated(_ROLE, self.data_dir), backend.writing() as connection:
+                with translate_errors(_ROLE, self.data_dir), backend.writing() as connection:
                     return work(connection)
             except StoreFullError:
                 backend.truncate_wal()
@@ -205,7 +205,7 @@ class Database:
             raise StoreFailedError(f"{_ROLE} is closed")
 
         def translating() -> T:
-            with translated(_ROLE, self.data_dir), backend.reading() as connection:
+            with translate_errors(_ROLE, self.data_dir), backend.reading() as connection:
                 return work(connection)
 
         return await in_thread(self._readers, translating)

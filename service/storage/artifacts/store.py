@@ -104,27 +104,27 @@ class SqlArtifactStore(ArtifactStore):
     @override
     async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:
         row = await self._database.read(lambda connection: rows.latest(connection, scope, path))
-        return None if row is None else self._stored(scope, row)
+        return None if row is None else self._build_stored(scope, row)
 
     @override
     async def version(self, scope: ConversationKey, path: FilePath, number: int) -> StoredArtifact | None:
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
-        return None if row is None else self._stored(scope, row)
+        return None if row is None else self._build_stored(scope, row)
 
     @override
     async def of_turn(self, scope: ConversationKey, turn_id: str) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
-        return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
+        return sorted((self._build_stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
     @override
     async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         found = await self._database.read(lambda connection: rows.listed(connection, scope, after, limit))
-        return [(row.number, self._stored(scope, row)) for row in found]
+        return [(row.number, self._build_stored(scope, row)) for row in found]
 
     @override
     async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.recent(connection, scope, limit, except_turn))
-        return [self._stored(scope, row) for row in found]
+        return [self._build_stored(scope, row) for row in found]
 
     @override
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
@@ -209,7 +209,7 @@ class SqlArtifactStore(ArtifactStore):
     @override
     async def numbered(self, number: int) -> tuple[ConversationKey, StoredArtifact] | None:
         found = await self._database.read(partial(rows.numbered, number=number))
-        return None if found is None else (found[0], self._stored(*found))
+        return None if found is None else (found[0], self._build_stored(*found))
 
     async def _version(self, scope: ConversationKey, artifact: StoredArtifact) -> ArtifactRow:
         path, number = artifact.path, artifact.version
@@ -218,7 +218,7 @@ class SqlArtifactStore(ArtifactStore):
             raise _not_stored(path, number)
         return row
 
-    def _stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
+    def _build_stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
         hosted = row.hosted_name
         return StoredArtifact(
             path=row.path,
@@ -267,7 +267,7 @@ class SqlArtifactStore(ArtifactStore):
             rows.end_save(connection, save)
             conversation, _ = ensure_conversation(connection, scope)
             added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True)))
-            stored = [self._stored(scope, row) for row in added]
+            stored = [self._build_stored(scope, row) for row in added]
             external = [one for one in stored if one.visibility == "external"]
             sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
             done = [replace(one, sid=sids.get(one.path)) for one in stored]
