@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, func, select
 from proofbox.service.calls.audit_chain import AuditCheck, ChainState
 from proofbox.service.calls.audit_heads import Head, HeadRecordError, HeadRecords
 from proofbox.service.calls.signing import SigningKey
-from proofbox.service.concurrency import to_its_end
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.storage.audit_head_files import HeadFiles, HeadsInUseError, SigningRefusedError
 from proofbox.service.storage.conversation_rows import new_or_known
@@ -119,12 +119,12 @@ class HeadSigner:
         """Sign what is to be signed; what is wrong with the chains that are not."""
         known = await self._database.read(_known_keys)
         async with self._lock_records() as descriptor:
-            key = await _in_thread(lambda: self._ready(descriptor, known))
+            key = await run_in_thread(None, lambda: self._ready(descriptor, known))
             if new := set(self._records.keys.values()) - known:
                 await self._database.write(lambda connection: _add_keys(connection, sorted(new)))
             heads, troubles = await self._heads()
             if heads:
-                await _in_thread(lambda: self._append(descriptor, heads, key))
+                await run_in_thread(None, lambda: self._append(descriptor, heads, key))
             return troubles
 
     @asynccontextmanager
@@ -134,7 +134,9 @@ class HeadSigner:
         with ExitStack() as stack:
             while True:
                 try:
-                    descriptor = await _in_thread(partial(stack.enter_context, self._files.locked(waits=False)))
+                    descriptor = await run_in_thread(
+                        None, partial(stack.enter_context, self._files.locked(waits=False))
+                    )
                     break
                 except HeadsInUseError:
                     if time.monotonic() > until:
@@ -243,11 +245,6 @@ class HeadSigner:
                 return state, None
             first = rows[-1].seq + 1
             await asyncio.sleep(time.monotonic() - began)  # a long chain is read beside the calls
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Run work on files, to its end: the file is not closed while a thread writes to it."""
-    return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work)))
 
 
 def _take(check: AuditCheck, chain: _Chain, number: int, first: int, connection: Connection) -> Sequence[Any]:

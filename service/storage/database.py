@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from proofbox.service.concurrency import in_thread
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.storage.error_translation import InUseError, translate_errors
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
@@ -103,7 +103,7 @@ class Database:
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
             # In the thread of the writer, which alone uses its connection.
-            await in_thread(self._writers, partial(self._open, backend, beside=beside))
+            await run_in_thread(self._writers, partial(self._open, backend, beside=beside))
         except BaseException:
             await self.close()
             raise
@@ -147,7 +147,7 @@ class Database:
         self._idle = None
         if writers is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
-                await in_thread(closer, partial(self._close, writers, readers))
+                await run_in_thread(closer, partial(self._close, writers, readers))
 
     def _close(self, writers: ThreadPoolExecutor, readers: ThreadPoolExecutor) -> None:
         writers.shutdown()
@@ -184,7 +184,7 @@ class Database:
                 raise
 
         try:
-            return await in_thread(self._writers, transaction)
+            return await run_in_thread(self._writers, transaction)
         finally:
             if self._idle is not None:
                 self._idle.cancel()
@@ -208,4 +208,4 @@ class Database:
             with translate_errors(_ROLE, self.data_dir), backend.reading() as connection:
                 return work(connection)
 
-        return await in_thread(self._readers, translating)
+        return await run_in_thread(self._readers, translating)

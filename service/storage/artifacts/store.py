@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
-from proofbox.service.concurrency import in_thread, to_its_end
+from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import rows
@@ -246,7 +246,7 @@ class SqlArtifactStore(ArtifactStore):
         task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
-        return await to_its_end(task)
+        return await wait_to_end(task)
 
     async def _save(
         self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None
@@ -300,7 +300,7 @@ class SqlArtifactStore(ArtifactStore):
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")
-        return await in_thread(self._threads, work)
+        return await run_in_thread(self._threads, work)
 
     async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
         """Run blocking work on as many at a time as suits the files, side by side; all of it ends before this."""
