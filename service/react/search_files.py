@@ -71,6 +71,7 @@ class _Clock:
                 # all threads, so it never comes later than that of this one.
                 return pattern.search(text, at, timeout=self.left_s, concurrent=True)
             except (TimeoutError, MemoryError) as exc:
+                self.left_s = 0.0  # other threads may have used part of it
                 raise self._refusal(field_name) from exc
 
     @contextmanager
