@@ -98,7 +98,9 @@ class ExecTool:
             result = await job.run(program, inputs)
             verdicts, result = check_promises(contract, result, call.bounds.limits)
             contents = await self._read_contents(call.scope, verdicts)
-            workspace = inputs.workspace and new_workspace(call.request, inputs.workspace, result.collected)
+            workspace = None
+            if inputs.workspace is not None:
+                workspace = new_workspace(call.request, inputs.workspace, result.collected)
             stored = await job.store(_new_artifacts(call, contract, result, verdicts), workspace)
             removed = await job.remove_files(inputs, result.collected)
         libraries = await self._list_libraries(contract, result, verdicts)
@@ -172,7 +174,7 @@ def _new_artifacts(
     """The files of a run to store: promised ones, also those that fail their checks, and others."""
     promised = [verdict for verdict in verdicts if verdict.produced] + failed_with_bytes(verdicts)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
-    return [_promised(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
+    return [_promise(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
 
 
 def _may_cite(verdicts: list[Verdict]) -> bool:
@@ -187,7 +189,7 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
     )
 
 
-def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
+def _promise(call: ExecCall, verdict: Verdict) -> NewArtifact:
     """A promised file; one that fails stays in the turn's workspace, to be read, repaired and promised again."""
     found, promise = verdict.found, verdict.promise
     if found is None or promise is None:

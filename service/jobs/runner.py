@@ -285,11 +285,9 @@ class SandboxJob:
                         collected = await sandbox.collect(program.wanted, self.staging)
             except SandboxLostError as exc:
                 outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
-        failure = (
-            classify(outcome, limits, program.job)
-            or left_too_much(collected, limits)
-            or (program.wanted.workspace and too_large(collected, program.wanted.workspace))
-        )
+        failure = classify(outcome, limits, program.job) or left_too_much(collected, limits)
+        if failure is None and program.wanted.workspace is not None:
+            failure = too_large(collected, program.wanted.workspace)
         return JobResult(outcome, collected, sandbox.info, failure)
 
     async def store(

@@ -5,12 +5,12 @@ store takes, one printable line for a sentence, no more rows than were asked for
 """
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from proofbox.contracts.paths import PATH_BYTES_MAX, FilePath, Namespace, UnsafePathError
-from proofbox.service.file_content import FileContent
 from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
@@ -23,6 +23,7 @@ from proofbox.service.sandbox.port import (
     Room,
     StreamName,
 )
+from proofbox.service.sandbox.runner.file_frames import Received
 from proofbox.service.sandbox.workspace import ArchiveBounds, CollectedWorkspace
 
 _ATTACHMENT_PREFIX = "../attachments/"
@@ -198,9 +199,10 @@ class WorkspaceFacts(_Answer):
         if not self.is_too_large and (self.entries > bounds.entries_max or self.size > bounds.bytes_max):
             raise ValueError("a workspace is within its bounds")
 
-    def collected(self, source: FileContent | None, sha256: str) -> CollectedWorkspace:
+    def collected(self, archive: Received | None) -> CollectedWorkspace:
         """The same in the form of the port, with its archive if that came."""
-        return CollectedWorkspace(self.entries, self.size, self.left_out, source, sha256)
+        collected = CollectedWorkspace(self.entries, self.size, self.left_out)
+        return collected if archive is None else replace(collected, source=archive.source, sha256=archive.sha256)
 
 
 class Summary(_Answer):

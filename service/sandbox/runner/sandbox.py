@@ -32,7 +32,7 @@ from proofbox.service.sandbox.runner.file_frames import Received, ReceivedFiles,
 from proofbox.service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
 from proofbox.service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
 from proofbox.service.sandbox.runner.responses import Exit, Failed, Row, Summary, WorkspaceFacts, rows_max
-from proofbox.service.sandbox.workspace import CollectedWorkspace, WorkspaceArchive
+from proofbox.service.sandbox.workspace import WorkspaceArchive
 
 log = logging.getLogger("proofbox.engine")
 
@@ -261,8 +261,8 @@ class RunnerSandbox:
                 await files.all_written()
                 with _reading():
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
-                    files_found = tuple(_kept(*each) for each in found)
-                    packed = None if workspace is None else _workspace(*workspace)
+                    files_found = tuple(_with_received(*each) for each in found)
+                    packed = None if workspace is None else workspace[0].collected(workspace[1])
                     return Summary.read(payload).collected(found=files_found, odd_names=names, workspace=packed)
             if kind is Frame.WORKSPACE and wanted.workspace is not None and workspace is None:
                 with _reading():
@@ -394,9 +394,5 @@ def _reading() -> Iterator[None]:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
 
 
-def _workspace(facts: WorkspaceFacts, received: Received | None) -> CollectedWorkspace:
-    return facts.collected(None, "") if received is None else facts.collected(received.source, received.sha256)
-
-
-def _kept(found: CollectedFile, received: Received | None) -> CollectedFile:
+def _with_received(found: CollectedFile, received: Received | None) -> CollectedFile:
     return found if received is None else replace(found, source=received.source, sha256=received.sha256)
