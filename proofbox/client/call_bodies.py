@@ -2,7 +2,8 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -16,6 +17,7 @@ from proofbox.client.uploads import Files, UploadSource, named_sources
 from proofbox.contracts.artifacts import ArtifactSpec
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.media_types import extension_of
+from proofbox.contracts.paths import Namespace
 from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
 from proofbox.contracts.tool_call_request import Asset, Limits, SourceRow, ToolCallRequest
 from proofbox.contracts.tools import LANGUAGES, Language, exec_tool_id
@@ -197,7 +199,16 @@ def prepare_render(
         params["content"] = source
     params |= {name: value for name, value in options.items() if name not in of_call and value is not None}
     call_options = {name: value for name, value in options.items() if name in of_call}
-    return PreparedRun(prepare_call(RENDER_TOOL_PREFIX + extension, params, call_options), named_sources(files))
+    turn = call_options.get("turn") or DEFAULT_TURN
+    call_options["assets"] = [*(call_options.get("assets") or ()), *_assets(turn, files)]
+    return PreparedRun(prepare_call(RENDER_TOOL_PREFIX + extension, params, call_options), {})
+
+
+def _assets(turn: str, files: Files | None) -> Iterator[dict[str, Any]]:
+    """Files beside a document, where it finds them by their names: documents do not see attachments by name."""
+    for name, source in named_sources(files, has_folders=True).items():
+        with source.open() as file:
+            yield {"physical_path": f"{turn}/{Namespace.FILES}/{name}", "base64": b64encode(file.read())}
 
 
 def contract_entries(promises: Iterable[Promise] | None) -> list[dict[str, Any]]:

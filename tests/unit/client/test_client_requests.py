@@ -86,11 +86,12 @@ def test_a_document_is_rendered_by_the_extension_of_its_output(use, service, tmp
     service.answers(answer(with_files("out.pdf")))
     (tmp_path / "page.html").write_text("<h1>A</h1>")
     result = use(service, "render", tmp_path / "page.html", "out.pdf", toc=True, turn="turn_2", title=None)
-    use(service, "render", "# A", "deck.pptx", format="markdown")
+    use(service, "render", "# A", "deck.pptx", format="markdown", files={"img/a.png": b"abc"}, turn="turn_3")
     first, second = (request.json for request in service.requests)
     assert first["params"] == {"path": "out.pdf", "content": "<h1>A</h1>", "format": "html", "toc": True}
     assert (first["tool_id"], first["turn_id"]) == ("rendering_tools.write_pdf", "turn_2")
     assert second["params"] == {"path": "deck.pptx", "content": "# A", "format": "markdown"}
+    assert second["assets"] == [{"physical_path": "turn_3/files/img/a.png", "base64": "YWJj"}]
     assert result.files[0].name == "out.pdf"
 
 
