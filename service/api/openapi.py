@@ -10,8 +10,10 @@ from pydantic.json_schema import models_json_schema
 from proofbox.contracts.artifact_lists import ArtifactPage
 from proofbox.contracts.artifacts import ArtifactSpec
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
+from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
+from proofbox.contracts.render_tools import RENDER_PARAMS
 from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
@@ -19,7 +21,7 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
-# The last four are spoken of in descriptions only, but a client's generator wants them too.
+# From `ArtifactSpec` on: named in descriptions only, but generators need them, as `params` is an open object.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
@@ -40,6 +42,8 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     OutputEvent,
     QueuedEvent,
     StartedEvent,
+    ExecParams,
+    *RENDER_PARAMS.values(),
 )
 
 
