@@ -28,6 +28,7 @@ from proofbox.client.operations import call_tool, run_program
 from proofbox.client.results import FileFacts, Health, RunResult, facts_of_listed
 from proofbox.client.uploads import Files, FileSource, UploadSource
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.conversations import ListedConversation
 from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.contracts.tools import Tool
@@ -212,6 +213,10 @@ class AsyncClient:
         async with aclosing(self._driver.iterate(files.list_files(self._api, conversation))) as listing:
             async for listed in listing:
                 yield self._make_file(facts_of_listed(conversation, listed))
+
+    def conversations(self) -> AsyncGenerator[ListedConversation, None]:
+        """Yield the conversations of the caller, the newest first."""
+        return self._driver.iterate(files.list_conversations(self._api))
 
     async def delete_file(self, conversation: str, path: str) -> None:
         """Delete a file, all its versions."""

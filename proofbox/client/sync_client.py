@@ -27,6 +27,7 @@ from proofbox.client.sync_driver import SyncDriver
 from proofbox.client.sync_files import Download, OutputFile
 from proofbox.client.uploads import Files, FileSource, UploadSource
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.conversations import ListedConversation
 from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.contracts.tools import Tool
@@ -204,6 +205,10 @@ class Client:
         """Yield every file and attachment of a conversation, the oldest first."""
         for listed in self._driver.iterate(files.list_files(self._api, conversation)):
             yield self._make_file(facts_of_listed(conversation, listed))
+
+    def conversations(self) -> Iterator[ListedConversation]:
+        """Yield the conversations of the caller, the newest first."""
+        yield from self._driver.iterate(files.list_conversations(self._api))
 
     def delete_file(self, conversation: str, path: str) -> None:
         """Delete a file, all its versions."""

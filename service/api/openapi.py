@@ -9,6 +9,8 @@ from pydantic.json_schema import models_json_schema
 
 from proofbox.contracts.artifact_lists import ArtifactPage
 from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.conversations import ConversationPage, FilePage
+from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.problems import Problem
@@ -21,12 +23,15 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
-# From `ArtifactSpec` on: named in descriptions only, but generators need them, as `params` is an open object.
+# Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
     AuditLine,
     CallStatus,
+    ConversationPage,
+    DeletionLine,
+    FilePage,
     FunctionList,
     Health,
     Problem,

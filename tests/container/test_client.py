@@ -252,6 +252,22 @@ async def test_the_service_describes_itself(use: UseClient, url: str) -> None:
     assert "/v1/links/" in link
 
 
+async def test_files_and_conversations_are_deleted(use: UseClient, url: str) -> None:
+    conversation = f"deleted_{use.is_async}"
+    for name in ("a b.txt", "b.txt"):
+        await use(url, lambda client, name=name: client.upload(conversation, name, b"abc"))
+    await use(url, lambda client: client.delete_file(conversation, "turn_1/attachments/a b.txt"))
+    assert [file.name for file in await use(url, lambda client: client.files(conversation))] == ["b.txt"]
+    listed = await use(url, lambda client: client.conversations())
+    [mine] = [each for each in listed if each.conversation_id == conversation]
+    assert (mine.files, mine.size_bytes) == (1, 3)
+    await use(url, lambda client: client.delete_conversation(conversation))
+    listed = await use(url, lambda client: client.conversations())
+    assert conversation not in {each.conversation_id for each in listed}
+    with pytest.raises(NotFoundError, match="unknown_conversation"):
+        await use(url, lambda client: client.delete_conversation(conversation))
+
+
 async def test_refusals_are_typed(use: UseClient, url: str) -> None:
     with pytest.raises(NotFoundError) as unknown:
         await use(url, lambda client: client.call("no.tool", {}))
