@@ -27,17 +27,16 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection
 from typing_extensions import override
 
-from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import (
-    ArtifactStore,
     BlocksOf,
+    DeletedFile,
     NewArtifact,
     NewWorkspace,
     StoredArtifact,
-    StoredWorkspace,
 )
 from proofbox.service.concurrency import run_in_thread, wait_to_end
-from proofbox.service.errors import QueueFullError, StoreFailedError
+from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import rows, workspace_rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore, checked_sha256
@@ -46,6 +45,7 @@ from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.artifacts.rows import ArtifactRow
 from proofbox.service.storage.artifacts.save_journal import BLOBS, HOSTED, SaveJournal, served_file
 from proofbox.service.storage.artifacts.whole_files import read_whole
+from proofbox.service.storage.artifacts.workspaces import SqlWorkspaces, workspace_blob
 from proofbox.service.storage.conversation_rows import ensure_conversation
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.sources import put_files
@@ -55,11 +55,9 @@ from proofbox.service.storage.timing import StoreObserver, ignore, timed
 T = TypeVar("T")
 
 _YIELDED_BYTES_MAX = 256 * 1024
-_WAITING_MAX = 32  # calls for the workspace of one conversation
-_RETRY_AFTER_S = 5.0
 
 
-class SqlArtifactStore(ArtifactStore):
+class SqlArtifactStore(SqlWorkspaces):
     """The port ``ArtifactStore`` on a database and a place for bytes.
 
     Args:
@@ -139,6 +137,10 @@ class SqlArtifactStore(ArtifactStore):
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
         await self._database.write(lambda connection: rows.mark_removed(connection, scope, wanted))
+
+    @override
+    async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+        return await self._database.read(lambda connection: rows.deletions(connection, scope))
 
     async def stored_bytes(self, tenant: str, project: str) -> int:
         """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
@@ -246,38 +248,6 @@ class SqlArtifactStore(ArtifactStore):
             key=None if hosted is None else key_of(scope, row.path),
         )
 
-    # ---- workspaces ----
-
-    @override
-    @asynccontextmanager
-    async def hold_workspace(self, scope: ConversationKey) -> AsyncIterator[None]:
-        who = scope.principal
-        name = repr((who.tenant, who.project, who.user_type, who.user, scope.conversation_id))
-        if self._locks.users(name) > _WAITING_MAX:
-            raise QueueFullError(
-                f"{_WAITING_MAX} calls wait for the workspace of this conversation (limit {_WAITING_MAX}); "
-                "come again later",
-                retry_after_s=_RETRY_AFTER_S,
-            )
-        async with self._locks.held([name]):
-            yield
-
-    @override
-    async def newest_number(self, scope: ConversationKey) -> int:
-        return await self._database.read(lambda connection: workspace_rows.newest_artifact(connection, scope))
-
-    @override
-    async def workspace(self, scope: ConversationKey, number: int | None = None) -> StoredWorkspace | None:
-        return await self._database.read(lambda connection: workspace_rows.find(connection, scope, number))
-
-    @override
-    async def fetch_workspace(self, scope: ConversationKey, workspace: StoredWorkspace, staging: Path) -> Path:
-        stored = await self.workspace(scope, workspace.number)
-        if stored is None:
-            raise StoreFailedError(f"workspace {workspace.number} is not stored in this conversation")
-        (fetched,) = await self._off_loop(partial(self._files.fetch, [stored.sha256], staging))
-        return fetched
-
     # ---- saved ----
 
     @override
@@ -310,7 +280,7 @@ class SqlArtifactStore(ArtifactStore):
         hosted = {  # the later of two versions of one path is the one that stays
             name: served_file(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
         }
-        blobs = [*artifacts, *([] if workspace is None else [_blob(workspace)])]
+        blobs = [*artifacts, *([] if workspace is None else [workspace_blob(workspace)])]
         touched = {BLOBS + checked_sha256(blob.sha256) for blob in blobs}
         touched.update(HOSTED + name for name in hosted)
         save, removal, old = uuid.uuid4().hex, uuid.uuid4().hex, set[str]()
@@ -350,8 +320,24 @@ class SqlArtifactStore(ArtifactStore):
             await self._journal.undo(save)
             raise
         if old:
-            await self._journal.undo(removal)  # removes the bytes that nothing has any more
+            await self._journal.remove(removal, sorted(old))
         return stored
+
+    async def remove_after(self, work: Callable[[Connection, str], tuple[T, list[str]]]) -> T:
+        """Run a transaction that removes rows, then remove the bytes that no row has any more.
+
+        Args:
+            work: gets the connection and the name under which it records the names in the journal; returns its
+                result and these names, see `proofbox.service.storage.artifacts.removal`.
+
+        Raises:
+            StoreFailedError, StoreFullError: nothing was removed.
+            Exception: an exception of ``work``; nothing was removed.
+        """
+        save = uuid.uuid4().hex
+        result, names = await self._database.write(lambda connection: work(connection, save))
+        await self._journal.remove(save, names)
+        return result
 
     # ---- blocking work ----
 
@@ -364,20 +350,6 @@ class SqlArtifactStore(ArtifactStore):
     async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
         """Run blocking work on as many at a time as suits the files, side by side; all of it ends before this."""
         await _all(self._off_loop(partial(work, part)) for part in _parts(all_of, self._files.at_once))
-
-
-def _blob(workspace: NewWorkspace) -> NewArtifact:
-    """A workspace as the byte side takes it; the path is for its errors."""
-    return NewArtifact(
-        path=FilePath(workspace.turn_id, Namespace.FILES, "workspace"),
-        source=workspace.source,
-        size_bytes=workspace.size_bytes,
-        sha256=workspace.sha256,
-        mime="application/octet-stream",
-        visibility="internal",
-        description="",
-        tool_call_id=workspace.tool_call_id,
-    )
 
 
 def _parts(all_of: Sequence[T], size: int) -> list[Sequence[T]]:

@@ -23,6 +23,8 @@ _OLD = (
     .offset(STORED_MAX)
 )
 _ADDED = inserting(workspaces)
+_HASHES = select(workspaces.c.sha256).where(workspaces.c.conversation == bindparam("of_conversation"))
+_REMOVED = delete(workspaces).where(workspaces.c.conversation == bindparam("of_conversation"))
 _NEWEST_ARTIFACT = select(func.coalesce(func.max(artifacts.c.id), 0)).where(
     artifacts.c.conversation == CONVERSATION
 )
@@ -49,6 +51,14 @@ def insert(connection: Connection, conversation: int, new: NewWorkspace) -> list
     if old:
         connection.execute(delete(workspaces).where(workspaces.c.id.in_([row.id for row in old])))
     return [row.sha256 for row in old]
+
+
+def remove_all(connection: Connection, conversation: int) -> list[str]:
+    """Remove the workspaces of a conversation, and return their hashes."""
+    found = list(connection.scalars(_HASHES, {"of_conversation": conversation}))
+    if found:
+        connection.execute(_REMOVED, {"of_conversation": conversation})
+    return found
 
 
 def _stored(row: Row[Any]) -> StoredWorkspace:
