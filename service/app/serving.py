@@ -16,6 +16,7 @@ from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
 from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.settings import Settings
+from proofbox.service.app.tools import absent_tools
 from proofbox.service.storage.readiness import StoreReadiness
 
 _LAST_ANSWERS_S = 5  # time limit of answers and event streams that are still being sent
@@ -49,6 +50,7 @@ def application(service: Service) -> FastAPI:
         bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
+        absent_tools=absent_tools(),
     )
     return create_app(services)
 

@@ -11,6 +11,7 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.app.extras import require_extra
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
@@ -313,6 +314,16 @@ class Settings(BaseSettings):
         if value:
             WebUrl.parse(value)  # raises ValueError
         return value
+
+    @model_validator(mode="after")
+    def _libraries_are_installed(self) -> Self:
+        if self.s3_bucket:
+            require_extra("s3", "PROOFBOX_S3_BUCKET")
+        if self.database_url.get_secret_value():
+            require_extra("postgres", "PROOFBOX_DATABASE_URL")
+        if self.is_traced:
+            require_extra("otlp", "PROOFBOX_OTLP_ENDPOINT")
+        return self
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:
