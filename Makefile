@@ -197,7 +197,7 @@ dist: venv ## build wheel and sdist into dist/
 
 image-push: images ## push the sandbox image: REGISTRY=registry.example.com/team [TAG=latest]
 	@[ -n "$(REGISTRY)" ] || { echo "usage: make image-push REGISTRY=registry.example.com/team [TAG=latest]"; exit 2; }
-	@$(ENGINE) docker tag proofbox-sandbox:latest "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
+	@$(ENGINE) docker tag "$$(sandbox_images/build.sh --print-reference)" "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
 	@$(ENGINE) docker push "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
 
 # ---- upkeep ----
@@ -220,7 +220,7 @@ lock: venv ## re-pin the service's own packages
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(addprefix --extra ,memory s3 postgres otlp dev image) -o requirements.lock pyproject.toml
 
 sbom: images ## print the sandbox image's bill of materials (CycloneDX)
-	@docker run --rm --network none --entrypoint cat proofbox-sandbox:latest /opt/proofbox/sbom.cdx.json
+	@$(ENGINE) docker run --rm --network none --entrypoint cat "$$(sandbox_images/build.sh --print-reference)" /opt/proofbox/sbom.cdx.json
 
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
 	@[ "$$(id -u)" != 0 ] || rm -rf /var/cache/proofbox

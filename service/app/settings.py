@@ -12,6 +12,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from proofbox.service.app.extras import require_extra
+from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
@@ -127,8 +128,8 @@ class Settings(BaseSettings):
     """Address of the Docker engine, in the form of DOCKER_HOST; empty: from the environment."""
     engine_timeout_s: float = Field(default=30, gt=0)
     """Time limit for a request to the engine."""
-    image: str = "proofbox-sandbox:latest"
-    """The sandbox image."""
+    image: str = ""
+    """The sandbox image; empty: the one of this version, which 'proofbox image build' builds."""
     runtime: str = ""
     """OCI runtime of the Docker engine, such as runsc; empty: the engine's default."""
     oci_runtime: str = ""
@@ -291,6 +292,11 @@ class Settings(BaseSettings):
     """Members of an opened archive."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of an opened document."""
+
+    @property
+    def sandbox_image(self) -> str:
+        """The sandbox image that calls run in."""
+        return self.image or own_image()
 
     @property
     def audit_files(self) -> tuple[Path, Path]:
