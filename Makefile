@@ -114,7 +114,7 @@ tests: venv images readers services ## the tests, against the real engine, datab
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 3 --no-loadscope-reorder
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
-	@PROOFBOX_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
+	@PROOFBOX_TEST_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
 
 tests-slow: venv images readers services ## the tests that take minutes
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
@@ -123,7 +123,7 @@ test-security: venv images readers services ## the hostile cases of tests/securi
 	@$(ENGINE) $(BIN)/python -m pytest -m security
 
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
-	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
+	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
 		tests/security/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/container/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
@@ -165,7 +165,7 @@ corpus: venv images ## render the corpora and score the files: [CORPORA='gfm dec
 
 .PHONY: faults soak
 faults: venv images services ## break every part in every phase of a call, and report the outcomes: [K='engine and running'] (half an hour)
-	@PROOFBOX_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
+	@PROOFBOX_TEST_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
 
 soak: venv images ## mixed calls for long, good and bad, then a check of remains: [MINUTES=10] [CALLS=1000]
 	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
@@ -204,10 +204,10 @@ image-push: images ## push the sandbox image: REGISTRY=registry.example.com/team
 
 .PHONY: golden golden-probe advisories lock sbom clean
 golden-probe: venv images services ## renew the probe's results; review the change before the commit
-	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
+	@PROOFBOX_TEST_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
 
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
-	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
+	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
 PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip
