@@ -45,8 +45,12 @@ print_inputs() {
   (cd "$here" && input_files | hash_inputs "$BASE")
 }
 
-reference() { # as service/app/own_image.py computes it
-  printf '%s:%s\n' "$NAME" "$(cd "$here" && input_files | hash_files | cut -c 1-12)"
+print_sources() { # as service/app/own_image.py computes it
+  (cd "$here" && input_files | hash_files)
+}
+
+reference() {
+  printf '%s:%s\n' "$NAME" "$(print_sources | cut -c 1-12)"
 }
 
 prepare_context() { # FOLDER: exactly the hashed files, and beside them what this machine lends to the build
@@ -93,7 +97,8 @@ build() { # CONTEXT INPUTS FLAG...
   for pid in "${pids[@]}"; do
     wait "$pid" || { kill "${pids[@]}" 2>/dev/null; return 1; }
   done
-  docker_build "$context" --label "proofbox.inputs=$inputs" --tag "$image" --tag "$NAME:latest"
+  docker_build "$context" --label "proofbox.inputs=$inputs" --label "proofbox.sources=$(print_sources)" \
+    --tag "$image" --tag "$NAME:latest"
 }
 
 clean() { # what a container still uses stays, with the engine's own words for it
