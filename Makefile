@@ -82,7 +82,7 @@ gallery: venv images readers ## render the documents of examples/ and make the g
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -115,6 +115,9 @@ tests: venv images readers services ## the tests, against the real engine, datab
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
 	@PROOFBOX_TEST_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
+
+test-docs: venv images ## run every command of README and docs as it is printed
+	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
 
 tests-slow: venv images readers services ## the tests that take minutes
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
