@@ -156,14 +156,21 @@ class PageSession:
 def end_group(group: int) -> None:
     """End the processes of a group: a service needs a moment to remove its containers."""
     deadline = time.monotonic() + _STOP_S
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGTERM)
-        while time.monotonic() < deadline:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(-group, os.WNOHANG)
-            os.killpg(group, 0)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, number)
+        while _has_running(group) and time.monotonic() < deadline:
             time.sleep(0.05)
-        os.killpg(group, signal.SIGKILL)
+
+
+def _has_running(group: int) -> bool:
+    """Whether a process of a group runs; one that nobody has waited for does not."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of_group = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(of_group) == group and state != "Z":
+                return True
+    return False
 
 
 @contextlib.contextmanager
@@ -189,3 +196,4 @@ def running_service(folder: Path, network: Network) -> Iterator[Path]:
         yield data
     finally:
         end_group(process.pid)
+        process.wait()
