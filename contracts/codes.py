@@ -97,6 +97,7 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    FILE_DELETED = "file_deleted"
     HOSTING_FAILED = "react.write.hosting_failed"
 
 

@@ -162,6 +162,7 @@ NOTICE = {
     NoticeCode.TOOL_RESULT_ERROR: "The call has no result: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites unknown sources: `missing_sids`, ids and ranges.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn has too many files: only those that the code names are placed.",
+    NoticeCode.FILE_DELETED: "A client deleted a file: `path`; earlier blocks do not have its content any more.",
     NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
 

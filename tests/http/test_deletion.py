@@ -300,6 +300,7 @@ async def test_the_timeline_says_that_a_file_was_deleted_and_shows_nothing_of_it
     assert "a report of some length" not in rendered.text
     assert "DELETED — report.txt was deleted at 20" in rendered.text
     assert "Retrieve with" not in rendered.text
+    assert rendered.text.count(f'"message": "{REPORT} was deleted at 20') == 1
     blocks = (await client.get(f"{CONVERSATION}/timeline")).json()["blocks"]
     assert "a report of some length" not in json.dumps(blocks)
     assert int(rendered.headers["timeline-revision"]) == len(blocks)
