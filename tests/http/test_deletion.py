@@ -334,6 +334,21 @@ async def test_a_later_program_of_the_turn_does_not_find_a_deleted_file(client, 
     assert report["size_bytes"] == len(b"another\n")
 
 
+async def test_what_a_loop_wrote_of_a_deleted_file_does_not_bring_it_back(client):
+    await fill(client)
+    digest = {
+        "artifact_path": REPORT,
+        "physical_path": "turn_1/files/report.txt",
+        "hosted_uri": "s3://other/report",
+    }
+    block = {"type": "react.tool.result", "path": "tc:turn_1.call_9.result", "text": json.dumps(digest)}
+    answer = await client.post(f"{CONVERSATION}/timeline", json={"blocks": [block]})
+    assert answer.status_code == 201
+    await client.delete(f"{CONVERSATION}/artifacts/{REPORT}")
+    answer = await read(client, REPORT)
+    assert "the file was deleted at 20" in answer["report"]
+
+
 async def test_only_files_are_deleted_by_their_path(client):
     await fill(client)
     for path in ("tc:turn_1.call_1.call", "so:sources_pool[1]", "sk:one", "ar:turn_1.user.prompt"):
