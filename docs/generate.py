@@ -40,6 +40,7 @@ GROUPS = {
     "running_max": "Calls",
     "wall_s": "Limits of a call",
     "render_wall_s": "Tools",
+    "retention_days": "Retention",
     "web_allowed_networks": "Web tools",
     "memory_half_life_days": "Workspace and memory",
     "inspect_s_per_file": "Inspector",
@@ -162,6 +163,7 @@ NOTICE = {
     NoticeCode.TOOL_RESULT_ERROR: "The call has no result: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites unknown sources: `missing_sids`, ids and ranges.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn has too many files: only those that the code names are placed.",
+    NoticeCode.FILE_DELETED: "A client deleted a file: `path`; earlier blocks do not have its content any more.",
     NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
 

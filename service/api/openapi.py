@@ -9,6 +9,8 @@ from pydantic.json_schema import models_json_schema
 
 from proofbox.contracts.artifact_lists import ArtifactPage
 from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.conversations import ConversationPage, FilePage
+from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
@@ -19,12 +21,15 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
-# The last four are spoken of in descriptions only, but a client's generator wants them too.
+# Deletion lines and the last four are spoken of in descriptions only, but a client's generator wants them too.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
     AuditLine,
     CallStatus,
+    ConversationPage,
+    DeletionLine,
+    FilePage,
     FunctionList,
     Health,
     Problem,

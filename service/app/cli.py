@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
+from proofbox.cli import backup, gc
 from proofbox.service.app import cli_keys
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import ServiceError
@@ -64,6 +65,10 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.command == "keys":
         return asyncio.run(cli_keys.run(Settings(), arguments))
+    if arguments.command in {"backup", "restore"}:
+        return backup.run(arguments)
+    if arguments.command == "gc":
+        return gc.run(arguments)
     if arguments.command in {"audit", "rerun"}:
         return _look_back(arguments)
     if arguments.command == "links":
@@ -150,6 +155,8 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--host", help="address to listen on; PROOFBOX_HOST or 127.0.0.1 if not given")
     serve.add_argument("--port", type=int, help="port to listen on; PROOFBOX_PORT or 8080 if not given")
     cli_keys.add_parser(commands)
+    backup.add_parser(commands)
+    gc.add_parser(commands)
     run = commands.add_parser("exec", help="run one script in a sandbox and check the files that it promises")
     run.add_argument("code", type=Path, help="the script: .py or .sh")
     run.add_argument("--contract", required=True, help="names of the promised files, separated by spaces")
