@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from proofbox.client.api import Api
+from proofbox.client.errors import ArgumentError
 from proofbox.client.exchange import ConnectionCut, NotConnected, Reply, Request, Silence
 from proofbox.client.uploads import UploadSource
 
@@ -38,6 +39,16 @@ def request_settings(api: Api, request: Request) -> dict[str, Any]:
     if request.silence_s is not None:
         settings["timeout"] = httpx2.Timeout(api.timeout_s, read=request.silence_s)
     return settings
+
+
+def require_open(http: httpx2.Client | httpx2.AsyncClient) -> None:
+    """Check that a client can send.
+
+    Raises:
+        ArgumentError: it was closed.
+    """
+    if http.is_closed:
+        raise ArgumentError("client", "the client is closed; read files and events before its with block ends")
 
 
 def reply_of(response: httpx2.Response) -> Reply:

@@ -234,12 +234,24 @@ def test_a_failed_run_is_a_result_until_it_is_required(use, service) -> None:
         ("render", ["# A", "a.txt"], {}, r"output_name: 'a\.txt' has no extension that can"),
         ("download", ["c1", "a.txt"], {}, r"path: 'a\.txt' is neither a logical nor a physical path"),
         ("upload", ["c1", "a", 3], {}, "source: a int cannot be uploaded"),
+        ("upload", ["c1", "a", b""], {"media_type": "text/csv\r\nX: y"}, "media_type: 'text/csv"),
+        ("upload", ["c1", "..", b""], {}, r"path: '\.\.' is not a name"),
+        ("upload", ["c1", "a\udcff", b""], {}, r"path: 'a.udcff' is not a name"),
+        ("delete_conversation", [""], {}, "path: '' is not a name"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named_and_nothing_is_sent(use, service, method, args, options, message) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         use(service, method, *args, **options)
     assert (service.requests, isinstance(caught.value, ValueError)) == ([], True)
+
+
+def test_a_closed_client_is_named(service) -> None:
+    service.answers(answer(with_files("a.txt")))
+    with Client(service.url) as client:
+        file = client.run("1").files[0]
+    with pytest.raises(ArgumentError, match="client: the client is closed; read files"):
+        file.read()
 
 
 @pytest.mark.parametrize(
