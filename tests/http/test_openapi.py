@@ -81,6 +81,13 @@ def test_every_schema_is_a_json_schema(document):
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
+def test_the_parameters_of_tools_that_programs_call_are_schemas_for_generated_clients(document):
+    schemas = document["components"]["schemas"]
+    assert set(schemas["ExecParams"]["properties"]) == set(ExecParams.model_fields)
+    formats = ("Pdf", "Docx", "Pptx", "Png", "Xlsx")
+    assert all("path" in schemas[f"Write{name}Params"]["properties"] for name in formats)
+
+
 def test_problems_are_documented_as_problem_json_and_name_their_codes(document):
     [tool_call] = [op for _, _, op in operations(document) if op["operationId"] == "make_tool_call"]
     conflict = tool_call["responses"]["409"]
