@@ -1,0 +1,77 @@
+"""Making a call while its events are shown; an interrupt cancels it."""
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from proofbox.cli.exit_codes import CommandError, ExitCode
+from proofbox.cli.outcomes import CallNames
+from proofbox.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from proofbox.client import CallEvent, Client
+
+FIRST_TURN = "turn_1"
+
+
+def call_names(conversation: str | None, turn: str | None = None, call_id: str | None = None) -> CallNames:
+    """The ids of a new call; those that are not given are made."""
+    return CallNames(
+        call_id or f"call_{secrets.token_hex(6)}",
+        conversation or f"cli-{secrets.token_hex(6)}",
+        turn or FIRST_TURN,
+    )
+
+
+@contextlib.contextmanager
+def live_call(
+    client: "Client", names: CallNames, terminal: Terminal, *, is_cancelled: bool = True
+) -> Iterator[Callable[["CallEvent"], None]]:
+    """Show the events of a call while it runs; give the function that takes them.
+
+    Args:
+        client: the service.
+        names: the ids of the call.
+        terminal: where output and progress are shown.
+        is_cancelled: whether an interrupt cancels the call.
+
+    Raises:
+        CommandError: the user interrupted the command.
+    """
+    with terminal.progress("waiting for the service") as progress:
+
+        def show(event: "CallEvent") -> None:
+            if event.name == "queued":
+                progress.show(f"queued, {event.data.position} before")  # type: ignore[union-attr]
+            elif event.name == "started":
+                progress.show("running")
+            elif event.text and not terminal.is_json:
+                progress.pause()
+                (terminal.write if event.name == "stdout" else terminal.write_error_stream)(event.text)
+
+        try:
+            yield show
+        except KeyboardInterrupt as exc:
+            if is_cancelled:
+                _cancel(client, names, terminal)
+            message = f"interrupted; the call {names.call_id} was cancelled" if is_cancelled else "interrupted"
+            raise CommandError(message, code="interrupted", exit_code=ExitCode.INTERRUPTED) from exc
+    terminal.end_line()
+
+
+def _cancel(client: "Client", names: CallNames, terminal: Terminal) -> None:
+    from proofbox.client import NotFoundError, ProofboxError  # noqa: PLC0415 - loaded by now
+
+    terminal.note("proofbox: cancelling the call")
+    try:
+        client.cancel(names.call_id, names.conversation)
+    except NotFoundError:
+        pass  # it had not begun
+    except ProofboxError as exc:
+        raise CommandError(
+            f"interrupted, but the call {names.call_id} could not be cancelled: {exc}",
+            code="interrupted",
+            exit_code=ExitCode.INTERRUPTED,
+            hint=f"proofbox cancel {names.call_id} --conversation {names.conversation}",
+        ) from exc
