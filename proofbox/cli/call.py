@@ -10,7 +10,7 @@ from proofbox.cli.exit_codes import usage_error
 from proofbox.cli.inputs import StandardInput, read_text
 from proofbox.cli.live_calls import call_names, live_call
 from proofbox.cli.options import service_options
-from proofbox.cli.outcomes import Outcome, save_files
+from proofbox.cli.outcomes import Outcome, produced_files, save_files
 from proofbox.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
             )
         outcome = Outcome(names, response)
         if args.out is not None:
-            save_files(client, outcome, args.out)
+            save_files(outcome, produced_files(client, outcome), args.out)
     if not terminal.is_json and response.output.combined == "":
         _print_result(terminal, response)
     outcome.print(terminal)

@@ -8,7 +8,7 @@ from proofbox.cli.connection import connect
 from proofbox.cli.exit_codes import CommandError, ExitCode
 from proofbox.cli.live_calls import FIRST_TURN, call_names, live_call
 from proofbox.cli.options import service_options
-from proofbox.cli.outcomes import Outcome, exit_code_of, save_files
+from proofbox.cli.outcomes import Outcome, exit_code_of, produced_files, save_files
 from proofbox.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _watch_call(client: "Client", args: argparse.Namespace, terminal: Terminal) 
     conversation = args.conversation or client.status(args.call).conversation_id
     outcome = Outcome(call_names(conversation, _turn_of(last.data), args.call), last.data)  # type: ignore[arg-type]
     if args.out is not None:
-        save_files(client, outcome, args.out)
+        save_files(outcome, produced_files(client, outcome), args.out)
     if not terminal.is_json:
         outcome.print(terminal)
     return exit_code_of(outcome.response.error)

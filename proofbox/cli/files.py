@@ -71,7 +71,7 @@ def _get(args: argparse.Namespace) -> int:
         saved = []
         for path in paths:
             target = Path(args.out) / safe_name(path)
-            save_file(client, args.conversation, path, target)
+            save_file(client.download(args.conversation, path), target)
             saved.append({"path": path, "saved_as": str(target)})
             terminal.note(f"saved {target}")
     if terminal.is_json:

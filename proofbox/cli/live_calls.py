@@ -2,6 +2,7 @@
 
 import contextlib
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -51,13 +52,26 @@ def live_call(
                 (terminal.write if event.name == "stdout" else terminal.write_error_stream)(event.text)
 
         try:
-            yield show
+            with _ended_like_interrupted():
+                yield show
         except KeyboardInterrupt as exc:
             if is_cancelled:
                 _cancel(client, names, terminal)
             message = f"interrupted; the call {names.call_id} was cancelled" if is_cancelled else "interrupted"
             raise CommandError(message, code="interrupted", exit_code=ExitCode.INTERRUPTED) from exc
     terminal.end_line()
+
+
+@contextlib.contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does: without a client, the call would run to its end."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _cancel(client: "Client", names: CallNames, terminal: Terminal) -> None:

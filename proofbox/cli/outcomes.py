@@ -1,6 +1,6 @@
 """What a call came to: its exit code, its files on disk, and what is printed of it."""
 
-import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from proofbox.cli.terminal import Terminal
 from proofbox.contracts.codes import ContractCode, RuntimeCode, VerdictCode
 
 if TYPE_CHECKING:
-    from proofbox.client import Client
+    from proofbox.client import Client, Download
     from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, ToolCallResponse
 
 _EXIT_CODES: dict[str, ExitCode] = {
@@ -99,9 +99,8 @@ class Outcome:
         word = "ok" if response.ok else "failed"
         terminal.note(terminal.styled(f"── {word} in {response.timings_ms.total / 1000:.2f} s ", style) + "─" * 40)
         terminal.note(_without_log(response.report))
-        for path, saved in self.saved.items():
-            size = next(artifact.size_bytes for artifact in response.artifacts if artifact.logical_path == path)
-            terminal.note(f"saved {saved} ({size:,} bytes)")
+        for saved in self.saved.values():
+            terminal.note(f"saved {saved} ({saved.stat().st_size:,} bytes)")
         terminal.note(terminal.styled(f"call {self.names.call_id}, conversation {self.names.conversation}", "dim"))
 
 
@@ -126,21 +125,29 @@ def as_command_error(error: "EnvelopeError") -> CommandError:
     )
 
 
-def save_files(client: "Client", outcome: Outcome, folder: Path) -> None:
-    """Save the produced files of a call below a folder, which is created when there is one.
+def produced_files(client: "Client", outcome: Outcome) -> "list[Download]":
+    """The files of an answer that are right and stored."""
+    return [
+        client.download(outcome.names.conversation, artifact.logical_path)
+        for artifact in outcome.response.artifacts
+        if artifact.verdict is VerdictCode.PRODUCED and artifact.sha256 is not None
+    ]
+
+
+def save_files(outcome: Outcome, files: "Iterable[Download]", folder: Path) -> None:
+    """Save files of a call below a folder, which is created when there is one.
 
     Raises:
         CommandError: a file cannot be written, or its name would leave the folder.
         ProofboxError: a file cannot be downloaded.
     """
-    for artifact in outcome.response.artifacts:
-        if artifact.verdict is VerdictCode.PRODUCED and artifact.sha256 is not None:
-            target = folder / safe_name(artifact.logical_path)
-            save_file(client, outcome.names.conversation, artifact.logical_path, target)
-            outcome.saved[artifact.logical_path] = target
+    for file in files:
+        target = folder / safe_name(file.path)
+        save_file(file, target)
+        outcome.saved[file.path] = target
 
 
-def save_file(client: "Client", conversation: str, path: str, target: Path) -> None:
+def save_file(file: "Download", target: Path) -> None:
     """Save one file.
 
     Raises:
@@ -149,7 +156,9 @@ def save_file(client: "Client", conversation: str, path: str, target: Path) -> N
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        client.download(conversation, path).save(target)
+        if target.is_dir():
+            raise IsADirectoryError
+        file.save(target)
     except OSError as exc:
         raise _not_writable(target, exc) from exc
 
@@ -171,7 +180,8 @@ def safe_name(logical_path: str) -> Path:
 def _not_writable(target: Path, exc: OSError) -> CommandError:
     error = file_error(target, exc)
     error.exit_code = ExitCode.ERROR
-    error.hint = "choose another folder with --out" if os.path.lexists(target.parent) else ""
+    error.code = "file_not_written"
+    error.hint = "choose another place with --out"
     return error
 
 

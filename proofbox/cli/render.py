@@ -13,7 +13,7 @@ from proofbox.cli.exit_codes import usage_error
 from proofbox.cli.inputs import StandardInput, file_error, read_bytes, read_text
 from proofbox.cli.live_calls import FIRST_TURN, call_names, live_call
 from proofbox.cli.options import parse_json_object, service_options
-from proofbox.cli.outcomes import Outcome, save_file
+from proofbox.cli.outcomes import Outcome, produced_files, save_file
 from proofbox.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -96,10 +96,9 @@ def _render(client: "Client", args: argparse.Namespace, terminal: Terminal, text
         )
     outcome = Outcome(names, response)
     if response.ok:
-        path = next((each.logical_path for each in response.artifacts if each.sha256 is not None), None)
-        if path is not None:
-            save_file(client, names.conversation, path, args.out)
-            outcome.saved[path] = args.out
+        for file in produced_files(client, outcome)[:1]:
+            save_file(file, args.out)
+            outcome.saved[file.path] = args.out
     outcome.print(terminal)
     return outcome.exit_code
 

@@ -134,7 +134,7 @@ def _run(
     with live_call(client, names, terminal) as show:
         result = client.run(program, **ids, **options, on_event=show)
     outcome = Outcome(names, result.response)
-    save_files(client, outcome, args.out)
+    save_files(outcome, result.files, args.out)
     outcome.print(terminal)
     return outcome.exit_code
 
