@@ -104,17 +104,18 @@ def connect(args: argparse.Namespace, terminal: Terminal, *, is_stored: bool = T
     target = resolve_target(args)
     with contextlib.ExitStack() as stack:
         if target.url is not None:
-            terminal.note(terminal.styled(f"proofbox: service {target.url} ({target.origin})", "dim"))
+            terminal.note(f"proofbox: service {target.url} ({target.origin})", "dim")
             if target.api_key and _is_readable_on_the_way(target.url):
                 terminal.note("proofbox: the API key is sent unencrypted; use an https URL")
             url, key = target.url, target.api_key
         else:
             where = local_store() if is_stored else stack.enter_context(_temporary_store())
             store = str(where) if is_stored else "a temporary store"
-            terminal.note(terminal.styled(f"proofbox: local sandbox, {store} ({target.origin})", "dim"))
-            from proofbox.cli.local_service import run_local_service  # noqa: PLC0415 - the whole service
+            terminal.note(f"proofbox: local sandbox, {store} ({target.origin})", "dim")
+            with terminal.progress("starting the sandbox engine"):
+                from proofbox.cli.local_service import run_local_service  # noqa: PLC0415 - the whole service
 
-            url, key = stack.enter_context(run_local_service(where))
+                url, key = stack.enter_context(run_local_service(where))
         from proofbox.client import Client  # noqa: PLC0415 - takes longer than all else here
 
         yield stack.enter_context(Client(url, key))

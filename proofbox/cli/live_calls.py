@@ -49,7 +49,7 @@ def live_call(
                 progress.show("running")
             elif event.text and not terminal.is_json:
                 progress.pause()
-                (terminal.write if event.name == "stdout" else terminal.write_error_stream)(event.text)
+                terminal.write_output(event.text, event.name)
 
         try:
             with _ended_like_interrupted():

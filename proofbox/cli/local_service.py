@@ -83,11 +83,13 @@ class _LocalService:
         self._settings = settings
         self._key = key
         self._server: _AnnouncedServer | None = None
+        self._is_stopping = False
         self.port: Future[int] = Future()
         self.thread = threading.Thread(target=self._run, name="proofbox-local-service")
 
     def stop(self) -> None:
         """End the service and wait for it."""
+        self._is_stopping = True
         if self._server is not None:
             self._server.should_exit = True
         self.thread.join()
@@ -103,7 +105,8 @@ class _LocalService:
         service = replace(build(self._settings), keyring=Keyring(_OneKey(self._key)))
         async with running(service, serves=True):
             self._server = _AnnouncedServer(service, self.port)
-            await self._server.serve()
+            if not self._is_stopping:
+                await self._server.serve()
 
 
 @contextlib.contextmanager

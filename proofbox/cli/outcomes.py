@@ -23,6 +23,7 @@ _EXIT_CODES: dict[str, ExitCode] = {
     **dict.fromkeys(ContractCode, ExitCode.REFUSED),
 }
 _PROGRAM_FAILURES: frozenset[str] = frozenset(RuntimeCode) - set(_EXIT_CODES)
+_HEADING_COLUMNS = 78
 _HINTS = {
     ExitCode.CONTRACT_UNMET: "the report names each file and what is wrong with it",
     ExitCode.TIMEOUT: "allow more with --timeout",
@@ -89,19 +90,25 @@ class Outcome:
             "saved_as": None if saved is None else str(saved),
         }
 
-    def print(self, terminal: Terminal) -> None:
-        """Print the report and the saved files to stderr; stdout has the program's output."""
+    def print(self, terminal: Terminal, *, is_stored: bool = True) -> None:
+        """Print the report and the saved files to stderr; stdout has the program's output.
+
+        Args:
+            terminal: where to print.
+            is_stored: whether the call can be asked for later, by its ids.
+        """
         if terminal.is_json:
             terminal.print_json(self.as_json())
             return
         response = self.response
-        style = "green" if response.ok else "red"
         word = "ok" if response.ok else "failed"
-        terminal.note(terminal.styled(f"── {word} in {response.timings_ms.total / 1000:.2f} s ", style) + "─" * 40)
+        heading = f"── {word} in {response.timings_ms.total / 1000:.2f} s ".ljust(_HEADING_COLUMNS, "─")
+        terminal.note(heading, "green" if response.ok else "red")
         terminal.note(_without_log(response.report))
         for saved in self.saved.values():
             terminal.note(f"saved {saved} ({saved.stat().st_size:,} bytes)")
-        terminal.note(terminal.styled(f"call {self.names.call_id}, conversation {self.names.conversation}", "dim"))
+        if is_stored:
+            terminal.note(f"call {self.names.call_id}, conversation {self.names.conversation}", "dim")
 
 
 def exit_code_of(error: "EnvelopeError | None") -> ExitCode:

@@ -1,10 +1,12 @@
 """The program ``proofbox``: parse the options, run one command, report its error, return its exit code."""
 
 import contextlib
+import io
 import json
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from proofbox.cli.commands import build_parser, version_text
 from proofbox.cli.exit_codes import CommandError, ExitCode, usage_error
@@ -13,10 +15,12 @@ from proofbox.cli.options import UsageError
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without arguments, those of the process, which ends with it."""
-    status = _run(sys.argv[1:] if argv is None else argv)
-    if argv is None:
-        _exit_process(status)
-    return status
+    if argv is not None:
+        return _run(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the locale cannot show is no error
+    return _exit_process(_run(sys.argv[1:]))
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -60,7 +64,7 @@ def _report(error: CommandError, *, is_json: bool) -> int:
     return error.exit_code
 
 
-def _exit_process(status: int) -> None:
+def _exit_process(status: int) -> NoReturn:
     """End the process without taking its modules apart: half a second that a restart would wait for."""
     if "logging" in sys.modules:
         sys.modules["logging"].shutdown()

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proofbox.cli.connection import connect
+from proofbox.cli.connection import connect, resolve_target
 from proofbox.cli.exit_codes import ExitCode, usage_error
 from proofbox.cli.inputs import STDIN, StandardInput, parse_inputs, read_text
 from proofbox.cli.live_calls import call_names, live_call
@@ -116,14 +116,14 @@ def run(args: argparse.Namespace) -> int:
         "env": dict(args.env) or None,
         "stdin": given,
     }
-    # A detached call must outlive this process, which a local service would not.
-    is_stored = args.conversation is not None
-    if args.detach and _is_local(args):
+    if args.detach and resolve_target(args).url is None:
+        # The call must outlive this process, which a local service would not.
         raise usage_error("--detach needs a service", field="--detach", hint="give --url, or run without it")
-    with connect(args, terminal, is_stored=is_stored) as client:
+    given_options = {name: value for name, value in options.items() if value is not None}
+    with connect(args, terminal, is_stored=args.conversation is not None) as client:
         if args.detach:
-            return _detach(client, args, terminal, program, options)
-        return _run(client, args, terminal, program, {k: v for k, v in options.items() if v is not None})
+            return _detach(client, args, terminal, program, given_options)
+        return _run(client, args, terminal, program, given_options)
 
 
 def _run(
@@ -135,7 +135,8 @@ def _run(
         result = client.run(program, **ids, **options, on_event=show)
     outcome = Outcome(names, result.response)
     save_files(outcome, result.files, args.out)
-    outcome.print(terminal)
+    is_stored = args.conversation is not None or resolve_target(args).url is not None
+    outcome.print(terminal, is_stored=is_stored)
     return outcome.exit_code
 
 
@@ -149,21 +150,14 @@ def _detach(
     tool_id = f"exec_tools.execute_code_{options.pop('language')}"
     contract = options.pop("promises")
     promised = {"contract": contract} if contract else {"explore": True}
-    params = {**promised, **{name: value for name, value in options.items() if value is not None}}
     ids = {"conversation": names.conversation, "turn": names.turn, "call_id": names.call_id}
-    client.start(tool_id, params, code=program, **ids)
+    client.start(tool_id, {**promised, **options}, code=program, **ids)
     if terminal.is_json:
         terminal.print_json(ids)
     else:
         terminal.print(names.call_id)
         terminal.note(f"watch it: proofbox watch {names.call_id} --conversation {names.conversation}")
     return ExitCode.OK
-
-
-def _is_local(args: argparse.Namespace) -> bool:
-    from proofbox.cli.connection import resolve_target  # noqa: PLC0415
-
-    return resolve_target(args).url is None
 
 
 def _language(args: argparse.Namespace) -> str:

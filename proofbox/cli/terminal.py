@@ -16,6 +16,8 @@ _STYLES = {"bold": "\x1b[1m", "dim": "\x1b[2m", "red": "\x1b[31m", "green": "\x1
 _CLEAR_LINE = "\r\x1b[K"
 _TICK_S = 0.2
 _LAYOUT = "\n\t"
+_LAYOUT_OF_PROGRAMS = "\n\t\r"  # a progress bar of a program returns to the start of its line
+_WRITING_DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Terminal:
@@ -39,8 +41,12 @@ class Terminal:
         )
 
     def write(self, text: str) -> None:
-        """Write text to stdout as it is."""
+        """Write text to stdout, without a line end of its own."""
         self._write(sys.stdout, text)
+
+    def write_output(self, text: str, stream: str) -> None:
+        """Write what a program wrote to its stdout or stderr to the same stream of this process."""
+        self._write(sys.stdout if stream == "stdout" else sys.stderr, text, _LAYOUT_OF_PROGRAMS)
 
     def print(self, text: str = "") -> None:
         """Write a line of the result to stdout."""
@@ -51,15 +57,12 @@ class Terminal:
         sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
         sys.stdout.flush()
 
-    def write_error_stream(self, text: str) -> None:
-        """Write what a program wrote to stderr."""
-        self._write(sys.stderr, text)
-
-    def note(self, text: str) -> None:
+    def note(self, text: str, style: str = "") -> None:
         """Write a line about the work to stderr, unless the command is quiet."""
         if not self.is_quiet:
             self.end_line()
-            self._write(sys.stderr, f"{text}\n")
+            before, after = self._styles(style, sys.stderr)
+            self._write(sys.stderr, f"{text}\n", style=(before, after))
 
     def end_line(self) -> None:
         """Begin a new line on a terminal where a program left its last line open."""
@@ -67,12 +70,11 @@ class Terminal:
             if not self._at_line_start[id(stream)] and stream.isatty():
                 self._write(stream, "\n")
 
-    def styled(self, text: str, style: str, stream: TextIO | None = None) -> str:
-        """The text with a style, where the stream is a terminal that shows it."""
-        target = sys.stderr if stream is None else stream
-        if not self._has_colour or not target.isatty() or os.environ.get("TERM") == "dumb":
-            return text
-        return f"{_STYLES[style]}{text}{_RESET}"
+    def _styles(self, style: str, stream: TextIO) -> tuple[str, str]:
+        """What begins and ends a style, where the stream is a terminal that shows it."""
+        if not style or not self._has_colour or not _is_smart(stream):
+            return "", ""
+        return _STYLES[style], _RESET
 
     def table(self, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
         """Write rows in aligned columns, with a heading on a terminal only."""
@@ -81,15 +83,13 @@ class Terminal:
         widths = [max((len(row[index]) for row in shown), default=0) for index in range(len(columns))]
         for number, row in enumerate(shown):
             line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-            is_heading = number == 0 and shown is not texts
-            safe = visible(line) if sys.stdout.isatty() else line
-            sys.stdout.write((self.styled(safe, "bold", sys.stdout) if is_heading else safe) + "\n")
-        sys.stdout.flush()
+            style = "bold" if number == 0 and shown is not texts else ""
+            self._write(sys.stdout, f"{line}\n", style=self._styles(style, sys.stdout))
 
     @contextlib.contextmanager
     def progress(self, text: str) -> Iterator["_Progress"]:
         """Show a line with the elapsed time on a terminal while a block runs."""
-        progress = _Progress(text, self._lock, is_shown=sys.stderr.isatty() and not self.is_quiet)
+        progress = _Progress(text, self._lock, is_shown=_is_smart(sys.stderr) and not self.is_quiet)
         self._progress = progress
         try:
             with progress:
@@ -97,13 +97,13 @@ class Terminal:
         finally:
             self._progress = None
 
-    def _write(self, stream: TextIO, text: str) -> None:
+    def _write(self, stream: TextIO, text: str, layout: str = _LAYOUT, style: tuple[str, str] = ("", "")) -> None:
         if not text:
             return
         with self._lock:
             if self._progress is not None:
                 self._progress.hide()
-            stream.write(visible(text) if stream.isatty() else text)
+            stream.write(style[0] + (visible(text, layout) if stream.isatty() else text) + style[1])
             stream.flush()
             self._at_line_start[id(stream)] = text.endswith("\n")
 
@@ -115,6 +115,7 @@ class _Progress:
         self._text = text
         self._lock = lock
         self._is_shown = is_shown
+        self._is_drawn = False
         self._ended = threading.Event()
         self._began = time.monotonic()
         self._thread: threading.Thread | None = None
@@ -136,10 +137,12 @@ class _Progress:
         self._text = text
 
     def hide(self) -> None:
-        """Remove the line until the next tick."""
-        if self._is_shown:
-            sys.stderr.write(_CLEAR_LINE)
-            sys.stderr.flush()
+        """Remove the line until it is drawn again."""
+        with self._lock:
+            if self._is_drawn:
+                sys.stderr.write(_CLEAR_LINE)
+                sys.stderr.flush()
+                self._is_drawn = False
 
     def pause(self) -> None:
         """Draw no more: the program's own output is on the terminal now."""
@@ -153,15 +156,28 @@ class _Progress:
                 elapsed = time.monotonic() - self._began
                 sys.stderr.write(f"{_CLEAR_LINE}{self._text} {elapsed:.0f} s")
                 sys.stderr.flush()
+                self._is_drawn = True
 
 
-def visible(text: str) -> str:
-    """Replace control characters: what a program or a file name prints must not control the user's terminal."""
+def _is_smart(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that has colours and can clear a line."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def visible(text: str, layout: str = _LAYOUT) -> str:
+    """Replace control characters: what a program or a file name prints must not control the user's terminal.
+
+    Args:
+        text: what is printed.
+        layout: the control characters that stay.
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        character
-        if character in _LAYOUT or unicodedata.category(character) not in {"Cc", "Cf"}
-        else f"\\x{ord(character):02x}"
+        f"\\x{ord(character):02x}" if _is_control(character) and character not in layout else character
         for character in text.replace("\r\n", "\n")
     )
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) == "Cc" or character in _WRITING_DIRECTION

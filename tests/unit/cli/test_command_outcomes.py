@@ -120,4 +120,5 @@ def test_a_name_that_would_leave_the_folder_is_refused(path):
 
 def test_a_program_does_not_control_the_terminal():
     assert visible("a\x1b[2J\x07\tb\r\nc\u202e é") == "a\\x1b[2J\\x07\tb\nc\\x202e é"
-    assert visible("plain") == "plain"
+    assert visible("plain, \U0001f469\u200d\U0001f52c") == "plain, \U0001f469\u200d\U0001f52c"
+    assert (visible("10%\r20%"), visible("10%\r20%", "\r")) == ("10%\\x0d20%", "10%\r20%")
