@@ -32,5 +32,18 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(
             "the package shtab is not installed", code="missing_package", hint="pip install shtab"
         ) from exc
-    sys.stdout.write(shtab.complete(build_parser(), shell=args.shell) + "\n")
+    parser = build_parser()
+    _complete_files(parser, shtab)
+    sys.stdout.write(shtab.complete(parser, shell=args.shell) + "\n")
     return ExitCode.OK
+
+
+def _complete_files(parser: argparse.ArgumentParser, shtab: Any) -> None:
+    """Let the shell complete file names where a command takes them."""
+    kinds = {"FILE": shtab.FILE, "CODE": shtab.FILE, "IN": shtab.FILE, "OUT": shtab.FILE, "DIR": shtab.DIRECTORY}
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to its options
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for command in action.choices.values():
+                _complete_files(command, shtab)
+        elif action.metavar in kinds:
+            action.complete = kinds[action.metavar]  # type: ignore[attr-defined]  # where shtab looks

@@ -24,7 +24,7 @@ MEANINGS = {
     ExitCode.USAGE: "wrong options, inputs or configuration; nothing ran",
     ExitCode.CONTRACT_UNMET: "the program ended, but a promised file is missing or invalid",
     ExitCode.PROGRAM_FAILED: "the program failed, or exceeded a limit",
-    ExitCode.REFUSED: "the service refused the request: key, permission, quota, or invalid fields",
+    ExitCode.REFUSED: "the service refused the request: key, permission, quota, unknown name or invalid field",
     ExitCode.UNREACHABLE: "the service cannot be reached",
     ExitCode.TIMEOUT: "the time limit ended the program",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C; the call was cancelled",

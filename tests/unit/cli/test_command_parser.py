@@ -139,14 +139,25 @@ def test_the_completion_of_each_shell_knows_commands_and_options(capsys, shell):
         assert word in script
 
 
-def test_the_completion_script_of_bash_is_valid_and_completes(tmp_path):
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (("conv",), ["conversations"]),
+        (("run", "--prom"), ["--promise"]),
+        (("run", "my"), ["my_program.py"]),
+        (("run", "my_program.py", "--in", "da"), ["data.csv"]),
+        (("run", "--language", "p"), ["python"]),
+    ],
+)
+def test_bash_completes_commands_options_and_files(tmp_path, words, completed):
     script = subprocess.run(
         [sys.executable, "-m", "proofbox.cli", "completion", "bash"], capture_output=True, text=True, check=True
     ).stdout
-    (tmp_path / "proofbox").write_text(script)
+    for name in ("script", "my_program.py", "data.csv"):
+        (tmp_path / name).write_text(script)
     program = (
-        f"source {tmp_path}/proofbox; COMP_WORDS=(proofbox conv); COMP_CWORD=1; _shtab_proofbox; "
+        f"source ./script; COMP_WORDS=(proofbox {' '.join(words)}); COMP_CWORD={len(words)}; _shtab_proofbox; "
         'echo "${COMPREPLY[@]}"'
     )
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["conversations"]
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == completed
