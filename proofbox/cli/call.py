@@ -3,7 +3,7 @@
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proofbox.cli.connection import connect
 from proofbox.cli.exit_codes import usage_error
@@ -13,9 +13,6 @@ from proofbox.cli.options import service_options
 from proofbox.cli.outcomes import Outcome, produced_files, save_files
 from proofbox.cli.terminal import Terminal
 
-if TYPE_CHECKING:
-    from proofbox.contracts.tool_call_response import ToolCallResponse
-
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
@@ -23,7 +20,8 @@ def add_parser(subparsers: Any) -> None:
         "call",
         parents=[service_options()],
         help="call any tool that 'proofbox tools' lists",
-        description="Call a tool. With --out, the produced files are saved.",
+        description="Call a tool and print its report; --json has its blocks too. With --out, the produced files "
+        "are saved.",
     )
     parser.set_defaults(run=run)
     parser.add_argument("tool", metavar="TOOL", help="the tool's id, such as react.read")
@@ -58,16 +56,12 @@ def run(args: argparse.Namespace) -> int:
         outcome = Outcome(names, response)
         if args.out is not None:
             save_files(outcome, produced_files(client, outcome), args.out)
-    if not terminal.is_json and response.output.combined == "":
-        _print_result(terminal, response)
-    outcome.print(terminal)
+    if terminal.is_json:
+        blocks = [block.model_dump(mode="json", exclude_none=True) for block in response.blocks]
+        terminal.print_json({**outcome.as_json(), "blocks": blocks})
+    else:
+        outcome.print(terminal, is_report_result=response.output.combined == "")
     return outcome.exit_code
-
-
-def _print_result(terminal: Terminal, response: "ToolCallResponse") -> None:
-    """Print what a tool without a program returned: its own value."""
-    if response.ret is not None:
-        terminal.print(json.dumps(response.ret, ensure_ascii=False, indent=2))
 
 
 def _params(text: str, stdin: StandardInput) -> dict[str, Any]:

@@ -90,12 +90,13 @@ class Outcome:
             "saved_as": None if saved is None else str(saved),
         }
 
-    def print(self, terminal: Terminal, *, is_stored: bool = True) -> None:
+    def print(self, terminal: Terminal, *, is_stored: bool = True, is_report_result: bool = False) -> None:
         """Print the report and the saved files to stderr; stdout has the program's output.
 
         Args:
             terminal: where to print.
             is_stored: whether the call can be asked for later, by its ids.
+            is_report_result: whether the report is the result of the command, and belongs to stdout.
         """
         if terminal.is_json:
             terminal.print_json(self.as_json())
@@ -104,11 +105,16 @@ class Outcome:
         word = "ok" if response.ok else "failed"
         heading = f"── {word} in {response.timings_ms.total / 1000:.2f} s ".ljust(_HEADING_COLUMNS, "─")
         terminal.note(heading, "green" if response.ok else "red")
-        terminal.note(_without_log(response.report))
+        if is_report_result:
+            terminal.print(response.report)
+        else:
+            terminal.note(_without_log(response.report))
         for saved in self.saved.values():
             terminal.note(f"saved {saved} ({saved.stat().st_size:,} bytes)")
         if is_stored:
             terminal.note(f"call {self.names.call_id}, conversation {self.names.conversation}", "dim")
+        if response.error is not None and terminal.is_quiet:
+            terminal.print_error(as_command_error(response.error).as_text())
 
 
 def exit_code_of(error: "EnvelopeError | None") -> ExitCode:

@@ -130,7 +130,7 @@ def _run(
     client: "Client", args: argparse.Namespace, terminal: Terminal, program: str, options: dict[str, Any]
 ) -> int:
     names = call_names(args.conversation, args.turn, args.call_id)
-    ids = {"conversation": names.conversation, "turn": names.turn, "call_id": names.call_id}
+    ids: dict[str, Any] = {"conversation": names.conversation, "turn": names.turn, "call_id": names.call_id}
     with live_call(client, names, terminal) as show:
         result = client.run(program, **ids, **options, on_event=show)
     outcome = Outcome(names, result.response)
@@ -150,7 +150,7 @@ def _detach(
     tool_id = f"exec_tools.execute_code_{options.pop('language')}"
     contract = options.pop("promises")
     promised = {"contract": contract} if contract else {"explore": True}
-    ids = {"conversation": names.conversation, "turn": names.turn, "call_id": names.call_id}
+    ids: dict[str, Any] = {"conversation": names.conversation, "turn": names.turn, "call_id": names.call_id}
     client.start(tool_id, {**promised, **options}, code=program, **ids)
     if terminal.is_json:
         terminal.print_json(ids)

@@ -64,6 +64,11 @@ class Terminal:
             before, after = self._styles(style, sys.stderr)
             self._write(sys.stderr, f"{text}\n", style=(before, after))
 
+    def print_error(self, text: str) -> None:
+        """Write the sentence of an error to stderr."""
+        self.end_line()
+        self._write(sys.stderr, f"proofbox: {text}\n")
+
     def end_line(self) -> None:
         """Begin a new line on a terminal where a program left its last line open."""
         for stream in (sys.stdout, sys.stderr):

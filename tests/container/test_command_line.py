@@ -169,8 +169,9 @@ def test_each_kind_of_failure_has_an_exit_code_and_the_one_form_of_errors(
     assert set(answer["error"]) <= {"code", "message", "field", "retryable", "hint"}
     assert not (shell.folder / "out").exists()
     status, _, err = shell("run", program(code), *options)
-    assert status == exit_code
-    assert "failed in" in err
+    assert (status, "failed in" in err) == (exit_code, True)
+    status, _, err = shell("run", program(code), *options, "--quiet")
+    assert (status, err.splitlines()[-1].startswith("proofbox: ")) == (exit_code, True)
 
 
 def test_an_unreachable_service_is_named(shell, program):
@@ -265,6 +266,7 @@ def test_tools_are_listed_called_and_described_for_a_model(shell):
     shell("files", "put", "read", "a.txt=-", stdin="hello")
     status, answer = shell.json("call", "react.read", '{"paths": ["turn_1/attachments/a.txt"]}', "-c", "read")
     assert (status, answer["ok"]) == (0, True), answer
+    assert "hello" in [block.get("text") for block in answer["blocks"]]
     status, answer = shell.json("call", "no.tool", "{}")
     assert (status, answer["error"]["code"]) == (5, "unknown_tool")
 
