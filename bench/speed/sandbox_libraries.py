@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,9 +62,12 @@ class Worker:
             return
         async for line in self._process.stdout:
             said = json.loads(line)
-            self._asked.pop(said["id"]).set_result(said)
+            answer = self._asked.pop(said["id"])
+            if not answer.done():  # the call was cancelled because another one failed
+                answer.set_result(said)
         for answer in self._asked.values():
-            answer.set_exception(CallFailedError("the libraries' process ended before its answer"))
+            if not answer.done():
+                answer.set_exception(CallFailedError("the libraries' process ended before its answer"))
 
     async def close(self) -> None:
         """Lets running calls end and with them their containers."""
@@ -101,7 +105,14 @@ class Library:
         self._inputs[job.name] = str(inputs)
 
     async def run(self, job: Job) -> None:
-        """See `Side.run`."""
+        """See `Side.run`. A failed call is repeated: llm-sandbox loses output of many clients now and then."""
+        try:
+            await self._run_once(job)
+        except CallFailedError as exc:
+            sys.stderr.write(f"{self.name}: repeated after: {str(exc)[:200]}\n")
+            await self._run_once(job)
+
+    async def _run_once(self, job: Job) -> None:
         with made_folder(self.folder) as made:
             stdout = await self.worker.ask(
                 {
