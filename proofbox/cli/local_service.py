@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import logging
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, new_key_id, new_secret, secret_sha256
 from proofbox.service.access.authenticator import Keyring
@@ -67,7 +67,7 @@ class _AnnouncedServer(DrainingServer):
         self._service = service
         self._port = port
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    async def startup(self, sockets: list[Any] | None = None) -> None:
         """Listen, and pass the port on."""
         await super().startup(sockets)
         self._port.set_result(self.servers[0].sockets[0].getsockname()[1])
