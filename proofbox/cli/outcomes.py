@@ -107,8 +107,8 @@ class Outcome:
         terminal.note(heading, "green" if response.ok else "red")
         if is_report_result:
             terminal.print(response.report)
-        else:
-            terminal.note(_without_log(response.report))
+        elif text := _shown_part(response.report):
+            terminal.note(text)
         for saved in self.saved.values():
             terminal.note(f"saved {saved} ({saved.stat().st_size:,} bytes)")
         if is_stored:
@@ -198,6 +198,6 @@ def _not_writable(target: Path, exc: OSError) -> CommandError:
     return error
 
 
-def _without_log(report: str) -> str:
-    """The report without the program's output, which was printed already."""
-    return report.partition("\nProgram log (tail):")[0]
+def _shown_part(report: str) -> str:
+    """The report without the program's output, which was printed already, and without the line of no error."""
+    return report.partition("\nProgram log (tail):")[0].removeprefix("Runtime error: none").lstrip("\n")

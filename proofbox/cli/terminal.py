@@ -105,12 +105,14 @@ class Terminal:
     def _write(self, stream: TextIO, text: str, layout: str = _LAYOUT, style: tuple[str, str] = ("", "")) -> None:
         if not text:
             return
+        line_end = "\n" if text.endswith("\n") else ""
         with self._lock:
             if self._progress is not None:
                 self._progress.hide()
-            stream.write(style[0] + (visible(text, layout) if stream.isatty() else text) + style[1])
+            shown = visible(text, layout) if stream.isatty() else text
+            stream.write(f"{style[0]}{shown.removesuffix(line_end)}{style[1]}{line_end}")
             stream.flush()
-            self._at_line_start[id(stream)] = text.endswith("\n")
+            self._at_line_start[id(stream)] = bool(line_end)
 
 
 class _Progress:

@@ -9,6 +9,8 @@ from proofbox.cli.exit_codes import ExitCode, usage_error
 from proofbox.cli.options import service_options
 from proofbox.cli.terminal import Terminal
 
+_SENTENCE_CHARS = 100
+
 
 def add_parser(subparsers: Any) -> None:
     """Add the command."""
@@ -50,4 +52,5 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _first_sentence(text: str) -> str:
-    return text.partition("\n")[0].partition(". ")[0]
+    sentence = text.partition("\n")[0].partition(". ")[0].removesuffix(".")
+    return sentence if len(sentence) <= _SENTENCE_CHARS else f"{sentence[: _SENTENCE_CHARS - 1]}…"

@@ -49,7 +49,7 @@ def test_a_terminal_shows_progress_until_the_program_prints_and_no_foreign_contr
     shown = on_a_terminal(NO_COLOR="")
     progress, _, rest = shown.partition("\r\x1b[Kab\\x1b[31m 10%\r20%\n")
     assert progress == "\r\x1b[Kworking 0 s"
-    assert rest == "\x1b[32mevil\\x1b[2J name\n\x1b[0m\x1b[1mpath  bytes\n\x1b[0ma b   1\nc     -\n"
+    assert rest == "\x1b[32mevil\\x1b[2J name\x1b[0m\n\x1b[1mpath  bytes\x1b[0m\na b   1\nc     -\n"
 
 
 @pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
