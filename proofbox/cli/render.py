@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import usage_error
+from proofbox.cli.exit_codes import CommandError, usage_error
 from proofbox.cli.inputs import StandardInput, file_error, read_bytes, read_text
 from proofbox.cli.live_calls import FIRST_TURN, call_names, live_call
 from proofbox.cli.options import parse_json_object, service_options
@@ -67,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
             status = _render(client, args, terminal, text, suffix)
             if not args.watch or source is None:
                 return status
-            while _newest(source) == seen:
-                time.sleep(_POLL_S)
-            text = source.read_text(encoding="utf-8")
+            text = _changed_text(source, seen)
 
 
 def _render(client: "Client", args: argparse.Namespace, terminal: Terminal, text: str, suffix: str) -> int:
@@ -119,11 +117,20 @@ def _theme_text(source: Path, params: dict[str, Any]) -> str:
 
 def _newest(source: Path) -> float:
     """When the file or anything beside it was changed last."""
-    times = [source.stat().st_mtime]
+    times = [0.0]
     for path in source.parent.iterdir():
         with contextlib.suppress(OSError):  # removed meanwhile, or a broken link
             times.append(path.stat().st_mtime)
     return max(times)
+
+
+def _changed_text(source: Path, seen: float | None) -> str:
+    """Wait for a change of the file or of anything beside it; the text then."""
+    while True:
+        time.sleep(_POLL_S)
+        if _newest(source) != seen:
+            with contextlib.suppress(CommandError):  # an editor replaces the file
+                return read_text(str(source), "IN", StandardInput())
 
 
 def nearby_assets(source: Path, text: str) -> list[dict[str, str]]:

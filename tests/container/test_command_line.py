@@ -65,6 +65,15 @@ class Shell:
         return status, json.loads(out)
 
 
+def eventually(look):
+    """Look until it is true; what was seen."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (seen := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return seen
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory) -> Iterator[tuple[str, str]]:
     """A service that requires keys; its URL and a key."""
@@ -281,6 +290,20 @@ def test_a_rendering_that_fails_writes_nothing(shell):
     assert (status, answer["ok"]) == (1, False)
     assert "no-such-theme" in answer["error"]["message"]
     assert not (shell.folder / "gone").exists()
+
+
+def test_a_document_is_rendered_again_when_it_changes(shell):
+    document, picture = shell.folder / "doc.md", shell.folder / "doc.png"
+    document.write_text("# One\n")
+    process = shell.start("render", "doc.md", "doc.png", "--watch")
+    first = eventually(lambda: picture.exists() and picture.read_bytes())
+    document.rename(shell.folder / "moved.md")  # as an editor replaces a file
+    (shell.folder / "moved.md").write_text("# Another title\n")
+    (shell.folder / "moved.md").rename(document)
+    assert eventually(lambda: picture.read_bytes() not in (b"", first))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, err.count("saved doc.png")) == (130, 2), err
 
 
 def test_a_saved_login_is_used_until_it_is_removed(shell, served):
