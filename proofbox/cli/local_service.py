@@ -30,6 +30,10 @@ _PRIVATE = {
     "database_url": "",
     "service_name": "",
     "audit_head_s": 0,
+    # One call: a container that starts beside the service, and no process that imports libraries for later calls.
+    "pool_size": 1,
+    "pool_reserve": 0,
+    "import_once": "off",
     **dict.fromkeys(
         (
             "s3_bucket",
@@ -120,7 +124,7 @@ def run_local_service(data_dir: Path) -> Iterator[tuple[str, str]]:
         ServiceError: the engine or the store cannot be used.
     """
     configure("text", logging.WARNING)
-    settings = Settings(data_dir=data_dir, pool_size=1, **_PRIVATE)  # type: ignore[arg-type]
+    settings = Settings(data_dir=data_dir, **_PRIVATE)  # type: ignore[arg-type]
     key_id = new_key_id()
     secret = new_secret(key_id)
     local = _LocalService(settings, _key(settings, key_id, secret))
