@@ -115,7 +115,7 @@ def connect(args: argparse.Namespace, terminal: Terminal, *, is_stored: bool = T
             with terminal.progress("starting the sandbox engine"):
                 from proofbox.cli.local_service import run_local_service  # noqa: PLC0415 - the whole service
 
-                url, key = stack.enter_context(run_local_service(where))
+                url, key = stack.enter_context(run_local_service(where, is_single_call=True))
         from proofbox.client import Client  # noqa: PLC0415 - takes longer than all else here
 
         yield stack.enter_context(Client(url, key))

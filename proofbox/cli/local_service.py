@@ -30,10 +30,7 @@ _PRIVATE = {
     "database_url": "",
     "service_name": "",
     "audit_head_s": 0,
-    # One call: a container that starts beside the service, and no process that imports libraries for later calls.
     "pool_size": 1,
-    "pool_reserve": 0,
-    "import_once": "off",
     **dict.fromkeys(
         (
             "s3_bucket",
@@ -47,6 +44,8 @@ _PRIVATE = {
         "",
     ),
 }
+# No process that imports libraries for later calls, and no containers for them.
+_SINGLE_CALL = {"pool_reserve": 0, "import_once": "off"}
 
 
 class _OneKey:
@@ -114,17 +113,18 @@ class _LocalService:
 
 
 @contextlib.contextmanager
-def run_local_service(data_dir: Path) -> Iterator[tuple[str, str]]:
+def run_local_service(data_dir: Path, *, is_single_call: bool = False) -> Iterator[tuple[str, str]]:
     """Run the service while a block runs; give its URL and key.
 
     Args:
         data_dir: the folder of its store; one process at a time can use it.
+        is_single_call: whether it starts for one call, so that nothing is prepared for later ones.
 
     Raises:
         ServiceError: the engine or the store cannot be used.
     """
     configure("text", logging.WARNING)
-    settings = Settings(data_dir=data_dir, **_PRIVATE)  # type: ignore[arg-type]
+    settings = Settings(data_dir=data_dir, **_PRIVATE, **(_SINGLE_CALL if is_single_call else {}))  # type: ignore[arg-type]
     key_id = new_key_id()
     secret = new_secret(key_id)
     local = _LocalService(settings, _key(settings, key_id, secret))
