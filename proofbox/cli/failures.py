@@ -11,6 +11,7 @@ from proofbox.cli.inputs import file_error
 if TYPE_CHECKING:
     from proofbox.client import ProblemError
 
+_HINTS_BY_CODE: dict[str, str] = {"engine_unavailable": "'proofbox doctor' checks this machine"}
 _HINTS_BY_STATUS = {
     401: "check PROOFBOX_API_KEY, or save a key with 'proofbox login'",
     403: "use a key with that permission",
@@ -74,7 +75,13 @@ def _from_service(exc: Exception) -> CommandError | None:
 
     if not isinstance(exc, ServiceError):
         return None
-    return CommandError(exc.message, code=str(exc.code), exit_code=ExitCode.USAGE, retryable=exc.retryable)
+    return CommandError(
+        exc.message,
+        code=str(exc.code),
+        exit_code=ExitCode.USAGE,
+        hint=_HINTS_BY_CODE.get(exc.code, ""),
+        retryable=exc.retryable,
+    )
 
 
 def _from_settings(exc: Exception) -> CommandError | None:

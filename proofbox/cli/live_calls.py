@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from proofbox.cli.exit_codes import CommandError, ExitCode
 from proofbox.cli.outcomes import CallNames
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.terminal import Progress, Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import CallEvent, Client
@@ -23,6 +23,34 @@ def call_names(conversation: str | None, turn: str | None = None, call_id: str |
         conversation or f"cli-{secrets.token_hex(6)}",
         turn or FIRST_TURN,
     )
+
+
+class _EventDisplay:
+    """Shows the events of one call."""
+
+    def __init__(self, terminal: Terminal, progress: Progress) -> None:
+        self._terminal = terminal
+        self._progress = progress
+        self._has_output = False
+
+    def __call__(self, event: "CallEvent") -> None:
+        """Show an event."""
+        if event.name == "queued":
+            self._progress.show(f"queued, {event.data.position} before")  # type: ignore[union-attr]
+        elif event.name == "started":
+            self._progress.show("running")
+        elif event.name == "result" and not self._has_output:
+            # The output of a call that ended before this process of the service is in the answer only.
+            self._write(event.data.output.stdout, "stdout")  # type: ignore[union-attr]
+            self._write(event.data.output.stderr, "stderr")  # type: ignore[union-attr]
+        else:
+            self._write(event.text, event.name)
+
+    def _write(self, text: str, stream: str) -> None:
+        if text and not self._terminal.is_json:
+            self._has_output = True
+            self._progress.pause()
+            self._terminal.write_output(text, stream)
 
 
 @contextlib.contextmanager
@@ -41,16 +69,7 @@ def live_call(
         CommandError: the user interrupted the command.
     """
     with terminal.progress("waiting for the service") as progress:
-
-        def show(event: "CallEvent") -> None:
-            if event.name == "queued":
-                progress.show(f"queued, {event.data.position} before")  # type: ignore[union-attr]
-            elif event.name == "started":
-                progress.show("running")
-            elif event.text and not terminal.is_json:
-                progress.pause()
-                terminal.write_output(event.text, event.name)
-
+        show = _EventDisplay(terminal, progress)
         try:
             with _ended_like_interrupted():
                 yield show

@@ -27,7 +27,7 @@ class Terminal:
         self.is_json = is_json
         self.is_quiet = is_quiet
         self._has_colour = has_colour if has_colour is not None else not os.environ.get("NO_COLOR")
-        self._progress: _Progress | None = None
+        self._progress: Progress | None = None
         self._lock = threading.RLock()
         self._at_line_start = {id(sys.stdout): True, id(sys.stderr): True}
 
@@ -92,9 +92,9 @@ class Terminal:
             self._write(sys.stdout, f"{line}\n", style=self._styles(style, sys.stdout))
 
     @contextlib.contextmanager
-    def progress(self, text: str) -> Iterator["_Progress"]:
+    def progress(self, text: str) -> Iterator["Progress"]:
         """Show a line with the elapsed time on a terminal while a block runs."""
-        progress = _Progress(text, self._lock, is_shown=_is_smart(sys.stderr) and not self.is_quiet)
+        progress = Progress(text, self._lock, is_shown=_is_smart(sys.stderr) and not self.is_quiet)
         self._progress = progress
         try:
             with progress:
@@ -115,7 +115,7 @@ class Terminal:
             self._at_line_start[id(stream)] = bool(line_end)
 
 
-class _Progress:
+class Progress:
     """One line of progress on stderr; removed when it ends."""
 
     def __init__(self, text: str, lock: threading.RLock, *, is_shown: bool) -> None:

@@ -80,6 +80,7 @@ def test_an_error_is_one_sentence_with_the_way_out():
 def test_errors_of_the_service_and_the_system_are_sentences(tmp_path):
     engine = describe_error(EngineUnavailableError("the engine does not answer"))
     assert (engine.code, engine.exit_code, engine.retryable) == ("engine_unavailable", ExitCode.USAGE, True)
+    assert engine.as_text() == "the engine does not answer; 'proofbox doctor' checks this machine"
     assert describe_error(StoreFailedError("locked")).as_text() == "locked"
     gone = tmp_path / "gone"
     with pytest.raises(FileNotFoundError) as raised:
