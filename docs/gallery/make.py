@@ -15,7 +15,7 @@ from typing import Any
 import pypdfium2
 from PIL import Image
 
-from proofbox.cli.local_console import Console
+from proofbox.cli.local.console import Console
 from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX
 from proofbox.contracts.tool_call_request import Asset, SourceRow
 from proofbox.service.app.bootstrap import build, running

@@ -74,14 +74,14 @@ def _settings(**fields: Any) -> "Settings":
 def _rerun(args: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415
 
-    from proofbox.cli import audit_actions  # noqa: PLC0415 - the whole service
+    from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     settings = _settings(pool_size=0)
     return asyncio.run(audit_actions.rerun(settings, tool_call_id=args.call, conversation_id=args.conversation))
 
 
 def _rotate_key(_: argparse.Namespace) -> int:
-    from proofbox.cli import audit_actions  # noqa: PLC0415 - the whole service
+    from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     return audit_actions.rotate_key(_settings())
 
@@ -89,13 +89,13 @@ def _rotate_key(_: argparse.Namespace) -> int:
 def _begin_anew(_: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415
 
-    from proofbox.cli import audit_actions  # noqa: PLC0415 - the whole service
+    from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     return asyncio.run(audit_actions.begin_anew(_settings()))
 
 
 def _export(args: argparse.Namespace) -> int:
-    from proofbox.cli import audit_actions  # noqa: PLC0415 - the whole service
+    from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     return audit_actions.export(
         _settings(),
@@ -107,7 +107,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from proofbox.cli import audit_actions  # noqa: PLC0415 - the whole service
+    from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     noted = audit_actions.Noted(args.expect, args.key, args.heads)
     return audit_actions.verify(_settings(), file=args.file, noted=noted, answers=args.answers)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import usage_error
-from proofbox.cli.inputs import StandardInput, read_text
-from proofbox.cli.live_calls import call_names, live_call
 from proofbox.cli.options import service_options
-from proofbox.cli.outcomes import Outcome, produced_files, save_files
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import usage_error
+from proofbox.cli.shared.inputs import StandardInput, read_text
+from proofbox.cli.shared.live_calls import call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, produced_files, save_files
+from proofbox.cli.shared.terminal import Terminal
 
 
 def add_parser(subparsers: Any) -> None:

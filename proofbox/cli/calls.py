@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import CommandError, ExitCode
-from proofbox.cli.live_calls import FIRST_TURN, call_names, live_call
 from proofbox.cli.options import service_options
-from proofbox.cli.outcomes import Outcome, exit_code_of, produced_files, save_files
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.live_calls import FIRST_TURN, call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, exit_code_of, produced_files, save_files
+from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import CallEvent, Client

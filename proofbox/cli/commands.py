@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from proofbox.cli.exit_codes import MEANINGS
 from proofbox.cli.options import CommandParser
+from proofbox.cli.shared.exit_codes import MEANINGS
 
 _DESCRIPTION = """\
 Run code and render documents in a sandbox, and check the files that they promise.

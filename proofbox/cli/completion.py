@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from proofbox.cli.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
 
 _SHELLS = ("bash", "zsh", "fish")
 

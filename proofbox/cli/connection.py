@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from proofbox.cli.exit_codes import usage_error
-from proofbox.cli.profiles import DEFAULT, load_profiles
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import usage_error
+from proofbox.cli.shared.profiles import DEFAULT, load_profiles
+from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import Client

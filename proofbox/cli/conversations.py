@@ -4,9 +4,9 @@ import argparse
 from typing import Any
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import ExitCode
 from proofbox.cli.options import service_options
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import ExitCode
+from proofbox.cli.shared.terminal import Terminal
 
 
 def add_parser(subparsers: Any) -> None:

@@ -18,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
     import logging  # noqa: PLC0415
     import tempfile  # noqa: PLC0415
 
-    from proofbox.cli.demo_calls import demo  # noqa: PLC0415
+    from proofbox.cli.local.demo_calls import demo  # noqa: PLC0415
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from proofbox.service.observability.log_format import configure  # noqa: PLC0415
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import ExitCode, usage_error
-from proofbox.cli.inputs import STDIN, StandardInput, parse_inputs
-from proofbox.cli.live_calls import FIRST_TURN
 from proofbox.cli.options import service_options
-from proofbox.cli.outcomes import safe_name, save_file
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import ExitCode, usage_error
+from proofbox.cli.shared.inputs import STDIN, StandardInput, parse_inputs
+from proofbox.cli.shared.live_calls import FIRST_TURN
+from proofbox.cli.shared.outcomes import safe_name, save_file
+from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import Client

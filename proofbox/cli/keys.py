@@ -71,14 +71,14 @@ def add_parser(subparsers: Any) -> None:
 def _run_keys(args: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415
 
-    from proofbox.cli import key_actions  # noqa: PLC0415 - the stores of the service
+    from proofbox.cli.local import key_actions  # noqa: PLC0415 - the stores of the service
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
 
     return asyncio.run(key_actions.run(Settings(), args))
 
 
 def _rotate_links(args: argparse.Namespace) -> int:
-    from proofbox.cli import key_actions  # noqa: PLC0415 - the stores of the service
+    from proofbox.cli.local import key_actions  # noqa: PLC0415 - the stores of the service
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
 
     return key_actions.rotate_links(Settings(), at_once=args.at_once)

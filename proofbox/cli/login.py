@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 from proofbox.cli.connection import check_url
-from proofbox.cli.exit_codes import CommandError, ExitCode, usage_error
 from proofbox.cli.options import output_options
-from proofbox.cli.profiles import DEFAULT, Profile, load_profiles, profiles_path, save_profiles
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode, usage_error
+from proofbox.cli.shared.profiles import DEFAULT, Profile, load_profiles, profiles_path, save_profiles
+from proofbox.cli.shared.terminal import Terminal
 
 
 def add_parser(subparsers: Any) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from proofbox.cli.commands import build_parser, version_text
-from proofbox.cli.exit_codes import CommandError, ExitCode, usage_error
 from proofbox.cli.options import UsageError
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode, usage_error
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,7 +35,7 @@ def _run(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.ERROR
     except Exception as exc:  # noqa: BLE001 - each error becomes one sentence
-        from proofbox.cli.failures import describe_error  # noqa: PLC0415 - only when something failed
+        from proofbox.cli.shared.failures import describe_error  # noqa: PLC0415 - only when something failed
 
         error = describe_error(exc)
     return _report(error, is_json=is_json)
@@ -58,7 +58,7 @@ def _report(error: CommandError, *, is_json: bool) -> int:
         sys.stdout.write(json.dumps(error.as_json(), ensure_ascii=False) + "\n")
         sys.stdout.flush()
     else:
-        from proofbox.cli.terminal import visible  # noqa: PLC0415 - only when something failed
+        from proofbox.cli.shared.terminal import visible  # noqa: PLC0415 - only when something failed
 
         sys.stderr.write(f"proofbox: {visible(error.as_text())}\n")
     return error.exit_code

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import CommandError, usage_error
-from proofbox.cli.inputs import StandardInput, file_error, read_bytes, read_text
-from proofbox.cli.live_calls import FIRST_TURN, call_names, live_call
 from proofbox.cli.options import parse_json_object, service_options
-from proofbox.cli.outcomes import Outcome, produced_files, save_file
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import CommandError, usage_error
+from proofbox.cli.shared.inputs import StandardInput, file_error, read_bytes, read_text
+from proofbox.cli.shared.live_calls import FIRST_TURN, call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, produced_files, save_file
+from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import Client

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proofbox.cli.connection import connect, resolve_target
-from proofbox.cli.exit_codes import ExitCode, usage_error
-from proofbox.cli.inputs import STDIN, StandardInput, parse_inputs, read_text
-from proofbox.cli.live_calls import call_names, live_call
 from proofbox.cli.options import service_options
-from proofbox.cli.outcomes import Outcome, save_files
-from proofbox.cli.promises import parse_promises
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import ExitCode, usage_error
+from proofbox.cli.shared.inputs import STDIN, StandardInput, parse_inputs, read_text
+from proofbox.cli.shared.live_calls import call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, save_files
+from proofbox.cli.shared.promises import parse_promises
+from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import Client

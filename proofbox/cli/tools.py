@@ -5,9 +5,9 @@ import json
 from typing import Any
 
 from proofbox.cli.connection import connect
-from proofbox.cli.exit_codes import ExitCode, usage_error
 from proofbox.cli.options import service_options
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import ExitCode, usage_error
+from proofbox.cli.shared.terminal import Terminal
 
 _SENTENCE_CHARS = 100
 

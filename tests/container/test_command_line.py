@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.cli.profiles import Profile, Profiles, save_profiles
+from proofbox.cli.shared.profiles import Profile, Profiles, save_profiles
 
 pytestmark = pytest.mark.docker
 

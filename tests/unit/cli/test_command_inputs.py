@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from proofbox.cli import main
-from proofbox.cli.exit_codes import CommandError
-from proofbox.cli.inputs import StandardInput, parse_inputs
 from proofbox.cli.render import nearby_assets
+from proofbox.cli.shared.exit_codes import CommandError
+from proofbox.cli.shared.inputs import StandardInput, parse_inputs
 
 
 def test_names_with_spaces_and_signs_are_files_of_their_own(tmp_path):

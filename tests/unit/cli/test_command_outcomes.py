@@ -2,10 +2,10 @@
 
 import pytest
 
-from proofbox.cli.exit_codes import CommandError, ExitCode, usage_error
-from proofbox.cli.failures import describe_error
-from proofbox.cli.outcomes import CallNames, Outcome, as_command_error, exit_code_of, safe_name
-from proofbox.cli.terminal import visible
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode, usage_error
+from proofbox.cli.shared.failures import describe_error
+from proofbox.cli.shared.outcomes import CallNames, Outcome, as_command_error, exit_code_of, safe_name
+from proofbox.cli.shared.terminal import visible
 from proofbox.contracts.codes import ContractCode, RuntimeCode, ToolCode, VerdictCode
 from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from proofbox.service.app.settings import Settings

@@ -8,8 +8,8 @@ import pytest
 
 from proofbox.cli import main
 from proofbox.cli.commands import COMMANDS, build_parser
-from proofbox.cli.exit_codes import MEANINGS, ExitCode
 from proofbox.cli.keys import LIMIT_NAMES
+from proofbox.cli.shared.exit_codes import MEANINGS, ExitCode
 from proofbox.service.access.quotas import ALLOWANCE_NAMES
 
 # What no command needs in order to list its options; each takes longer to import than all of the parser.

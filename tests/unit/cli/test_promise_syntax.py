@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from proofbox.cli.exit_codes import CommandError, ExitCode
-from proofbox.cli.promises import parse_promises
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.promises import parse_promises
 
 
 def parsed(*texts):

@@ -8,8 +8,8 @@ import pytest
 from proofbox.cli import main
 from proofbox.cli.commands import build_parser
 from proofbox.cli.connection import Target, check_url, local_store, resolve_target
-from proofbox.cli.exit_codes import CommandError, ExitCode
-from proofbox.cli.profiles import Profile, Profiles, load_profiles, profiles_path, save_profiles
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.profiles import Profile, Profiles, load_profiles, profiles_path, save_profiles
 
 HOME = Profiles(
     "home", {"home": Profile("https://a.example", "key-a"), "work": Profile("https://b.example/p", "key-b")}

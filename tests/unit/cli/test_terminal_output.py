@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import time
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.terminal import Terminal
 terminal = Terminal()
 with terminal.progress("working") as progress:
     while progress._is_shown and not progress._is_drawn:

@@ -4,13 +4,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from proofbox.cli.local_console import RULE, Console, show
+from proofbox.cli.local.console import RULE, Console, show
 from proofbox.contracts.tools import Language
 from proofbox.service.app.bootstrap import build, running
 from proofbox.service.app.settings import Settings
 from proofbox.service.timeline.block_text import rendered
 
-_PROGRAMS = Path(__file__).parents[2] / "docs" / "demo"
+_PROGRAMS = Path(__file__).parents[3] / "docs" / "demo"
 
 
 async def demo(settings: Settings, out: Path) -> int:

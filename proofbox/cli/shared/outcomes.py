@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from proofbox.cli.exit_codes import CommandError, ExitCode
-from proofbox.cli.inputs import file_error
-from proofbox.cli.terminal import Terminal
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.inputs import file_error
+from proofbox.cli.shared.terminal import Terminal
 from proofbox.contracts.codes import ContractCode, RuntimeCode, VerdictCode
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from proofbox.cli.exit_codes import CommandError, usage_error
+from proofbox.cli.shared.exit_codes import CommandError, usage_error
 
 STDIN = "-"
 

@@ -5,8 +5,8 @@ import sys
 import traceback
 from typing import TYPE_CHECKING
 
-from proofbox.cli.exit_codes import CommandError, ExitCode
-from proofbox.cli.inputs import file_error
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.inputs import file_error
 
 if TYPE_CHECKING:
     from proofbox.client import ProblemError

@@ -6,9 +6,9 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from proofbox.cli.exit_codes import CommandError, ExitCode
-from proofbox.cli.outcomes import CallNames
-from proofbox.cli.terminal import Progress, Terminal
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.outcomes import CallNames
+from proofbox.cli.shared.terminal import Progress, Terminal
 
 if TYPE_CHECKING:
     from proofbox.client import CallEvent, Client

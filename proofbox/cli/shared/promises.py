@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from proofbox.cli.exit_codes import CommandError, usage_error
+from proofbox.cli.shared.exit_codes import CommandError, usage_error
 
 OPTION = "--promise"
 _WILDCARDS = frozenset("*?[")

@@ -6,7 +6,7 @@ import stat
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from proofbox.cli.exit_codes import usage_error
+from proofbox.cli.shared.exit_codes import usage_error
 
 DEFAULT = "default"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
