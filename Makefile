@@ -161,6 +161,10 @@ humaneval: venv images ## run the 164 programs of HumanEval through the API, and
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
+.PHONY: client-typescript
+client-typescript: venv images ## generate, build and test the TypeScript client; RENEW=1 renews its generated code
+	@$(ENGINE) RENEW="$(RENEW)" clients/typescript/check.sh
+
 # ---- faults, by hand ----
 
 .PHONY: faults soak

@@ -127,6 +127,8 @@ class ProblemCode(StrEnum):
     UNKNOWN_TOOL = "unknown_tool"
     UNKNOWN_CALL = "unknown_call"
     UNKNOWN_ARTIFACT = "unknown_artifact"
+    UNKNOWN_CONVERSATION = "unknown_conversation"
+    CONVERSATION_BUSY = "conversation_busy"
     AMBIGUOUS_CALL = "ambiguous_call"
     UNSAFE_PATH = "unsafe_path"
     LIMIT_NOT_ALLOWED = "limit_not_allowed"

@@ -44,6 +44,7 @@ GROUPS = {
     "running_max": "Calls",
     "wall_s": "Limits of a call",
     "render_wall_s": "Tools",
+    "retention_days": "Retention",
     "web_allowed_networks": "Web tools",
     "memory_half_life_days": "Workspace and memory",
     "inspect_s_per_file": "Inspector",

@@ -9,6 +9,7 @@ from proofbox.client.errors import ArgumentError, DamagedDownloadError
 from proofbox.client.exchange import Deliver, Open, Plan, Read, Reply, Request, TransportFailure, read_all
 from proofbox.client.uploads import UploadSource
 from proofbox.contracts.artifact_lists import PAGE_ARTIFACTS_MAX, ArtifactPage
+from proofbox.contracts.conversations import PAGE_CONVERSATIONS_MAX, ConversationPage
 from proofbox.contracts.logical_paths import parse
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.timeline import PAGE_BLOCKS_MAX, TimelinePage
@@ -197,6 +198,19 @@ def list_files(api: Api, conversation: str) -> Plan[None]:
             yield Deliver(listed)
         after = page.last
         if not page.more:
+            return
+
+
+def list_conversations(api: Api) -> Plan[None]:
+    """Deliver the caller's conversations, the newest first."""
+    after: str | None = None
+    while True:
+        where = target("conversations", after=after, limit=PAGE_CONVERSATIONS_MAX)
+        page = api.parse(ConversationPage, (yield from api.request(Request("GET", where))))
+        for listed in page.conversations:
+            yield Deliver(listed)
+        after = page.next
+        if after is None:
             return
 
 

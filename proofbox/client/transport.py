@@ -16,12 +16,16 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 def connection_settings(api: Api) -> dict[str, Any]:
     """The settings of the HTTP library's client."""
+    parts = urlsplit(api.url)
+    is_local = parts.hostname in _LOOPBACK
     return {
         "headers": dict(api.headers),
         "timeout": api.timeout_s,
         "follow_redirects": False,  # the key goes to this service only
         # The proxy of the environment cannot reach a service of this machine.
-        "trust_env": urlsplit(api.url).hostname not in _LOOPBACK,
+        "trust_env": not is_local,
+        # Certificates are always verified. Without TLS there are none, and their authorities take long to load.
+        "verify": parts.scheme == "https" or not is_local,
     }
 
 

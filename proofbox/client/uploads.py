@@ -97,8 +97,12 @@ class UploadSource:
             )
 
 
-def named_sources(files: Files | None) -> dict[str, UploadSource]:
+def named_sources(files: Files | None, *, has_folders: bool = False) -> dict[str, UploadSource]:
     """The files of a call by their names in the sandbox.
+
+    Args:
+        files: by name, or as paths.
+        has_folders: whether a name may have folders.
 
     Raises:
         ArgumentError: a name has a slash or occurs twice, or a file cannot be read.
@@ -110,7 +114,7 @@ def named_sources(files: Files | None) -> dict[str, UploadSource]:
     pairs = list(files.items()) if isinstance(files, Mapping) else [(Path(item).name, Path(item)) for item in files]
     names: set[str] = set()
     for name, _ in pairs:
-        if not name or "/" in name:
+        if not name or ("/" in name and not has_folders):
             raise ArgumentError(
                 "files", f"{name!r} is not a plain file name; programs find files by name, without folder"
             )

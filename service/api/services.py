@@ -18,6 +18,7 @@ from proofbox.service.artifacts.port import ArtifactStore, SourcePool
 from proofbox.service.calls.events import CallEvent
 from proofbox.service.calls.port import CallKey
 from proofbox.service.calls.service import Answer
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.rerun import Provenance
 from proofbox.service.observability.metrics_port import Meter, NoMeter
@@ -87,6 +88,7 @@ class Services:
         provenance: audit lines and reruns.
         attachments: stores uploaded attachments.
         artifacts: the files of conversations.
+        conversations: lists and deletes conversations and their files.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
         recall: resolves logical paths that are not stored files.
@@ -113,6 +115,7 @@ class Services:
     provenance: Provenance
     attachments: Attachments
     artifacts: ArtifactStore
+    conversations: Conversations
     sources: SourcePool
     timeline: Timeline
     paths: LogicalPathResolver

@@ -27,6 +27,8 @@ from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
@@ -45,6 +47,7 @@ from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
@@ -72,6 +75,8 @@ class Service:
         links: creates and verifies download links.
         database: the records of all stores.
         artifacts: the files of conversations.
+        conversations: lists and deletes conversations.
+        retention: deletes those that are not used any more.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
         paths: resolves logical paths.
@@ -93,6 +98,8 @@ class Service:
     links: DownloadLinks
     database: Database
     artifacts: SqlArtifactStore
+    conversations: Conversations
+    retention: RetentionSweeper
     sources: SqlSourcePool
     timeline: Timeline
     paths: LogicalPathResolver
@@ -222,6 +229,10 @@ def build(settings: Settings) -> Service:
         ),
         meter,
     )
+    conversations = Conversations(
+        SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
+    )
+    policy = RetentionPolicy(settings.retention_days, settings.retention_every_s)
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
@@ -230,6 +241,8 @@ def build(settings: Settings) -> Service:
         links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
+        conversations=conversations,
+        retention=RetentionSweeper(conversations, policy, lambda: admission.queued > 0, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -277,4 +290,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier process of the service left open", interrupted)
         stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        service.retention.start()
+        stack.push_async_callback(service.retention.stop)
+        stack.push_async_callback(service.conversations.close)
         yield

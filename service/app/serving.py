@@ -30,6 +30,7 @@ def application(service: Service) -> FastAPI:
         provenance=service.provenance,
         attachments=service.attachments,
         artifacts=service.artifacts,
+        conversations=service.conversations,
         sources=service.sources,
         timeline=service.timeline,
         paths=service.paths,

@@ -245,6 +245,12 @@ class Settings(BaseSettings):
     editable_tail_tokens: int = Field(default=10_000, ge=0)
     """Tokens of text after a block that react.hide can hide."""
 
+    # ---- retention ----
+    retention_days: float = Field(default=0, ge=0, le=36_500)
+    """Time without use after which a conversation is deleted; 0: never."""
+    retention_every_s: float = Field(default=3600, gt=0)
+    """Pause between two passes of the retention sweeper."""
+
     # ---- the web tools, and searching the memory ----
     web_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Networks beyond the public internet for page fetches, as a JSON list: ["10.20.0.0/16"]."""

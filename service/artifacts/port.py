@@ -78,6 +78,19 @@ class StoredArtifact:
         return {name: value for name, value in fields.items() if value is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class DeletedFile:
+    """When a file was deleted.
+
+    Attributes:
+        deleted: when: UTC, RFC 3339, ``Z``.
+        position: the block of the timeline that records it; earlier ones do not have its content.
+    """
+
+    deleted: str
+    position: int
+
+
 BlocksOf = Callable[[Sequence[StoredArtifact]], Sequence[Block]]
 """The blocks of files that were stored; called in the transaction, so it must not block."""
 
@@ -127,6 +140,9 @@ class ArtifactStore(Protocol):
 
     async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
+
+    async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+        """The files that a client deleted; a path may have a later version."""
 
     async def fetch_all(
         self, scope: ConversationKey, artifacts: Sequence[StoredArtifact], staging: Path

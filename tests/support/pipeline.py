@@ -23,14 +23,16 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
-from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.port import BlocksOf, NewArtifact, StoredArtifact
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings, CallTicket
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy
@@ -40,6 +42,7 @@ from proofbox.service.storage.asset_folders import AssetFolders
 from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.audit_export import audit_lines
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.readiness import StoreReadiness
@@ -78,10 +81,12 @@ class DiskStore(SqlArtifactStore):
                 (folder / name).symlink_to("/dev/full")
             yield folder
 
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+    ) -> list[StoredArtifact]:
         if self.saves_nothing is not None:
             raise self.saves_nothing
-        return await super().save(scope, artifacts)
+        return await super().save(scope, artifacts, blocks_of)
 
 
 class FixedPages:
@@ -138,6 +143,10 @@ class Pipeline:
         store = SqlCallStore(database)
         self.calls = Calls(all_tools(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
         self.provenance = Provenance(store, SqlAuditStore(database), reruns)
+        self.quotas = Quotas(NO_LIMITS)
+        self.conversations = Conversations(
+            SqlConversationStore(database, artifacts), artifacts, self.calls, self.quotas, NoMeter(), audited
+        )
         self._count = 0
 
     async def submit(self, tool_id: str, params: dict[str, Any], **fields: Any) -> CallTicket:
@@ -233,13 +242,14 @@ def services_over(pipeline: Pipeline) -> Services:
         provenance=pipeline.provenance,
         attachments=Attachments(pipeline.artifacts, pipeline.sources, bytes_max=MIB, inline_bytes_max=1_000),
         artifacts=pipeline.artifacts,
+        conversations=pipeline.conversations,
         sources=pipeline.sources,
         timeline=Timeline(pipeline.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
         paths=pipeline.paths,
         engine=pipeline.engine,
         image=ImageInventory(pipeline.engine, LIMITS),
         authenticator=Authenticator(ANN),
-        quotas=Quotas(NO_LIMITS),
+        quotas=pipeline.quotas,
         links=DownloadLinks(list, 600, time.time),
         hosts=None,
         metrics=bytes,

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select,
 from sqlalchemy import insert as inserting
 
 from proofbox.contracts.paths import FilePath, Namespace
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import DeletedFile, NewArtifact
 from proofbox.service.identity import ConversationKey, Principal
-from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
-from proofbox.service.storage.schema import artifacts, conversations, principals, unfinished
+from proofbox.service.storage.conversation_rows import CONVERSATION, DELETED, scope_values, utc_now
+from proofbox.service.storage.schema import artifacts, conversations, deleted_files, principals, unfinished
 from proofbox.service.storage.text_columns import storable
 
 _SAME_PATH = (
@@ -41,21 +41,26 @@ _NEWEST = (
     .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
     .group_by(artifacts.c.rel)
 )
+_DELETED_NEWEST = select(deleted_files.c.rel, deleted_files.c.version).where(
+    deleted_files.c.conversation == bindparam("in_conversation"),
+    deleted_files.c.turn == bindparam("of_turn"),
+    deleted_files.c.namespace == bindparam("of_namespace"),
+    deleted_files.c.rel.in_(bindparam("of_rels", expanding=True)),
+)
+_DELETIONS = select(deleted_files).where(deleted_files.c.conversation == CONVERSATION)
 _ADDED = inserting(artifacts)
 _PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _HOSTED = (
     select(artifacts)
-    .where(artifacts.c.hosted_name == bindparam("of_name"))
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(artifacts.c.hosted_name == bindparam("of_name"), principals.c.tenant != DELETED)
     .order_by(artifacts.c.version.desc())
     .limit(1)
 )
-_HOSTED_IN = (
-    _HOSTED.join_from(artifacts, conversations)
-    .join(principals)
-    .where(
-        principals.c.tenant == bindparam("scope_tenant"),
-        principals.c.project == bindparam("scope_project"),
-    )
+_HOSTED_IN = _HOSTED.where(
+    principals.c.tenant == bindparam("scope_tenant"),
+    principals.c.project == bindparam("scope_project"),
 )
 _STORED_BYTES = (
     select(func.coalesce(func.sum(artifacts.c.size_bytes), 0))
@@ -119,6 +124,7 @@ _REMOVED = (
 )
 _BEGUN = inserting(unfinished)
 _ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
+_NAMES_ENDED = _ENDED.where(unfinished.c.name.in_(bindparam("of_names", expanding=True)))
 _UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
 _WANTED = select(
     select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
@@ -170,6 +176,11 @@ def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
 def end_save(connection: Connection, save: str) -> None:
     """Remove a save from the journal: it is complete or undone."""
     connection.execute(_ENDED, {"of_save": save})
+
+
+def end_names(connection: Connection, save: str, names: Sequence[str]) -> None:
+    """Remove some names of a save from the journal: what they stand for is undone."""
+    connection.execute(_NAMES_ENDED, {"of_save": save, "of_names": list(names)})
 
 
 def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
@@ -240,13 +251,13 @@ def insert(
 
 
 def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]) -> dict[FilePath, int]:
-    """The latest versions of those paths that have one."""
+    """The latest versions of those paths that have one, or had one that was deleted."""
     newest = {}
     for where, group in _grouped(paths):
-        for rel, number in connection.execute(
-            _NEWEST, {"in_conversation": conversation, **where, "of_rels": group}
-        ):
-            newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
+        values = {"in_conversation": conversation, **where, "of_rels": group}
+        for query in (_DELETED_NEWEST, _NEWEST):  # versions after a deletion have higher numbers
+            for rel, number in connection.execute(query, values):
+                newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
     return newest
 
 
@@ -306,6 +317,14 @@ def recent(connection: Connection, scope: ConversationKey, limit: int, except_tu
     """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
     values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
     return [_row(row) for row in connection.execute(_RECENT, values).all()]
+
+
+def deletions(connection: Connection, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+    """The files that a client deleted."""
+    return {
+        FilePath(row.turn, Namespace(row.namespace), row.rel): DeletedFile(row.deleted, row.position)
+        for row in connection.execute(_DELETIONS, scope_values(scope))
+    }
 
 
 def mark_removed(connection: Connection, scope: ConversationKey, wanted: Iterable[tuple[FilePath, int]]) -> None:

@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
+from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, DeletedFile, NewArtifact, StoredArtifact
 from proofbox.service.concurrency import in_thread, to_its_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
@@ -130,6 +130,10 @@ class SqlArtifactStore(ArtifactStore):
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
         await self._database.write(lambda connection: rows.mark_removed(connection, scope, wanted))
+
+    @override
+    async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+        return await self._database.read(lambda connection: rows.deletions(connection, scope))
 
     async def stored_bytes(self, tenant: str, project: str) -> int:
         """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
@@ -293,6 +297,22 @@ class SqlArtifactStore(ArtifactStore):
         except Exception:
             await self._journal.undo(save)
             raise
+
+    async def remove_after(self, work: Callable[[Connection, str], tuple[T, list[str]]]) -> T:
+        """Run a transaction that removes rows, then remove the bytes that no row has any more.
+
+        Args:
+            work: gets the connection and the name under which it records the names in the journal; returns its
+                result and these names, see `proofbox.service.storage.artifacts.removal`.
+
+        Raises:
+            StoreFailedError, StoreFullError: nothing was removed.
+            Exception: an exception of ``work``; nothing was removed.
+        """
+        save = uuid.uuid4().hex
+        result, names = await self._database.write(lambda connection: work(connection, save))
+        await self._journal.remove(save, names)
+        return result
 
     # ---- blocking work ----
 

@@ -9,6 +9,7 @@ import pytest
 from proofbox.client import Client, DamagedDownloadError, NotFoundError
 from proofbox.contracts.artifact_lists import ArtifactPage, ListedArtifact
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.conversations import ConversationPage, ListedConversation
 from proofbox.contracts.timeline import TimelinePage
 from tests.support.client_answers import SHA, answer, refusal, with_files
 from tests.support.scripted_service import Scripted
@@ -133,6 +134,21 @@ def test_all_pages_of_a_list_are_read(use, service) -> None:
     files = use(service, "files", "c1")
     assert [(file.name, file.version, file.size_bytes) for file in files] == [("a", 2, 3), ("b", 2, 3), ("c", 2, 3)]
     assert [line.partition("after=")[2] for line in service.lines] == ["0&limit=1000", "7&limit=1000"]
+
+
+def test_all_pages_of_conversations_are_read(use, service) -> None:
+    rows = [
+        ListedConversation(
+            conversation_id=f"c{number}", created_at="now", last_used_at="now", turns=1, files=2, size_bytes=3
+        )
+        for number in range(3)
+    ]
+    service.answers(
+        answer(ConversationPage(conversations=rows[:2], next="a b&c")),
+        answer(ConversationPage(conversations=rows[2:], next=None)),
+    )
+    assert use(service, "conversations") == rows
+    assert service.lines == ["GET /v1/conversations?limit=200", "GET /v1/conversations?after=a+b%26c&limit=200"]
 
 
 def test_blocks_and_text_of_a_timeline_are_read(use, service) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.client import ArgumentError, CallFailedError, Client, UnexpectedResponseError
+from proofbox.client import ArgumentError, CallFailedError, Client, UnexpectedResponseError, UnreachableError
 from proofbox.contracts.tool_call_request import Limits
 from tests.support.client_answers import answer, attachment, response, with_files
 from tests.support.scripted_service import Scripted
@@ -86,11 +86,12 @@ def test_a_document_is_rendered_by_the_extension_of_its_output(use, service, tmp
     service.answers(answer(with_files("out.pdf")))
     (tmp_path / "page.html").write_text("<h1>A</h1>")
     result = use(service, "render", tmp_path / "page.html", "out.pdf", toc=True, turn="turn_2", title=None)
-    use(service, "render", "# A", "deck.pptx", format="markdown")
+    use(service, "render", "# A", "deck.pptx", format="markdown", files={"img/a.png": b"abc"}, turn="turn_3")
     first, second = (request.json for request in service.requests)
     assert first["params"] == {"path": "out.pdf", "content": "<h1>A</h1>", "format": "html", "toc": True}
     assert (first["tool_id"], first["turn_id"]) == ("rendering_tools.write_pdf", "turn_2")
     assert second["params"] == {"path": "deck.pptx", "content": "# A", "format": "markdown"}
+    assert second["assets"] == [{"physical_path": "turn_3/files/img/a.png", "base64": "YWJj"}]
     assert result.files[0].name == "out.pdf"
 
 
@@ -131,6 +132,38 @@ def test_a_stream_without_a_size_is_sent_in_chunks(use, service) -> None:
     request = service.requests[0]
     assert request.headers["transfer-encoding"] == "chunked"
     assert request.body == b"5\r\n12345\r\n" * 3 + b"0\r\n\r\n"
+
+
+def test_a_large_file_is_read_while_it_is_sent(use, service) -> None:
+    """The connection is cut after the first bytes: by then only what is on its way has been read."""
+    service.answers(Scripted(request_cut_at=1))
+    size = 50_000_000
+
+    class Counted(io.RawIOBase):
+        """A file of zeros that counts what is read of it."""
+
+        place = 0
+        farthest = 0
+
+        def seekable(self) -> bool:
+            return True
+
+        def seek(self, offset: int, whence: int = 0) -> int:
+            self.place = (0, self.place, size)[whence] + offset
+            return self.place
+
+        def read(self, count: int = -1) -> bytes:
+            assert 0 < count <= 1024 * 1024
+            piece = bytes(min(count, size - self.place))
+            self.place += len(piece)
+            self.farthest = max(self.farthest, self.place)
+            return piece
+
+    file = Counted()
+    with pytest.raises(UnreachableError):
+        use(service, "upload", "c1", "a.bin", file, settings={"retries": 0})
+    assert service.requests[0].headers["content-length"] == str(size)
+    assert 0 < file.farthest < size / 2
 
 
 def test_the_key_is_sent_and_shown_nowhere(use, service, caplog, capfd) -> None:
