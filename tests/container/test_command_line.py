@@ -40,6 +40,11 @@ class Shell:
         private = {"XDG_CONFIG_HOME": str(folder / ".config"), "XDG_DATA_HOME": str(folder / ".data")}
         self.environment = {**clean, **private, **environment}
 
+    @property
+    def first_line(self) -> str:
+        """The note about the service in use."""
+        return f"proofbox: service {self.environment['PROOFBOX_URL']} (PROOFBOX_URL)\n"
+
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command; its streams are pipes."""
         return subprocess.Popen(
@@ -131,7 +136,7 @@ def test_inputs_and_promises_have_names_with_spaces(shell, program):
     assert (status, out) == (0, "rows 5\n"), err
     assert (shell.folder / "my results" / "my result.csv").read_text() == "name,price\nnut,3\nbolt,5\n"
     assert (shell.folder / "my results" / "note.txt").read_text() == "done"
-    assert f"service {shell.environment['PROOFBOX_URL']} (PROOFBOX_URL)" in err
+    assert err.startswith(shell.first_line)
     assert "a warning\n" in err
     assert "saved my results/my result.csv (24 bytes)" in err
 
@@ -245,8 +250,13 @@ def test_files_go_in_and_come_out(shell):
     assert shell("files", "get", "files", "my data.bin", "turn_1/attachments/two.txt", "-o", "copies")[0] == 0
     assert (shell.folder / "copies" / "my data.bin").read_bytes() == bytes(range(256)) * 999
     assert shell("files", "get", "files", "two.txt", "-o", "-", "--quiet") == (0, "2", "")
-    status, answer = shell.json("files", "get", "files", "three.txt")
-    assert (status, answer["error"]["message"]) == (2, "no file is called 'three.txt'")
+    assert shell("files", "rm", "files", "two.txt")[0] == 0
+    assert [file["name"] for file in shell.json("files", "ls", "files")[1]["files"]] == ["my data.bin"]
+    status, answer = shell.json("files", "get", "files", "two.txt")
+    assert (status, answer["error"]["message"]) == (2, "no file is called 'two.txt'")
+    assert (
+        shell.json("files", "rm", "files", "turn_1/attachments/two.txt")[1]["error"]["code"] == "unknown_artifact"
+    )
     assert shell.json("files", "get", "files", "turn_1/files/gone")[0] == 5
 
 
@@ -258,6 +268,20 @@ def test_a_conversation_goes_on_and_is_shown(shell, program):
     assert "fi:turn_1.files/a.txt" in shell("timeline", "goes-on")[1]
     blocks = shell.json("timeline", "goes-on")[1]["blocks"]
     assert {block["turn_id"] for block in blocks} == {"turn_1", "turn_2"}
+
+
+def test_conversations_are_listed_and_deleted(shell):
+    for name in ("stays", "removed"):
+        assert shell("files", "put", name, "a.txt=-", stdin="1")[0] == 0
+    listed = {
+        each["conversation_id"]: each["files"] for each in shell.json("conversations", "ls")[1]["conversations"]
+    }
+    assert (listed["stays"], listed["removed"]) == (1, 1)
+    assert shell("conversations", "rm", "removed") == (0, "", shell.first_line + "deleted removed\n")
+    assert "stays" in (left := shell("conversations", "ls")[1])
+    assert "removed" not in left
+    status, answer = shell.json("conversations", "rm", "removed")
+    assert (status, answer["error"]["code"]) == (5, "unknown_conversation")
 
 
 def test_tools_are_listed_called_and_described_for_a_model(shell):
