@@ -69,13 +69,13 @@ demo: ready ## run the main job: two turns on real data, and a promise that is n
 serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
 
-exec: ready ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
-	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
-	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
+exec: ready ## run a script on this machine: CODE=x.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']
+	@[ -n "$(CODE)" ] || { echo "usage: make exec CODE=script.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']"; exit 2; }
+	@$(ENGINE) $(BIN)/proofbox run --local "$(CODE)" $(foreach name,$(CONTRACT),--promise '$(name)') $(foreach name,$(IN),--in '$(name)') --out "$(OUT)" $(ARGS)
 
 render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
-	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
+	@$(ENGINE) $(BIN)/proofbox render --local "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 
 gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
