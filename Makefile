@@ -82,7 +82,7 @@ gallery: venv images readers ## render the documents of examples/ and make the g
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -121,6 +121,9 @@ test-docs: venv images ## run every command of README and docs as it is printed
 
 tests-slow: venv images readers services ## the tests that take minutes
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
+
+test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
+	@$(ENGINE) tests/adapters/run.sh $(ONLY)
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security

@@ -42,6 +42,7 @@ from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
+from proofbox.service.sandbox.workspace import ArchiveBounds
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -181,7 +182,13 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(
+            _call_limits(settings),
+            settings.queue_s,
+            settings.overhead_s,
+            settings.inline_bytes_max,
+            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+        ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
