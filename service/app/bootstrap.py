@@ -35,6 +35,7 @@ from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
@@ -194,8 +195,12 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings, containers: Containers | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
+
+    Args:
+        settings: of the service.
+        containers: in place of those of the engine that the settings name.
 
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
@@ -206,7 +211,8 @@ def build(settings: Settings) -> Service:
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
-    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, partial(_load, admission), tracer)
+    load = partial(_load, admission)
+    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
@@ -218,7 +224,7 @@ def build(settings: Settings) -> Service:
         admission,
         SqlCallStore(stores.database),
         CallSettings(
-            settings.remembered_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
+            settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
         ),
         meter,
     )

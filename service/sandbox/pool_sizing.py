@@ -81,7 +81,7 @@ class Demand:
 
     def arrived(self, now: float) -> None:
         """A call wants one."""
-        self._count = self._counted(now) + 1
+        self._count = self._decay_count(now) + 1
         self.asked = now
 
     def refilled(self, took_s: float) -> None:
@@ -90,9 +90,9 @@ class Demand:
 
     def per_s(self, now: float) -> float:
         """Arrivals a second, the newer ones counting more."""
-        return self._counted(now) / _RATE_OVER_S
+        return self._decay_count(now) / _RATE_OVER_S
 
-    def _counted(self, now: float) -> float:
+    def _decay_count(self, now: float) -> float:
         return 0.0 if self.asked is None else self._count * math.exp((self.asked - now) / _RATE_OVER_S)
 
 

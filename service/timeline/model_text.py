@@ -74,10 +74,10 @@ async def with_visibility(memory: TimelineView, visibility: Visibility, page: Se
     groups = _Groups(await _begun_groups(memory, visibility, page[0].position - 1))
     # Digests are parsed for it.
     hidings = await asyncio.to_thread(lambda: [visibility.hiding(placed) for placed in page])
-    return [_marked(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
+    return [_mark_block(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
 
 
-def _marked(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
+def _mark_block(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
     if hiding is None:
         return block
     replacement = {"replacement_text": hiding.replacement} if groups.begins(hiding) else {}
