@@ -2,6 +2,7 @@
 
 from proofbox.service.api.facade import Facade
 from proofbox.service.api.services import Services
+from proofbox.service.app.auth_policy import StartRefusedError
 from proofbox.service.app.settings import Settings
 
 
@@ -9,7 +10,7 @@ def build_facades(settings: Settings, services: Services) -> list[Facade]:
     """Build the facades. Each is imported only if it is used.
 
     Raises:
-        OSError, ValueError: a public key cannot be read.
+        StartRefusedError: a public key cannot be read.
     """
     return [_build_librechat(settings, services)] if settings.librechat else []
 
@@ -21,10 +22,10 @@ def _build_librechat(settings: Settings, services: Services) -> Facade:
 
     verifier = None
     if settings.librechat_key_file is not None:
-        verifier = TokenVerifier(
-            read_public_keys(settings.librechat_key_file),
-            settings.librechat_issuer,
-            settings.librechat_audience,
-            settings.project,
-        )
+        try:
+            keys = read_public_keys(settings.librechat_key_file)
+        except (OSError, ValueError) as exc:
+            raise StartRefusedError(f"PROOFBOX_LIBRECHAT_KEY_FILE: {exc}") from exc
+        issuer, audience = settings.librechat_issuer, settings.librechat_audience
+        verifier = TokenVerifier(keys, issuer, audience, settings.project)
     return LibreChat(services, Access(services.authenticator, verifier))

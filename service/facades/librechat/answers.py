@@ -1,5 +1,6 @@
 """Answers: the result of a run as LibreChat's client reads it."""
 
+import re
 import signal
 from typing import Any
 
@@ -15,11 +16,13 @@ _FILES = f"{RUN_TURN}/{Namespace.FILES}/"
 _OK = 0
 _FAILED = 1
 # What LibreChat's client shows of a program with tools; others it replaces by a general sentence.
-_MESSAGES = {
+_MESSAGES: dict[str, tuple[str, str]] = {
     RuntimeCode.TIMEOUT: ("TO", "Time limit exceeded"),
     RuntimeCode.OUT_OF_MEMORY: ("RE", "Out of memory"),
     RuntimeCode.OUTPUT_LIMIT: ("OL", "stdout length exceeded"),
 }
+# Of more files than a call stores the report has the number.
+_MORE = re.compile(r"^Not in the contract: .* and (\d{1,9}) more$", re.MULTILINE)
 # An empty file is a file, and a deleted one is listed elsewhere.
 _NOT_SHOWN = frozenset({VerdictCode.PRODUCED, VerdictCode.EMPTY_FILE, VerdictCode.MISSING_FILE})
 
@@ -55,7 +58,7 @@ def build_answer(ended: EndedRun) -> dict[str, Any]:
     """Return the answer to ``POST /exec``."""
     response = ended.response
     error, usage = response.error, response.usage
-    status, message = _MESSAGES.get(error.code, (None, None)) if error is not None else (None, None)  # type: ignore[call-overload]  # codes are texts
+    status, message = (None, None) if error is None else _MESSAGES.get(error.code, (None, None))
     return {
         **build_output(ended),
         "code": usage.exit_code if ran(response) else _FAILED,
@@ -70,7 +73,7 @@ def failure_message(response: ToolCallResponse) -> str:
     """Return why a program failed, in the words that LibreChat's client knows."""
     error = response.error
     if error is not None and error.code in _MESSAGES:
-        return _MESSAGES[RuntimeCode(error.code)][1]
+        return _MESSAGES[error.code][1]
     code = response.usage.exit_code if ran(response) else _FAILED
     return f"Sandbox exited with code {'unknown' if code is None else code}"
 
@@ -92,7 +95,7 @@ def _stderr(response: ToolCallResponse) -> str:
     lines += [
         f"{_rel(entry)}: {entry.message}"
         for entry in response.artifacts
-        if entry.verdict not in _NOT_SHOWN and entry.message and is_output(_rel(entry))
+        if entry.verdict not in _NOT_SHOWN and entry.message and is_output(_rel(entry)) and _rel(entry) != "**"
     ]
     text = response.output.stderr
     if not lines:
@@ -158,6 +161,8 @@ def _delivery(ended: EndedRun) -> dict[str, Any] | None:
     failed = sum(
         entry.sha256 is None and entry.verdict is VerdictCode.TOO_LARGE for entry in ended.response.artifacts
     )
+    if more := _MORE.search(ended.response.report):
+        failed += int(more[1])
     if not failed:
         return None
     delivered = len([each for each in ended.outputs if is_output(each.path.rel)])

@@ -148,5 +148,6 @@ def safe_path(field: str, turn_id: str, name: str, namespace: Namespace = Namesp
 def _shown(stored: list[StoredArtifact]) -> Iterator[StoredArtifact]:
     for artifact in stored:
         is_upload = artifact.path.namespace is Namespace.ATTACHMENTS
-        if not artifact.removed and (is_upload or is_output(artifact.path.rel)):
+        is_hosted = artifact.hosted_uri is not None  # else the process ended before it was, and no run can get it
+        if is_hosted and not artifact.removed and (is_upload or is_output(artifact.path.rel)):
             yield artifact

@@ -13,16 +13,17 @@ from typing import Any
 SETTLE_S = 0.15
 """How long a script may go on to make further calls beside one that waits, such as those of other jobs."""
 _POLL_S = 0.02
+# A tool may have the name of any command.
 _FUNCTIONS = """
 _proofbox_tool() {
     local call status
-    call=$(mktemp -d "$PROOFBOX_TOOLS/call.XXXXXXXX") && mkfifo "$call/reply" || return 1
-    printf '%s' "$1" >"$call/tool"
-    printf '%s' "${2-}" >"$call/input"
-    printf '%s\\n' "${call##*/}" >"$PROOFBOX_TOOLS/requests"
-    read -r status <"$call/reply"
-    if [ "$status" = 0 ]; then cat "$call/output"; else cat "$call/output" >&2; fi
-    return "$status"
+    call=$(command mktemp -d "$PROOFBOX_TOOLS/call.XXXXXXXX") && command mkfifo "$call/reply"
+    builtin printf '%s' "$1" >"$call/tool"
+    builtin printf '%s' "${2-}" >"$call/input"
+    builtin printf '%s\\n' "${call##*/}" >"$PROOFBOX_TOOLS/requests"
+    builtin read -r status <"$call/reply"
+    if [ "$status" = 0 ]; then command cat "$call/output"; else command cat "$call/output" >&2; fi
+    [ "$status" = 0 ]
 }
 """
 
