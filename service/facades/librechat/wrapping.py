@@ -14,12 +14,13 @@ from proofbox.service.facades.librechat.runs import WORKING_FOLDER
 CALLS_FILE = ".proofbox-tool-calls.json"
 """The file in which a program with tools leaves the calls that it waits for; it is not an output."""
 HISTORY_TURN = "turn_history"
-_HISTORY = f"/out/{HISTORY_TURN}/files"
 _PROGRAMS = "proofbox.service.facades.librechat.programs"
 _DRAWS = re.compile(r"\b(?:matplotlib|pylab|seaborn)\b")
 _SHOWS = re.compile(r"\bshow\b")
 # Names that programs use without importing them: LibreChat's description of the tool shows such programs.
 _PRELUDE = "import asyncio, json, os, sys\nfrom typing import Any, Dict, List, Optional, Union\n"
+# The turn alone: a whole path would be one that the service looks for before the program runs.
+_REPLAY = f"_replay = Replay({HISTORY_TURN!r}, {WORKING_FOLDER!r}, {CALLS_FILE!r})"
 _SHELL_WORDS = frozenset(
     (
         *("if", "then", "else", "elif", "fi", "case", "esac", "for", "while", "until", "do", "done", "in"),
@@ -51,7 +52,7 @@ def python_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
             *_saving_plots(code),
             _text("replay"),
             _PRELUDE,
-            f"_replay = Replay({_HISTORY!r}, {WORKING_FOLDER!r}, {WORKING_FOLDER + '/' + CALLS_FILE!r})",
+            _REPLAY,
             *(f"{name} = {function}" for name, function in functions.items()),
             *_launching(code),
             "if _replay.is_waiting: _replay.end()",
@@ -67,7 +68,7 @@ def bash_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
         [
             _text("replay"),
             _text("shell"),
-            f"_replay = Replay({_HISTORY!r}, {WORKING_FOLDER!r}, {WORKING_FOLDER + '/' + CALLS_FILE!r})",
+            _REPLAY,
             f"run_script({_literal(code)}, {functions!r}, _replay)",
             "",
         ]

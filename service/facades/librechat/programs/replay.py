@@ -23,14 +23,15 @@ class Replay:
     """The results of earlier runs, and the calls that this run waits for.
 
     Args:
-        history: the folder of the files with results.
+        turn: the turn of the files with results.
         folder: the folder of the program's files, emptied when it is ended: the next run writes them again.
-        calls: the file for the calls that it waits for.
+        calls: the name of the file for the calls that it waits for.
     """
 
-    def __init__(self, history: str, folder: str, calls: str) -> None:
+    def __init__(self, turn: str, folder: str, calls: str) -> None:
         self._folder = folder
-        self._calls = calls
+        self._calls = os.path.join(folder, calls)
+        history = os.path.join(os.environ["OUT_DIR"], turn, "files")
         self._known: dict[str, list[dict[str, Any]]] = {}
         self._waiting: list[dict[str, Any]] = []
         names = os.listdir(history) if os.path.isdir(history) else []
