@@ -2,15 +2,18 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, randomUUID, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
 
-import { tool } from '@langchain/core/tools';
-import {
+// LibreChat loads them as CommonJS, too.
+const require = createRequire(import.meta.url);
+const { tool } = require('@langchain/core/tools');
+const {
   createBashExecutionTool,
   createBashProgrammaticToolCallingTool,
   createCodeExecutionTool,
   createProgrammaticToolCallingTool,
-} from '@librechat/agents';
+} = require('@librechat/agents');
 
 const baseUrl = process.env.CODE_BASEURL;
 const apiKey = process.env.CODE_API_KEY;
