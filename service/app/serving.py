@@ -51,7 +51,7 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
-    return create_app(services, facades=build_facades(service.settings, services))
+    return create_app(services, facades=build_facades(service, services))
 
 
 def serve(settings: Settings) -> None:

@@ -134,7 +134,7 @@ class AuthenticationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         path: str = scope.get("path", "")
-        facade = facade_of(self._facades, path)
+        facade = facade_of(self._facades, path) if self._facades else None
         is_open = path in OPEN_PATHS or path.startswith(OPEN_BELOW) or (facade and path in facade.open_paths)
         if scope["type"] != "http" or is_open:
             await self._app(scope, receive, send)
