@@ -233,6 +233,26 @@ async def test_many_files_are_all_outputs(librechat):
     assert following["stdout"] == "239\n"
 
 
+async def test_files_beyond_what_a_run_returns_are_counted(librechat):
+    answer = await execute(librechat, "for n in range(300): open(f'{n:03}.txt', 'w').write('x')\nopen('.x', 'w')")
+    delivery = answer["artifact_delivery"]
+    assert (delivery["code"], delivery["status"]) == ("artifact_delivery_failed", "partial")
+    assert delivery["delivered"] == len(answer["files"])
+    assert delivery["delivered"] + delivery["failed"] == delivery["attempted"] == 300
+    assert answer["stderr"] == ""
+
+
+async def test_commands_that_follow_no_link_see_the_files(librechat):
+    file = await put_file(librechat, "data.csv", b"a\n1\n")
+    code = (
+        "ls -l /mnt/data | wc -l\nfind '/mnt/data' -type f\nfind /mnt/data\n"
+        'cp -r "/mnt/data" /tmp/copy && ls /tmp/copy\ncd /mnt/data; cat /mnt/data/data.csv'
+    )
+    answer = await execute(librechat, code, "bash", files=[file])
+    found = ["/mnt/data/data.csv", "/mnt/data/", "/mnt/data/data.csv"]
+    assert answer["stdout"].splitlines() == ["2", *found, "data.csv", "a", "1"], answer
+
+
 async def test_a_file_of_25_mib_goes_in_and_comes_out(librechat):
     file = await put_file(librechat, "large.bin", b"\x07" * 25 * MIB)
     code = "data = open('large.bin', 'rb').read()\nopen('out.bin', 'wb').write(data[::-1])\nprint(len(data))"

@@ -38,15 +38,18 @@ ED25519 = Ed25519PrivateKey.generate()
 RSA = generate_private_key(65_537, 2048)
 
 
+def now() -> int:
+    return int(time.time())
+
+
 def claims(**changes: Any) -> dict[str, Any]:
-    now = int(time.time())
     usual = {
         "iss": "librechat",
         "aud": "codeapi",
         "sub": "66f2a1",
-        "iat": now,
-        "nbf": now,
-        "exp": now + 300,
+        "iat": now(),
+        "nbf": now(),
+        "exp": now() + 300,
         "jti": "b2c1",
         "tenant_id": "legacy",
         "role": "USER",
@@ -243,7 +246,6 @@ def signed_by(key: Any, algorithm: str, **changes: Any) -> str:
     return token(key, algorithm, **changes)
 
 
-NOW = int(time.time())
 WRONG = {
     "another key": lambda: token(Ed25519PrivateKey.generate()),
     "another algorithm": lambda: token(RSA, "RS256"),
@@ -260,11 +262,11 @@ WRONG = {
     "no begin": lambda: token(nbf=None),
     "no end": lambda: token(exp=None),
     "no time of issue": lambda: token(iat=None),
-    "expired": lambda: token(iat=NOW - 400, nbf=NOW - 400, exp=NOW - 100),
-    "not yet valid": lambda: token(nbf=NOW + 200),
-    "issued in the future": lambda: token(iat=NOW + 200, exp=NOW + 300),
-    "too long a lifetime": lambda: token(exp=NOW + 900),
-    "an end before its begin": lambda: token(iat=NOW + 20, exp=NOW + 10),
+    "expired": lambda: token(iat=now() - 400, nbf=now() - 400, exp=now() - 100),
+    "not yet valid": lambda: token(nbf=now() + 200),
+    "issued in the future": lambda: token(iat=now() + 200, exp=now() + 300),
+    "too long a lifetime": lambda: token(exp=now() + 900),
+    "an end before its begin": lambda: token(iat=now() + 20, exp=now() + 10),
     "a subject that is no name": lambda: token(sub="../other"),
     "a tenant that is no name": lambda: token(tenant_id="a/b"),
     "a tenant that is no text": lambda: token(tenant_id=["a"]),
@@ -280,8 +282,8 @@ async def test_a_token_is_refused_with(client, made):
 
 
 async def test_the_clock_of_librechat_may_differ_by_half_a_minute(client):
-    late = token(iat=NOW + 20, nbf=NOW + 20, exp=NOW + 300)
-    early = token(iat=NOW - 310, nbf=NOW - 310, exp=NOW - 10)
+    late = token(iat=now() + 20, nbf=now() + 20, exp=now() + 300)
+    early = token(iat=now() - 310, nbf=now() - 310, exp=now() - 10)
     for secret in (late, early):
         assert (await client.get(LISTING, headers=bearer(secret))).status_code == 200
 
@@ -331,6 +333,14 @@ async def test_requests_and_runs_beyond_the_limit_are_told_when_to_come_again(cl
     assert body["error"] == "rate_limited"
     assert 0 < body["retry_after_seconds"] <= 60
     assert refused.headers["Retry-After"] == str(body["retry_after_seconds"])
+
+
+async def test_users_have_limits_of_their_own(client_of, keyring, verifier):
+    client = client_of(Authenticator(PRINCIPAL, keyring), verifier, Allowances(requests_per_minute=1))
+    statuses = [
+        (await client.get(LISTING, headers=bearer(token(sub=user)))).status_code for user in ("anna", "anna", "ben")
+    ]
+    assert statuses == [200, 429, 200]
 
 
 async def test_a_run_counts_as_a_call(client_of, keyring):

@@ -4,10 +4,12 @@ import re
 import signal
 from typing import Any
 
+from proofbox.contracts.artifacts import GLOB_MATCHES_MAX
 from proofbox.contracts.codes import RuntimeCode, VerdictCode
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.execution.report import UNPROMISED_LISTED_MAX
 from proofbox.service.facades.librechat.files import is_output
 from proofbox.service.facades.librechat.ids import RUN_TURN, file_id
 from proofbox.service.facades.librechat.runs import EndedRun, RunInput
@@ -21,7 +23,7 @@ _MESSAGES: dict[str, tuple[str, str]] = {
     RuntimeCode.OUT_OF_MEMORY: ("RE", "Out of memory"),
     RuntimeCode.OUTPUT_LIMIT: ("OL", "stdout length exceeded"),
 }
-# Of more files than a call stores the report has the number.
+# Of more files than a call stores the report has the number, beyond those that it lists.
 _MORE = re.compile(r"^Not in the contract: .* and (\d{1,9}) more$", re.MULTILINE)
 # An empty file is a file, and a deleted one is listed elsewhere.
 _NOT_SHOWN = frozenset({VerdictCode.PRODUCED, VerdictCode.EMPTY_FILE, VerdictCode.MISSING_FILE})
@@ -162,7 +164,7 @@ def _delivery(ended: EndedRun) -> dict[str, Any] | None:
         entry.sha256 is None and entry.verdict is VerdictCode.TOO_LARGE for entry in ended.response.artifacts
     )
     if more := _MORE.search(ended.response.report):
-        failed += int(more[1])
+        failed += GLOB_MATCHES_MAX + UNPROMISED_LISTED_MAX + int(more[1]) - len(ended.outputs)
     if not failed:
         return None
     delivered = len([each for each in ended.outputs if is_output(each.path.rel)])

@@ -38,7 +38,7 @@ from proofbox.service.facades.librechat.replay_state import ReplayStates
 from proofbox.service.facades.librechat.requests import CancelRequest, ExecRequest, ProgrammaticRequest
 from proofbox.service.facades.librechat.runs import ClientGoneError, Run, RunProblemError, Runs
 from proofbox.service.facades.librechat.uploads import FILES_MAX, Form, mime_of, pieces_of, read_form
-from proofbox.service.facades.librechat.wrapping import with_saved_plots
+from proofbox.service.facades.librechat.wrapping import with_followed_link, with_saved_plots
 from proofbox.service.identity import Principal
 
 PREFIX = "/librechat/v1"
@@ -51,6 +51,7 @@ _LANGUAGES = {
     **dict.fromkeys(("bash", "sh"), Language.BASH),
     **dict.fromkeys(("js", "javascript", "node", "nodejs"), Language.NODE),
 }
+_WRAPPERS = {Language.PYTHON: with_saved_plots, Language.BASH: with_followed_link}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -138,7 +139,8 @@ class LibreChat:
         language = await self._language(asked.lang)
         if not asked.code.strip():
             raise RefusedError("Missing required field: code")
-        code = with_saved_plots(asked.code) if language is Language.PYTHON else asked.code
+        wrap = _WRAPPERS.get(language)
+        code = asked.code if wrap is None else wrap(asked.code)
         inputs = await self._runs.resolve_inputs(caller, asked.files)
         ended = await self._runs.run(request, caller, Run(language, code, inputs, asked.args or ()))
         return JSONResponse(build_answer(ended))

@@ -21,6 +21,8 @@ _SHOWS = re.compile(r"\bshow\b")
 _PRELUDE = "import asyncio, json, os, sys\nfrom typing import Any, Dict, List, Optional, Union\n"
 # The turn alone: a whole path would be one that the service looks for before the program runs.
 _REPLAY = f"_replay = Replay({HISTORY_TURN!r}, {WORKING_FOLDER!r}, {CALLS_FILE!r})"
+# Where a word of a script ends with the folder.
+_FOLDER = re.compile(rf"{WORKING_FOLDER}(?=[\s;|&)\"'`]|$)")
 _SHELL_WORDS = frozenset(
     (
         *("if", "then", "else", "elif", "fi", "case", "esac", "for", "while", "until", "do", "done", "in"),
@@ -61,6 +63,14 @@ def python_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
     )
 
 
+def with_followed_link(code: str) -> str:
+    """Return a bash script whose commands see the files of the folder: it is a link in the image.
+
+    ``ls -l``, ``find``, ``du`` and others do not follow a link unless a slash is behind its name.
+    """
+    return _FOLDER.sub(f"{WORKING_FOLDER}/", code)
+
+
 def bash_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
     """Return a Python program that runs a bash script whose tools are functions."""
     functions = {bash_name(tool.name): tool.name for tool in tools}
@@ -69,7 +79,7 @@ def bash_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
             _text("replay"),
             _text("shell"),
             _REPLAY,
-            f"run_script({_literal(code)}, {functions!r}, _replay)",
+            f"run_script({_literal(with_followed_link(code))}, {functions!r}, _replay)",
             "",
         ]
     )

@@ -13,6 +13,7 @@ from proofbox.service.facades.librechat.wrapping import (
     bash_with_tools,
     python_name,
     python_with_tools,
+    with_followed_link,
     with_saved_plots,
 )
 from proofbox.service.sandbox.preload import PreloadSet, flavour_of
@@ -59,6 +60,20 @@ def test_a_program_with_tools_needs_no_library(wrap):
     program = wrap("print(1)", [TOOL, ProgrammaticTool(name="a'b\"\\", parameters={"properties": {"x'": {}}})])
     ast.parse(program)
     assert flavour_of("python", program.encode()) is PreloadSet.BARE
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("ls -la /mnt/data", "ls -la /mnt/data/"),
+        ("find /mnt/data -type f; ls '/mnt/data'", "find /mnt/data/ -type f; ls '/mnt/data/'"),
+        ("x=$(ls /mnt/data)\n", "x=$(ls /mnt/data/)\n"),
+        ("cat /mnt/data/a.csv /mnt/database", "cat /mnt/data/a.csv /mnt/database"),
+        ("echo ${f#/mnt/data}", "echo ${f#/mnt/data}"),
+    ],
+)
+def test_a_script_names_the_folder_with_a_slash(script, expected):
+    assert with_followed_link(script) == expected
 
 
 # As LibreChat's client derives them: it sends the tools whose functions it finds in the program.
