@@ -79,6 +79,14 @@ async def test_arguments_arrive(librechat):
     assert response.status_code == 400
 
 
+async def test_an_argument_or_a_program_that_no_sandbox_takes_is_refused(librechat):
+    answer = await execute(librechat, "print(1)", args=["a\0b"])
+    assert answer["code"] == 1
+    assert "NUL" in answer["stderr"]
+    response = await librechat.post("/exec", json={"lang": "py", "code": "#" * 11_000_000})
+    assert (response.status_code, response.json()["error"]) == (422, "invalid_request")
+
+
 async def test_fields_that_other_servers_take_are_ignored(librechat):
     extra = {
         "session_id": "x",

@@ -178,6 +178,7 @@ async def test_a_file_above_the_limit_is_refused_as_too_large(client, batch):
     assert (response.status_code, response.json()["error"]) == (413, "body_too_large")
     partly = (await batch([("large.bin", large), ("small.txt", b"x")])).json()
     assert (partly["message"], partly["succeeded"], partly["failed"]) == ("partial_success", 1, 1)
+    assert response.headers["Connection"] == "close"
     endless = await client.post(f"{URL}/upload", files={"file": ("l", large + b"x" * 2 * 1024 * 1024)})
     assert endless.status_code == 413
 

@@ -30,8 +30,8 @@ _NOT_SHOWN = frozenset({VerdictCode.PRODUCED, VerdictCode.EMPTY_FILE, VerdictCod
 
 
 def ran(response: ToolCallResponse) -> bool:
-    """Whether the program ran: its text may have been refused before."""
-    return response.error is None or response.error.where not in {"contract", "rehost"}
+    """Whether the program ran: its text or an argument may have been refused before."""
+    return response.sandbox is not None
 
 
 def succeeded(response: ToolCallResponse) -> bool:

@@ -1,6 +1,7 @@
 """The routes below ``/librechat/v1``."""
 
 import functools
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from proofbox.service.api.middleware.authentication import caller_of, check_stor
 from proofbox.service.api.responses import request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.api.strict_json import read_model
-from proofbox.service.errors import BodyTooLargeError, ServiceError
+from proofbox.service.errors import BodyTooLargeError, RequestTimeoutError, ServiceError
 from proofbox.service.facades.librechat import errors
 from proofbox.service.facades.librechat.access import Access
 from proofbox.service.facades.librechat.answers import build_answer
@@ -32,6 +33,7 @@ from proofbox.service.facades.librechat.cancellations import (
 from proofbox.service.facades.librechat.errors import RefusedError
 from proofbox.service.facades.librechat.files import SessionFile, SessionFiles, Upload
 from proofbox.service.facades.librechat.ids import new_id, require_id
+from proofbox.service.facades.librechat.listings import DETAILS, describe
 from proofbox.service.facades.librechat.owners import parse_owner
 from proofbox.service.facades.librechat.programmatic import ProgrammaticRuns
 from proofbox.service.facades.librechat.replay_state import ReplayStates
@@ -45,6 +47,8 @@ PREFIX = "/librechat/v1"
 _FORM_BYTES = 1024 * 1024  # of a form beside its files
 _CALLS = frozenset({f"{PREFIX}/exec", f"{PREFIX}/exec/programmatic"})
 _UPLOADS = (f"{PREFIX}/upload", f"{PREFIX}/upload/batch")
+_SERVER_ERROR = 500
+_LOGGER = logging.getLogger("proofbox.api")
 _PROFILE = "X-CodeAPI-Expected-Profile"
 _LANGUAGES = {
     **dict.fromkeys(("py", "python"), Language.PYTHON),
@@ -219,28 +223,16 @@ class LibreChat:
 
     async def describe(self, request: Request) -> Response:
         """Answer the metadata of a file."""
-        file = await self._file(request, Permission.ARTIFACTS_READ)
-        artifact = file.artifact
-        return JSONResponse(
-            {
-                "name": file.object_name,
-                "originalFilename": file.name,
-                "size": artifact.size_bytes,
-                "lastModified": artifact.created,
-                "etag": artifact.sha256,
-                "contentType": artifact.mime,
-                "readOnly": file.is_read_only,
-            }
-        )
+        return JSONResponse(describe(await self._file(request, Permission.ARTIFACTS_READ)))
 
     async def list_files(self, request: Request) -> Response:
         """Answer the files of a session."""
         caller = _require(request, Permission.ARTIFACTS_READ)
         session = require_id("session", request.path_params["session"])
         files = await self._files.all(_owner(request, caller), session)
-        show = _DETAILS.get(request.query_params.get("detail", "simple"))
+        show = DETAILS.get(request.query_params.get("detail", "simple"))
         if show is None:
-            raise RefusedError(f"detail must be one of: {', '.join(_DETAILS)}")
+            raise RefusedError(f"detail must be one of: {', '.join(DETAILS)}")
         return JSONResponse([show(file) for file in files])
 
     async def delete(self, request: Request) -> Response:
@@ -306,7 +298,12 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
         try:
             return await endpoint(request)
         except ServiceError as exc:
-            return errors.error_response(exc, request_id_of(request))
+            if exc.status >= _SERVER_ERROR:
+                _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+            # The rest of a refused body is not read: a client that never ends must not hold the connection.
+            is_unread = request.url.path in _UPLOADS or isinstance(exc, BodyTooLargeError | RequestTimeoutError)
+            headers = {"Connection": "close"} if is_unread else {}
+            return errors.error_response(exc, request_id_of(request), headers=headers)
         except RunProblemError as exc:
             return errors.problem_as_error(exc.problem, exc.retry_after_s)
         except ClientGoneError:
@@ -340,42 +337,3 @@ def _owner(request: Request, caller: Principal) -> Principal:
     query = request.query_params
     owner = parse_owner(query.get("kind"), query.get("id"), query.get("version"), query.get("entity_id"))
     return owner.principal(caller)
-
-
-def _summary(file: SessionFile) -> dict[str, Any]:
-    artifact = file.artifact
-    return {
-        "name": file.object_name,
-        "size": artifact.size_bytes,
-        "lastModified": artifact.created,
-        "etag": artifact.sha256,
-    }
-
-
-def _full(file: SessionFile) -> dict[str, Any]:
-    mime = file.artifact.mime
-    return {
-        **_summary(file),
-        "metadata": {"content-type": mime, "original-filename": file.name},
-        "contentType": mime,
-    }
-
-
-def _normalized(file: SessionFile) -> dict[str, Any]:
-    return {
-        "id": file.id,
-        "name": file.name,
-        "storage_session_id": file.session,
-        "size": file.artifact.size_bytes,
-        "contentType": file.artifact.mime,
-        "lastModified": file.artifact.created,
-        **({"read_only": True} if file.is_read_only else {}),
-    }
-
-
-_DETAILS: dict[str, Callable[[SessionFile], Any]] = {
-    "simple": lambda file: file.object_name,
-    "summary": _summary,
-    "full": _full,
-    "normalized": _normalized,
-}

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
 from starlette.requests import Request
 
 from proofbox.contracts.exec_params import ARGS_MAX
@@ -18,6 +19,7 @@ from proofbox.service.api.services import Services
 from proofbox.service.artifacts.path_tree import PathTree
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
 from proofbox.service.calls.service import Answer
+from proofbox.service.calls.validation import invalid_model
 from proofbox.service.facades.librechat.errors import RefusedError
 from proofbox.service.facades.librechat.files import SessionFile, SessionFiles, safe_path
 from proofbox.service.facades.librechat.ids import RUN_TURN, conversation_of, new_id, require_id
@@ -158,7 +160,10 @@ class Runs:
         if len(run.args) > ARGS_MAX:
             raise RefusedError(f"args: there are {len(run.args)} (limit {ARGS_MAX}); put them into a file")
         session = new_id()
-        call = _call(session, run)
+        try:
+            call = _call(session, run)
+        except ValidationError as exc:
+            raise invalid_model(exc) from exc
         if started is not None:
             await started(call.conversation_id, call.tool_call_id)
         ticket = await self.services.calls.submit(
