@@ -208,6 +208,9 @@ async def test_a_batch_of_nothing_or_of_refused_files_alone_is_a_bad_request(cli
 
 
 async def test_two_files_of_one_name_are_not_one_file(client, batch):
+    assert (await batch([("é.txt", b"1"), ("e\u0301.txt", b"2")])).json()["failed"] == 1
+    both = [("file", ("a.txt", b"1")), ("file", ("./a.txt", b"2"))]
+    assert (await client.post(f"{URL}/upload", files=both)).status_code == 400
     answer = (await batch([("a.txt", b"1"), ("a.txt", b"2")])).json()
     assert [file["status"] for file in answer["files"]] == ["success", "error"]
     file = answer["files"][0]["fileId"]

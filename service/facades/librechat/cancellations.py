@@ -36,7 +36,7 @@ class Cancellable:
     call: str = ""
     is_cancelled: bool = False
 
-    async def start(self, conversation: str, call: str) -> None:
+    def start(self, conversation: str, call: str) -> None:
         """Note the run of the request.
 
         Raises:

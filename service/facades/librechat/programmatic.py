@@ -94,7 +94,7 @@ class ProgrammaticRuns:
             assets=state.history(),
             wall_s=(asked.timeout or TIMEOUT_MS_MAX) / _MS,
         )
-        ended = await self.runs.run(request, caller, run, cancellable.start)
+        ended = await self.runs.run(request, caller, run, cancellable)
         calls = await self._calls(caller, ended)
         if calls is None:
             await self.states.end(state)

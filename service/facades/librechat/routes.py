@@ -1,5 +1,6 @@
 """The routes below ``/librechat/v1``."""
 
+import contextlib
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,7 +21,13 @@ from proofbox.service.api.middleware.authentication import caller_of, check_stor
 from proofbox.service.api.responses import request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.api.strict_json import read_model
-from proofbox.service.errors import BodyTooLargeError, RequestTimeoutError, ServiceError
+from proofbox.service.errors import (
+    BodyTooLargeError,
+    RateLimitedError,
+    RequestTimeoutError,
+    ServiceError,
+    UnknownCallError,
+)
 from proofbox.service.facades.librechat import errors
 from proofbox.service.facades.librechat.access import Access
 from proofbox.service.facades.librechat.answers import build_answer
@@ -31,8 +38,8 @@ from proofbox.service.facades.librechat.cancellations import (
     parse_id,
 )
 from proofbox.service.facades.librechat.errors import RefusedError
-from proofbox.service.facades.librechat.files import SessionFile, SessionFiles, Upload
-from proofbox.service.facades.librechat.ids import new_id, require_id
+from proofbox.service.facades.librechat.files import SessionFile, SessionFiles, Upload, safe_path
+from proofbox.service.facades.librechat.ids import UPLOADS_TURN, new_id, require_id
 from proofbox.service.facades.librechat.listings import DETAILS, describe
 from proofbox.service.facades.librechat.owners import parse_owner
 from proofbox.service.facades.librechat.programmatic import ProgrammaticRuns
@@ -47,6 +54,7 @@ PREFIX = "/librechat/v1"
 _FORM_BYTES = 1024 * 1024  # of a form beside its files
 _CALLS = frozenset({f"{PREFIX}/exec", f"{PREFIX}/exec/programmatic"})
 _UPLOADS = (f"{PREFIX}/upload", f"{PREFIX}/upload/batch")
+_WHILE_READING = (BodyTooLargeError, RequestTimeoutError, RateLimitedError)
 _SERVER_ERROR = 500
 _LOGGER = logging.getLogger("proofbox.api")
 _PROFILE = "X-CodeAPI-Expected-Profile"
@@ -169,7 +177,8 @@ class LibreChat:
         request_id = parse_id(asked.request_id, "Invalid or missing request_id")
         cancellable = self._cancellations.cancel(caller, request_id)
         if cancellable is not None and cancellable.call:
-            await self._services.calls.cancel(caller, cancellable.call, cancellable.conversation)
+            with contextlib.suppress(UnknownCallError):  # it is being registered, and is cancelled after that
+                await self._services.calls.cancel(caller, cancellable.call, cancellable.conversation)
         return JSONResponse({"status": "cancellation_requested"}, 202)
 
     async def upload(self, request: Request) -> Response:
@@ -179,8 +188,8 @@ class LibreChat:
         async with read_form(request) as form:
             if not form.files:
                 raise RefusedError("No files provided")
-            session = new_id()
-            stored = [await self._store(caller, session, form, file) for file in form.files]
+            session, names = new_id(), set[str]()
+            stored = [await self._store(caller, session, form, file, names) for file in form.files]
         return JSONResponse(
             {
                 "message": "success",
@@ -262,22 +271,25 @@ class LibreChat:
             raise RefusedError(f"Unsupported language: {given[:40]}")
         return language
 
-    async def _store(self, caller: Principal, session: str, form: Form, file: UploadFile) -> SessionFile:
-        fields = form.fields
+    async def _store(
+        self, caller: Principal, session: str, form: Form, file: UploadFile, names: set[str]
+    ) -> SessionFile:
+        fields, name = form.fields, safe_path("filename", UPLOADS_TURN, file.filename or "").rel
+        if name in names:
+            raise RefusedError("filename: another file of the form has it; give each file its own")
+        names.add(name)
         owner = parse_owner(fields.get("kind"), fields.get("id"), fields.get("version"), fields.get("entity_id"))
         is_read_only = fields.get("read_only", "").lower() == "true"
-        upload = Upload(file.filename or "", pieces_of(file), mime_of(file), is_read_only)
+        upload = Upload(name, pieces_of(file), mime_of(file), is_read_only)
         return await self._files.store(owner.principal(caller), session, upload)
 
     async def _try_to_store(
         self, caller: Principal, session: str, form: Form, file: UploadFile, names: set[str]
     ) -> dict[str, Any]:
         try:
-            _refuse_twice(file.filename, names)
-            stored = await self._store(caller, session, form, file)
+            stored = await self._store(caller, session, form, file, names)
         except (RefusedError, BodyTooLargeError) as exc:
             return {"status": "error", "filename": file.filename, "error": exc.message}
-        names.add(file.filename or "")
         return {"status": "success", "filename": stored.name, "fileId": stored.id}
 
     async def _file(self, request: Request, permission: Permission) -> SessionFile:
@@ -301,7 +313,7 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
             if exc.status >= _SERVER_ERROR:
                 _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
             # The rest of a refused body is not read: a client that never ends must not hold the connection.
-            is_unread = request.url.path in _UPLOADS or isinstance(exc, BodyTooLargeError | RequestTimeoutError)
+            is_unread = request.url.path in _UPLOADS or isinstance(exc, _WHILE_READING)
             headers = {"Connection": "close"} if is_unread else {}
             return errors.error_response(exc, request_id_of(request), headers=headers)
         except RunProblemError as exc:
@@ -321,11 +333,6 @@ def _require(request: Request, permission: Permission) -> Principal:
     caller = caller_of(request.scope["state"])
     caller.require(permission)
     return caller.principal
-
-
-def _refuse_twice(name: str | None, names: set[str]) -> None:
-    if name in names:
-        raise RefusedError("filename: another file of the form has it; give each file its own")
 
 
 def _owner(request: Request, caller: Principal) -> Principal:

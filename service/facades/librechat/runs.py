@@ -1,8 +1,9 @@
 """Runs of programs: one call of an exec tool in a session of its own, with its inputs and its outputs."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -104,8 +105,15 @@ class EndedRun:
     inputs: Sequence[RunInput] = ()
 
 
-CallStarted = Callable[[str, str], Awaitable[None]]
-"""Receives the conversation and the call id of a run before it starts."""
+class RunObserver(Protocol):
+    """Observes a run, and may cancel it."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the run is to end."""
+
+    def start(self, conversation: str, call: str) -> None:
+        """Note conversation and call id of a run that is about to start; an exception keeps it from that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ class Runs:
         return inputs
 
     async def run(
-        self, request: Request, caller: Principal, run: Run, started: CallStarted | None = None
+        self, request: Request, caller: Principal, run: Run, observer: RunObserver | None = None
     ) -> EndedRun:
         """Run a program and wait for its end.
 
@@ -164,11 +172,13 @@ class Runs:
             call = _call(session, run)
         except ValidationError as exc:
             raise invalid_model(exc) from exc
-        if started is not None:
-            await started(call.conversation_id, call.tool_call_id)
+        if observer is not None:
+            observer.start(call.conversation_id, call.tool_call_id)
         ticket = await self.services.calls.submit(
             caller, call, idempotency_key=None, request_id=request_id_of(request), detached=False
         )
+        if observer is not None and observer.is_cancelled:  # while the call was registered
+            await self.services.calls.cancel(caller, call.tool_call_id, call.conversation_id)
         answer = await answer_or_leave(request, ticket)
         if answer is None:
             await self.services.calls.cancel(caller, call.tool_call_id, call.conversation_id)
