@@ -147,6 +147,7 @@ TOOL = {
     ToolCode.HIDE_TOO_OLD: "Too much text follows the block: `tokens_after`, `editable_tail_tokens`.",
     # react.plan
     ToolCode.UNKNOWN_STEP: "The status names unknown steps: `steps`.",
+    ToolCode.MEMORY_NOT_INSTALLED: "Memory search is not installed (`proofbox[memory]`).",
 }
 NOTICE = {
     NoticeCode.INVALID_PARAMS: "The call was refused: `errors` lists each `field` and its `message`.",

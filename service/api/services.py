@@ -1,7 +1,7 @@
 """The services that routes use, and the limits of requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
@@ -107,6 +107,7 @@ class Services:
         tracer: traces them.
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
+        absent_tools: the tools that the catalogue leaves out, and why.
     """
 
     calls: ToolCalls
@@ -134,6 +135,7 @@ class Services:
     heartbeat_s: float = 15.0
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
+    absent_tools: Mapping[str, str] = field(default_factory=dict)
 
 
 async def get_services(request: Request) -> Services:

@@ -16,6 +16,7 @@ from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -126,7 +127,10 @@ def _build_stores(settings: Settings) -> _Stores:
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
 
-def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool:
+def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool | None:
+    """The search of past turns; None if its libraries are not installed."""
+    if missing_modules("memory"):
+        return None
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),

@@ -11,6 +11,8 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.app.extras import require_extra
+from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
@@ -136,8 +138,8 @@ class Settings(BaseSettings):
     """Address of the Docker engine, in the form of DOCKER_HOST; empty: from the environment."""
     engine_timeout_s: float = Field(default=30, gt=0)
     """Time limit for a request to the engine."""
-    image: str = "proofbox-sandbox:latest"
-    """The sandbox image."""
+    image: str = ""
+    """The sandbox image; empty: the one of this version, which 'proofbox image build' builds."""
     runtime: str = ""
     """OCI runtime of the Docker engine, such as runsc; empty: the engine's default."""
     oci_runtime: str = ""
@@ -302,6 +304,11 @@ class Settings(BaseSettings):
     """Pages of an opened document."""
 
     @property
+    def sandbox_image(self) -> str:
+        """The sandbox image that calls run in."""
+        return self.image or own_image()
+
+    @property
     def audit_files(self) -> tuple[Path, Path]:
         """The private key of signed heads, and the file of their records."""
         return (
@@ -323,6 +330,16 @@ class Settings(BaseSettings):
         if value:
             WebUrl.parse(value)  # raises ValueError
         return value
+
+    @model_validator(mode="after")
+    def _libraries_are_installed(self) -> Self:
+        if self.s3_bucket:
+            require_extra("s3", "PROOFBOX_S3_BUCKET")
+        if self.database_url.get_secret_value():
+            require_extra("postgres", "PROOFBOX_DATABASE_URL")
+        if self.is_traced:
+            require_extra("otlp", "PROOFBOX_OTLP_ENDPOINT")
+        return self
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:

@@ -124,7 +124,7 @@ class Containers(Protocol):
 
         Where nothing can be forked into it, its interpreter imports the libraries of ``flavour``.
 
-        One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
+        One that imports anything has a small share of the CPU until `begin_waiting`. No part of it is left when
         this raises. Not to be cancelled.
         """
 

@@ -110,7 +110,7 @@ class Demands:
         A flavour gets what arrives while one is started, and one beside that as long as it is in use. Where not all
         fit, they get one each in turns: bare first, then those that are asked for most.
         """
-        wishes = {flavour: self._wish(flavour, policy, now) for flavour in PreloadSet}
+        wanted = {flavour: self._count_wanted(flavour, policy, now) for flavour in PreloadSet}
         in_order = sorted(
             PreloadSet, key=lambda flavour: (flavour is not PreloadSet.BARE, -self.of[flavour].per_s(now))
         )
@@ -120,14 +120,14 @@ class Demands:
         while gets_more:
             gets_more = False
             for flavour in in_order:
-                if granted[flavour] < wishes[flavour] and left and WAITING_BYTES[flavour] <= bytes_left:
+                if granted[flavour] < wanted[flavour] and left and WAITING_BYTES[flavour] <= bytes_left:
                     granted[flavour] += 1
                     left -= 1
                     bytes_left -= WAITING_BYTES[flavour]
                     gets_more = True
         return granted
 
-    def _wish(self, flavour: PreloadSet, policy: PoolPolicy, now: float) -> int:
+    def _count_wanted(self, flavour: PreloadSet, policy: PoolPolicy, now: float) -> int:
         demand = self.of[flavour]
         meanwhile = int(demand.per_s(now) * demand.refill_s * _SPARE)
         if flavour is PreloadSet.BARE:

@@ -152,8 +152,8 @@ class RenderedView:
             return of_calls.get(block.type, _PARTS.get(block.type, _message(block.type)))(placed)
         digest = _digest(block)
         if digest is not None:
-            tells_of_file = not digest["artifact_path"].startswith("tc:")
-            summary = _summary(self._tool, block, digest) if tells_of_file and not self._has_summary else []
+            is_of_file = not digest["artifact_path"].startswith("tc:")
+            summary = _summary(self._tool, block, digest) if is_of_file and not self._has_summary else []
             self._has_summary = True
             self._described = canonicalize(digest["artifact_path"])
             return [*summary, *_artifact(self._tool, block, digest)]

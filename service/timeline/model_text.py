@@ -191,7 +191,7 @@ async def _pages(
     memory: TimelineView, visibility: Visibility, after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
-    waiting = deque(await _kept_digests(memory, visibility, after))
+    waiting = deque(await _list_digests(memory, visibility, after))
     for start, end in _stretches(visibility, after, last):
         between = []
         while waiting and waiting[0].position <= end:
@@ -209,7 +209,7 @@ async def _pages(
     yield tuple(waiting)
 
 
-async def _kept_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
+async def _list_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
     turns = [
         span.turn_id
         for span in visibility.spans

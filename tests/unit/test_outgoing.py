@@ -45,6 +45,7 @@ WHOSE_ADDRESSES = {
     "service/sandbox/oci/runtime.py": "a socket pair to a container of its own",
     "service/sandbox/oci/transport.py": "a socket pair to a container of its own",
     "service/api/server.py": "listens, and connects to nothing",
+    "service/app/ports.py": "binds the service's port, and connects to nothing",
     "service/sandbox/sandbox_users.py": "binds names of its own, and connects to nothing",
 }
 READS_ONLY = {"service/web/urls.py"}

@@ -158,7 +158,7 @@ class MemorySearchTool:
     async def _handed_hits(
         self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str, timeline: Sequence[Block]
     ) -> list[Hit]:
-        """Hits among the blocks that came with the call; nothing of them is stored."""
+        """Hits among the blocks that came with the call; none of them is stored."""
         passages: list[NewPassage] = []
         files = self._files.of_call(call.scope, timeline)
         for position, block in enumerate(timeline, start=1):

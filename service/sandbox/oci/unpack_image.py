@@ -232,7 +232,7 @@ class Root:
                 os.utime(path or ".", (member.mtime, member.mtime))
 
     def _is_whiteout(self, parent: str, name: str) -> bool:
-        """Whether a name only says what a layer takes away; that is taken away."""
+        """Whether a name only marks what a layer removes; that is removed."""
         if name == _OPAQUE:
             for entry in os.listdir(parent or "."):
                 _clear(os.path.join(parent, entry))
