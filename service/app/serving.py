@@ -15,6 +15,7 @@ from proofbox.service.api.services import Services
 from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
 from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.facades import build_facades
 from proofbox.service.app.ports import check_port
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
@@ -55,7 +56,7 @@ def application(service: Service) -> FastAPI:
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
     )
-    return create_app(services)
+    return create_app(services, facades=build_facades(service, services))
 
 
 def serve(settings: Settings) -> None:

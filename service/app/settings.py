@@ -71,6 +71,16 @@ class Settings(BaseSettings):
     skills_dir: Path | None = None
     """Folder of skills, <id>/SKILL.md or <id>.md, which react.read loads by sk:<id>."""
 
+    # ---- APIs of other products ----
+    librechat: bool = False
+    """Serve the code interpreter API of LibreChat at /librechat/v1."""
+    librechat_key_file: Path | None = None
+    """Public key of LibreChat's tokens, PEM or JSON Web Key Set; none: API keys only."""
+    librechat_issuer: str = Field(default="librechat", min_length=1)
+    """Issuer of LibreChat's tokens."""
+    librechat_audience: str = Field(default="codeapi", min_length=1)
+    """Audience of LibreChat's tokens."""
+
     # ---- what is seen from outside ----
     log_format: Literal["json", "text"] = "text"
     """json: one object per line; text: for people."""

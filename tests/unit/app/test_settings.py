@@ -65,6 +65,9 @@ COUNTS |= {
 COUNTS |= {"key_running_calls", "key_queued_calls", "total_pids", "total_cpus"}
 UNITS += ("_per_minute",)
 
+# Of the facades.
+NAMES |= {"librechat", "librechat_key_file", "librechat_issuer", "librechat_audience"}
+
 # Of the engines.
 NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}
 
