@@ -25,6 +25,7 @@ from proofbox.service.api.routes import (
     timeline,
     tool_calls,
     tools,
+    upload_links,
 )
 from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.services import Services
@@ -58,6 +59,7 @@ def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastA
         provenance,
         tools,
         attachments,
+        upload_links,
         artifact_list,
         artifacts,
         links,

@@ -25,6 +25,7 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.identity import Principal
@@ -70,6 +71,7 @@ class Service:
         keyring: the API keys.
         quotas: the usage of each caller.
         links: creates and verifies download links.
+        uploads: creates and verifies upload links.
         database: the records of all stores.
         artifacts: the files of conversations.
         sources: the sources that citations name.
@@ -91,6 +93,7 @@ class Service:
     keyring: Keyring
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     database: Database
     artifacts: SqlArtifactStore
     sources: SqlSourcePool
@@ -107,7 +110,8 @@ class Service:
     resolver: SystemResolver
 
 
-def _call_limits(settings: Settings) -> CallLimits:
+def call_limits(settings: Settings) -> CallLimits:
+    """Return the operator's limits of a call."""
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
 
 
@@ -169,7 +173,7 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -188,7 +192,7 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
         partial(program_tools, settings, parts),
         parts.paths.files,
         parts.sources,
-        _call_limits(settings),
+        call_limits(settings),
         audited,
     )
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
@@ -206,10 +210,11 @@ def build(settings: Settings) -> Service:
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
-    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, partial(_load, admission), tracer)
-    image = ImageInventory(engine, _call_limits(settings))
+    engine = sandbox_engine(settings, call_limits(settings), audited.boot_id, partial(_load, admission), tracer)
+    image = ImageInventory(engine, call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
+    link_keys = LinkKeyFile(settings.data_dir)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -227,7 +232,8 @@ def build(settings: Settings) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(stores.database)),
         quotas=quotas,
-        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
+        links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
+        uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
         sources=stores.sources,

@@ -38,6 +38,7 @@ def application(service: Service) -> FastAPI:
         authenticator=build_authenticator(service.settings, service.principal, service.keyring),
         quotas=service.quotas,
         links=service.links,
+        uploads=service.uploads,
         public_url=service.settings.public_url,
         hosts=allowed_hosts(service.settings),
         metrics=service.meter.text,
