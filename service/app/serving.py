@@ -8,14 +8,16 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
-from proofbox.service.api.app import create_app
+from proofbox.service.api.app import create_app, release
 from proofbox.service.api.connections import ConnectionLimits, make_room_for_connections
 from proofbox.service.api.server import DrainingServer, server_config
 from proofbox.service.api.services import Services
 from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
-from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.bootstrap import Service, build, call_limits, running
 from proofbox.service.app.settings import Settings
+from proofbox.service.mcp.endpoint import mcp_route
+from proofbox.service.mcp.options import McpOptions
 from proofbox.service.storage.readiness import StoreReadiness
 
 _LAST_ANSWERS_S = 5  # time limit of answers and event streams that are still being sent
@@ -51,7 +53,19 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
-    return create_app(services)
+    app = create_app(services)
+    if service.settings.mcp:
+        app.router.routes.append(mcp_route(services, _mcp_options(service.settings)))
+    return app
+
+
+def _mcp_options(settings: Settings) -> McpOptions:
+    return McpOptions(
+        limits=call_limits(settings),
+        release=release(),
+        link_s=settings.link_s,
+        has_web_search=bool(settings.web_search_url),
+    )
 
 
 def serve(settings: Settings) -> None:
