@@ -203,8 +203,9 @@ class ConversationFiles:
 
 
 def shown_text(response: ToolCallResponse) -> str:
-    """The texts that ``react.read`` shows, under its report."""
-    texts = [block.text for block in response.blocks if block.meta.get("hidden") is False and block.text]
+    """The texts of files that ``react.read`` shows, under its report."""
+    shown = (block for block in response.blocks if block.meta.get("hidden") is False)
+    texts = [block.text for block in shown if block.path.startswith("fi:") and block.text]
     return "\n\n".join([response.report, *texts])
 
 
