@@ -1,6 +1,6 @@
 """OUT_DIR from the inside: puts files in before the run, judges what lies there after it.
 
-Judging happens when nothing of the program runs any more, so nothing can change under our hands; still no link is
+Judging begins when no process of the program runs any more, so no file can change meanwhile; still no link is
 ever followed.
 """
 

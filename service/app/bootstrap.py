@@ -36,6 +36,7 @@ from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
@@ -110,8 +111,7 @@ class Service:
     resolver: SystemResolver
 
 
-def call_limits(settings: Settings) -> CallLimits:
-    """Return the operator's limits of a call."""
+def _call_limits(settings: Settings) -> CallLimits:
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
 
 
@@ -173,7 +173,7 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -192,14 +192,18 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
         partial(program_tools, settings, parts),
         parts.paths.files,
         parts.sources,
-        call_limits(settings),
+        _call_limits(settings),
         audited,
     )
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings, containers: Containers | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
+
+    Args:
+        settings: of the service.
+        containers: in place of those of the engine that the settings name.
 
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
@@ -210,8 +214,9 @@ def build(settings: Settings) -> Service:
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
-    engine = sandbox_engine(settings, call_limits(settings), audited.boot_id, partial(_load, admission), tracer)
-    image = ImageInventory(engine, call_limits(settings))
+    load = partial(_load, admission)
+    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
+    image = ImageInventory(engine, _call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
     link_keys = LinkKeyFile(settings.data_dir)
@@ -223,7 +228,7 @@ def build(settings: Settings) -> Service:
         admission,
         SqlCallStore(stores.database),
         CallSettings(
-            settings.remembered_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
+            settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
         ),
         meter,
     )

@@ -141,7 +141,7 @@ def _print_findings(check: AuditCheck) -> None:
             whole = f"lines {state.first} to {state.seq} are whole; the last is {state.sha256}"
             sys.stdout.write(f"{name}: {whole}\n")
             if check.heads.records.keys:
-                sys.stdout.write(f"{name}: {_signed(check.heads, chain, state)}\n")
+                sys.stdout.write(f"{name}: {_sign_state(check.heads, chain, state)}\n")
     if not check.chains:
         sys.stdout.write("there are no audit lines\n")
     if keys := list(check.heads.records.keys):
@@ -150,7 +150,7 @@ def _print_findings(check: AuditCheck) -> None:
         sys.stdout.write("no head is signed: a chain that was written anew does not show\n")
 
 
-def _signed(heads: SignedHeads, chain: tuple[str, str], state: ChainState) -> str:
+def _sign_state(heads: SignedHeads, chain: tuple[str, str], state: ChainState) -> str:
     last = heads.last(chain)
     after = state.seq - (last.seq if last is not None else state.first - 1)
     if last is None:

@@ -93,7 +93,7 @@ async def run(settings: Settings, arguments: argparse.Namespace) -> int:
     """
     async with _store(settings) as store:
         if arguments.action == "create":
-            key, secret = _made(settings, arguments)
+            key, secret = _make_key(settings, arguments)
             await store.add(key)
             _show(key, arguments, secret=secret)
         elif arguments.action == "rotate":
@@ -118,7 +118,7 @@ async def _store(settings: Settings) -> AsyncIterator[SqlApiKeys]:
         await database.close()
 
 
-def _made(settings: Settings, arguments: argparse.Namespace) -> tuple[ApiKey, str]:
+def _make_key(settings: Settings, arguments: argparse.Namespace) -> tuple[ApiKey, str]:
     key_id, now = new_key_id(), datetime.now(UTC)
     secret = new_secret(key_id)
     key = ApiKey(

@@ -14,10 +14,11 @@ from proofbox.service.api.server import DrainingServer, server_config
 from proofbox.service.api.services import Services
 from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
-from proofbox.service.app.bootstrap import Service, build, call_limits, running
+from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.settings import Settings
 from proofbox.service.mcp.endpoint import mcp_route
 from proofbox.service.mcp.options import McpOptions
+from proofbox.service.sandbox.limits import CallLimits, limit_names
 from proofbox.service.storage.readiness import StoreReadiness
 
 _LAST_ANSWERS_S = 5  # time limit of answers and event streams that are still being sent
@@ -61,7 +62,7 @@ def application(service: Service) -> FastAPI:
 
 def _mcp_options(settings: Settings) -> McpOptions:
     return McpOptions(
-        limits=call_limits(settings),
+        limits=CallLimits(**{name: getattr(settings, name) for name in limit_names()}),
         release=release(),
         link_s=settings.link_s,
         has_web_search=bool(settings.web_search_url),

@@ -190,7 +190,7 @@ class Settings(BaseSettings):
     """Time after the wall clock at which a sandbox counts as lost."""
     lost_connection_grace_s: float = Field(default=120, ge=0)
     """Time for which a call continues after its connection was lost; 0: it is cancelled at once."""
-    remembered_bytes_max: int = Field(default=64 * _MIB, ge=0)
+    event_log_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """Output of ended calls that is available as events."""
     inline_bytes_max: int = Field(default=16 * _MIB, ge=0)
     """Bytes of PDFs and images that one answer carries as base64; others are only hosted."""

@@ -152,7 +152,7 @@ def _new_artifacts(
     """The files of a run to store: promised ones, also those that fail their checks, and others."""
     promised = [verdict for verdict in verdicts if verdict.produced] + failed_with_bytes(verdicts)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
-    return [_promised(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
+    return [_promise(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
 
 
 def _may_cite(verdicts: list[Verdict]) -> bool:
@@ -167,7 +167,7 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
     )
 
 
-def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
+def _promise(call: ExecCall, verdict: Verdict) -> NewArtifact:
     """A promised file; one that fails stays in the turn's workspace, to be read, repaired and promised again."""
     found, promise = verdict.found, verdict.promise
     if found is None or promise is None:

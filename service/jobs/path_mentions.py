@@ -102,7 +102,7 @@ def _tails(text: str, start: int, end: int) -> list[str]:
     line = _rest_of_line(text, end)
     tails = []
     opening = _opening(text, start)
-    delimited = _delimited(line, opening)
+    delimited = _cut_at_delimiter(line, opening)
     if delimited is not None and _MENTION.search(delimited):
         delimited = None  # a list such as srcset, not a name
     if delimited is not None:
@@ -140,16 +140,16 @@ def _opening(text: str, start: int) -> str:
     return ""
 
 
-def _delimited(line: str, opening: str) -> str | None:
+def _cut_at_delimiter(line: str, opening: str) -> str | None:
     if not opening:
         return None
     if opening == "(":
-        return _balanced(line)
+        return _cut_at_closing(line)
     at = line.find(_CLOSING[opening])
     return line[:at] if at >= 0 else None
 
 
-def _balanced(line: str) -> str | None:
+def _cut_at_closing(line: str) -> str | None:
     """Up to the parenthesis that closes, so that ``(turn_1/files/a (2).png)`` is read whole."""
     depth = 0
     for at, character in enumerate(line):

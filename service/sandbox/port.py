@@ -29,7 +29,7 @@ class SandboxSpec:
     Attributes:
         call_name: a name for the container, made by the service.
         limits: the limits it is created with.
-        lifetime_s: after so many seconds nothing of it may exist, whatever the service does.
+        lifetime_s: after so many seconds no part of it may exist, whatever the service does.
         flavour: the libraries that it should have in memory already; any flavour can run any program.
         owner: whose call it is for: where sandboxes are short, owners get them in turn.
         is_only_call: whether the owner has no other call running: a few sandboxes are reserved for such calls.

@@ -13,7 +13,7 @@ from typing import Any
 
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.containers import Container, LeftContainer, NotForkedError
+from proofbox.service.sandbox.containers import Container, NotForkedError, OrphanContainer
 from proofbox.service.sandbox.docker.client import EngineClient
 from proofbox.service.sandbox.docker.container_config import (
     FULL_SHARES,
@@ -249,7 +249,7 @@ class DockerContainers:
             return await self._client.exit_code(container_id) == TOO_MANY_TASKS
         return False
 
-    async def list_orphans(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[OrphanContainer]:
         """See `Containers.list_orphans`."""
         return await self._client.list_orphans(self._settings.service_name)
 

@@ -245,7 +245,7 @@ class RunnerSandbox:
                 await files.all_written()
                 with _reading():
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
-                    files_found = tuple(_kept(*each) for each in found)
+                    files_found = tuple(_with_received(*each) for each in found)
                     return Summary.read(payload).collected(found=files_found, odd_names=names)
             if kind is Frame.INSPECTOR and self._inspector_fork is None:
                 are_plain = payload == OF_PLAIN_FILES
@@ -270,7 +270,7 @@ class RunnerSandbox:
                 continue
             taken.add(path)
             with _reading():
-                found.append((_found(path, row), sent[same_as] if same_as is not None else None))
+                found.append((_collect_file(path, row), sent[same_as] if same_as is not None else None))
 
     async def _fork_inspector(self, *, of_plain_files: bool) -> None:
         """Forks an inspector into the container; where that fails, has the runner fork one itself."""
@@ -371,7 +371,7 @@ def _reading() -> Iterator[None]:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
 
 
-def _found(path: FilePath, row: Row) -> CollectedFile:
+def _collect_file(path: FilePath, row: Row) -> CollectedFile:
     return CollectedFile(
         path=path,
         promise=row.promise,
@@ -381,5 +381,5 @@ def _found(path: FilePath, row: Row) -> CollectedFile:
     )
 
 
-def _kept(found: CollectedFile, received: Received | None) -> CollectedFile:
+def _with_received(found: CollectedFile, received: Received | None) -> CollectedFile:
     return found if received is None else replace(found, source=received.source, sha256=received.sha256)

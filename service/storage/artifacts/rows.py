@@ -242,7 +242,7 @@ def insert(
 def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]) -> dict[FilePath, int]:
     """The latest versions of those paths that have one."""
     newest = {}
-    for where, group in _grouped(paths):
+    for where, group in _group_paths(paths):
         for rel, number in connection.execute(
             _NEWEST, {"in_conversation": conversation, **where, "of_rels": group}
         ):
@@ -250,7 +250,7 @@ def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]
     return newest
 
 
-def _grouped(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[str]]]:
+def _group_paths(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[str]]]:
     """The paths below each turn and namespace, as many as a statement takes."""
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for path in paths:
@@ -280,7 +280,7 @@ def versions(
     for path, number in requested:
         numbers.setdefault(path, []).append(number)
     found = {}
-    for where, group in _grouped(numbers):
+    for where, group in _group_paths(numbers):
         of = (FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel) for rel in group)
         among = sorted({number for path in of for number in numbers[path]})
         for start in range(0, len(among), _PATHS_AT_ONCE):

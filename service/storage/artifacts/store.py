@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
-from proofbox.service.concurrency import in_thread, to_its_end
+from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import rows
@@ -104,27 +104,27 @@ class SqlArtifactStore(ArtifactStore):
     @override
     async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:
         row = await self._database.read(lambda connection: rows.latest(connection, scope, path))
-        return None if row is None else self._stored(scope, row)
+        return None if row is None else self._build_stored(scope, row)
 
     @override
     async def version(self, scope: ConversationKey, path: FilePath, number: int) -> StoredArtifact | None:
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
-        return None if row is None else self._stored(scope, row)
+        return None if row is None else self._build_stored(scope, row)
 
     @override
     async def of_turn(self, scope: ConversationKey, turn_id: str) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
-        return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
+        return sorted((self._build_stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
     @override
     async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         found = await self._database.read(lambda connection: rows.listed(connection, scope, after, limit))
-        return [(row.number, self._stored(scope, row)) for row in found]
+        return [(row.number, self._build_stored(scope, row)) for row in found]
 
     @override
     async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.recent(connection, scope, limit, except_turn))
-        return [self._stored(scope, row) for row in found]
+        return [self._build_stored(scope, row) for row in found]
 
     @override
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
@@ -209,7 +209,7 @@ class SqlArtifactStore(ArtifactStore):
     @override
     async def numbered(self, number: int) -> tuple[ConversationKey, StoredArtifact] | None:
         found = await self._database.read(partial(rows.numbered, number=number))
-        return None if found is None else (found[0], self._stored(*found))
+        return None if found is None else (found[0], self._build_stored(*found))
 
     async def _version(self, scope: ConversationKey, artifact: StoredArtifact) -> ArtifactRow:
         path, number = artifact.path, artifact.version
@@ -218,7 +218,7 @@ class SqlArtifactStore(ArtifactStore):
             raise _not_stored(path, number)
         return row
 
-    def _stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
+    def _build_stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
         hosted = row.hosted_name
         return StoredArtifact(
             path=row.path,
@@ -246,7 +246,7 @@ class SqlArtifactStore(ArtifactStore):
         task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
-        return await to_its_end(task)
+        return await wait_to_end(task)
 
     async def _save(
         self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None
@@ -267,7 +267,7 @@ class SqlArtifactStore(ArtifactStore):
             rows.end_save(connection, save)
             conversation, _ = ensure_conversation(connection, scope)
             added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True)))
-            stored = [self._stored(scope, row) for row in added]
+            stored = [self._build_stored(scope, row) for row in added]
             external = [one for one in stored if one.visibility == "external"]
             sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
             done = [replace(one, sid=sids.get(one.path)) for one in stored]
@@ -300,7 +300,7 @@ class SqlArtifactStore(ArtifactStore):
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")
-        return await in_thread(self._threads, work)
+        return await run_in_thread(self._threads, work)
 
     async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
         """Run blocking work on as many at a time as suits the files, side by side; all of it ends before this."""

@@ -31,7 +31,7 @@ def inspect(subject: Subject) -> None:
 
 
 def _shows_something(shapes: Any) -> bool:
-    """Say whether there is text, a picture, a chart, a table, a line or a drawn shape among a slide's shapes."""
+    """Return whether there is text, a picture, a chart, a table, a line or a drawn shape among a slide's shapes."""
     return any(
         element.tag in _DRAWN_WITHOUT_TEXT
         or (element.tag == qn("a:t") and (element.text or "").strip())
@@ -41,8 +41,8 @@ def _shows_something(shapes: Any) -> bool:
 
 
 def _is_drawn(shape: Any) -> bool:
-    """Say whether a shape shows without text: not an empty placeholder, not an empty text box."""
+    """Return whether a shape shows without text: not an empty placeholder, not an empty text frame."""
     properties = shape.find(f"{qn('p:nvSpPr')}/{qn('p:cNvSpPr')}")
-    is_text_box = properties is not None and properties.get("txBox") in {"1", "true"}
+    is_text_frame = properties is not None and properties.get("txBox") in {"1", "true"}
     is_placeholder = shape.find(f"{qn('p:nvSpPr')}/{qn('p:nvPr')}/{qn('p:ph')}") is not None
-    return not is_text_box and not is_placeholder
+    return not is_text_frame and not is_placeholder

@@ -17,7 +17,7 @@ _NAME_BYTES = 64
 def inspect(subject: Subject) -> None:
     """Find the stream's name in a directory entry ([MS-CFB], 2.6.1); what is in it is not read."""
     if subject.head(len(_MAGIC)) != _MAGIC:
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     if subject.size < 2 * _HEADER_BYTES:
         raise Problem("is cut off: only the header of the file is there")
     data = subject.file.read()

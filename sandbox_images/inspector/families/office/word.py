@@ -45,7 +45,7 @@ def _author_breaks(body: Any) -> int:
         if element.get(qn("w:val"), "1") not in {"0", "false", "off"}
     )
     sections = list(body.iter(qn("w:sectPr")))
-    # A section's type says how it begins itself, so the first one's says nothing about a break.
+    # A section's type is about its own beginning: that of the first one is no break.
     for section in sections[1:]:
         kind = section.find(qn("w:type"))
         if kind is None or kind.get(qn("w:val")) not in _SAME_PAGE_SECTIONS:
