@@ -1,5 +1,6 @@
 """One small picture for a result: the stored one if it is small enough, else one that a sandbox scales down."""
 
+import asyncio
 import logging
 import struct
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ PICTURE_BYTES_MAX = 256 * 1024
 SIDE_PX_MAX = 1_500
 """Hosts fail on pictures of 2,000 pixels in long chats, and charge for each pixel."""
 SOURCE_BYTES_MAX = 64 * 1024 * 1024
+AT_ONCE = 2
+"""How many sandboxes scale pictures at the same time."""
 PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _NAME: Final = "preview"
 _WALL_S = 20.0
@@ -93,6 +96,8 @@ class Previews:
     def __init__(self, services: Services, limits: CallLimits) -> None:
         self._services = services
         self._limits = replace(limits, wall_s=min(limits.wall_s, _WALL_S))
+        # These sandboxes are beside those of calls, which have slots.
+        self._places = asyncio.Semaphore(AT_ONCE)
 
     async def find(self, scope: ConversationKey, artifact: StoredArtifact) -> Picture | None:
         """The picture of a stored file; None if it is not a picture, or none can be made.
@@ -108,7 +113,8 @@ class Previews:
             if size_px is not None and max(size_px) <= SIDE_PX_MAX:
                 return Picture(content, artifact.mime)
         try:
-            return await self._scale(scope, artifact)
+            async with self._places:
+                return await self._scale(scope, artifact)
         except (SandboxLostError, OurError):
             _LOGGER.warning("no preview of %s could be made", artifact.path.physical, exc_info=True)
             return None

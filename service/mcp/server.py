@@ -1,6 +1,7 @@
 """The MCP server over the services of the routes, for both eras of the protocol."""
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.caching import CacheHint
@@ -33,6 +34,7 @@ from proofbox.service.mcp.exchange import exchange_of
 from proofbox.service.mcp.options import BODY_BYTES_MAX, McpOptions
 from proofbox.service.mcp.results import error_result
 from proofbox.service.mcp.tools import McpTool, all_tools
+from proofbox.service.sandbox.image_inventory import Inventory
 
 Context = ServerRequestContext[Any]
 _TOOLS_FRESH_MS = 60_000
@@ -103,6 +105,21 @@ def build_server(services: Services, options: McpOptions) -> Server[Any]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Catalogue:
+    """The tools for an image.
+
+    Attributes:
+        image: what the image has.
+        tools: the tools by name.
+        listed: the result of ``tools/list``: its schemas take a while to make.
+    """
+
+    image: Inventory
+    tools: dict[str, McpTool]
+    listed: ListToolsResult
+
+
 class _Handlers:
     """The handlers of the protocol's methods."""
 
@@ -110,17 +127,17 @@ class _Handlers:
         self._services = services
         self._options = options
         self._actions = Actions(services, options)
+        self._catalogue: _Catalogue | None = None
 
     async def list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """Answer ``tools/list``."""
         del context, params
-        tools = await self._tools()
-        return ListToolsResult(tools=[tool.as_tool() for tool in tools.values()])
+        return (await self._current()).listed
 
     async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """Answer ``tools/call``."""
         exchange = exchange_of(context, self._services.public_url)
-        tool = (await self._tools()).get(params.name)
+        tool = (await self._current()).tools.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"unknown tool '{params.name[:80]}'; tools/list names all")
         try:
@@ -151,5 +168,12 @@ class _Handlers:
             problem = problem_of(exc, exchange.request_id)
             raise protocol_error(problem, retry_after_s(exc, problem)) from exc
 
-    async def _tools(self) -> dict[str, McpTool]:
-        return all_tools(self._actions.all(), self._options, await self._services.image.get())
+    async def _current(self) -> _Catalogue:
+        """Return the catalogue; a new one when the image has answered what it has."""
+        image = await self._services.image.get()
+        known = self._catalogue
+        if known is None or known.image is not image:
+            tools = all_tools(self._actions.all(), self._options, image)
+            listed = ListToolsResult(tools=[tool.as_tool() for tool in tools.values()])
+            known = self._catalogue = _Catalogue(image, tools, listed)
+        return known

@@ -150,6 +150,17 @@ async def test_the_server_describes_itself(raw):
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["version"] == "1.2.3"
 
 
+async def test_a_session_of_an_earlier_process_goes_on_and_notifications_are_accepted(raw):
+    old = {**ACCEPT, "MCP-Protocol-Version": "2025-06-18", "Mcp-Session-Id": "of-an-earlier-process"}
+    listed = await raw.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=old)
+    assert listed.status_code == 200
+    assert "run_python" in listed.text
+    assert "mcp-session-id" not in listed.headers
+    for given in (old, {**ACCEPT, "MCP-Protocol-Version": "2026-07-28"}):
+        sent = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert (await raw.post("/mcp", json=sent, headers=given)).status_code == 202
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
 async def test_other_methods_are_refused_at_once(raw, method):
     answer = await raw.request(method, "/mcp", headers=ACCEPT)
