@@ -167,6 +167,11 @@ async def test_other_methods_are_refused_at_once(raw, method):
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 
 
+async def test_requests_are_counted_under_their_route(raw, services):
+    await raw.post("/mcp", json=discover(), headers=headers())
+    assert 'route="/mcp"' in services.metrics().decode()
+
+
 async def test_a_slash_at_the_end_is_another_path(raw):
     assert (await raw.post("/mcp/", json=discover(), headers=headers())).status_code == 404
 

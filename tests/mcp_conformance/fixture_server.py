@@ -1,7 +1,7 @@
 """A server with the tools, resources and prompts that the conformance suite calls, behind the service's endpoint.
 
 What is tested is the way of a request: middleware, endpoint and transport are the service's. Run as
-``python -m tests.mcp_conformance.fixture_server PORT``.
+``python -m tests.mcp_conformance.fixture_server PORT``; with ``own`` behind it, the tools are the service's too.
 """
 
 import asyncio
@@ -52,9 +52,10 @@ from starlette.routing import Route
 from proofbox.service.api.app import create_app
 from proofbox.service.api.connections import ConnectionLimits
 from proofbox.service.api.server import server_config
-from proofbox.service.mcp.endpoint import PATH, McpEndpoint
+from proofbox.service.mcp.endpoint import PATH, McpEndpoint, mcp_route
+from proofbox.service.mcp.options import McpOptions
 from proofbox.service.mcp.server import stateless_app
-from tests.support.pipeline import opened_pipeline, services_over
+from tests.support.pipeline import LIMITS, opened_pipeline, services_over
 
 Context = ServerRequestContext[Any]
 Run = Callable[[Context], Awaitable[CallToolResult]]
@@ -258,17 +259,17 @@ def build_server() -> Server[Any]:
     )
 
 
-async def main(port: int) -> None:
+async def main(port: int, *, is_own: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with opened_pipeline(Path(folder)) as pipeline:
             services = replace(services_over(pipeline), hosts=HOSTS)
             app = create_app(services)
-            app.router.routes.append(
-                Route(PATH, McpEndpoint(lambda: stateless_app(build_server())), methods=["POST"])
-            )
+            fixtures = McpEndpoint(lambda: stateless_app(build_server()))
+            own = mcp_route(services, McpOptions(LIMITS, "1", 600))
+            app.router.routes.append(own if is_own else Route(PATH, fixtures, methods=["POST"]))
             config = server_config(app, ("127.0.0.1", port), limits=ConnectionLimits(), last_answers_s=1)
             await uvicorn.Server(config).serve()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1])))
+    asyncio.run(main(int(sys.argv[1]), is_own=sys.argv[2:] == ["own"]))
