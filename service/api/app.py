@@ -27,6 +27,7 @@ from proofbox.service.api.routes import (
     timeline,
     tool_calls,
     tools,
+    upload_links,
 )
 from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.services import Services
@@ -62,6 +63,7 @@ def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: 
         tools,
         attachments,
         conversations,
+        upload_links,
         artifact_list,
         artifacts,
         links,

@@ -26,6 +26,7 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
@@ -76,6 +77,7 @@ class Service:
         keyring: the API keys.
         quotas: the usage of each caller.
         links: creates and verifies download links.
+        uploads: creates and verifies upload links.
         database: the records of all stores.
         artifacts: the files of conversations.
         conversations: lists and deletes conversations.
@@ -99,6 +101,7 @@ class Service:
     keyring: Keyring
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     database: Database
     artifacts: SqlArtifactStore
     conversations: Conversations
@@ -234,6 +237,7 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     image = ImageInventory(engine, _call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
+    link_keys = LinkKeyFile(settings.data_dir)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -255,7 +259,8 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(stores.database)),
         quotas=quotas,
-        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
+        links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
+        uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,

@@ -40,6 +40,8 @@ class Settings(BaseSettings):
     """Additional values of Host for a service without required keys, as a JSON list."""
     public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
     """URL of the service for clients, used in links; empty: links have no host."""
+    mcp: bool = True
+    """Offer the tools to MCP clients at /mcp."""
     head_s: float = Field(default=10, gt=0)
     """Time limit for the head of a request."""
     unread_s: float = Field(default=60, gt=0)
