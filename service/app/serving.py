@@ -15,6 +15,7 @@ from proofbox.service.api.services import Services
 from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
 from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.facades import build_facades
 from proofbox.service.app.settings import Settings
 from proofbox.service.storage.readiness import StoreReadiness
 
@@ -50,7 +51,7 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
     )
-    return create_app(services)
+    return create_app(services, facades=build_facades(service, services))
 
 
 def serve(settings: Settings) -> None:
