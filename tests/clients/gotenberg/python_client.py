@@ -43,14 +43,16 @@ def main() -> None:
         with client.chromium.markdown_to_pdf() as route:
             route.index(template).markdown_file(notes).run().to_file(out / "notes.pdf")
         with client.chromium.screenshot_html() as route:
-            route.index(page).resource(style).size(400, 300).clip(clip=True).output_format("jpeg").quality(80)
+            route.index(page).resource(style).width(400).height(300).clip(clip=True).output_format("jpeg").quality(
+                80
+            )
             route.run().to_file(out / "hello.jpeg")
         with client.merge.merge() as route:
             route.merge([out / "notes.pdf", out / "hello.pdf"]).run().to_file(out / "merged.pdf")
         with client.split.split() as route:
             route.split(out / "merged.pdf").split_mode("intervals").split_span("1").run().to_file(out / "split.zip")
         with client.metadata.read() as route:
-            facts["metadata"] = route.read(out / "hello.pdf")
+            facts["metadata"] = route.read(out / "hello.pdf").run()
         with client.metadata.write() as route:
             route.write(out / "hello.pdf").metadata(title="Written").run().to_file(out / "written.pdf")
     print(json.dumps(facts))
