@@ -78,6 +78,8 @@ class ToolCode(StrEnum):
     HIDE_BEFORE_CACHE = "hide_before_cache"
     HIDE_FAILED = "hide_failed"
     HIDE_TOO_OLD = "hide_too_old"
+    # react.memsearch
+    MEMORY_NOT_INSTALLED = "memory_not_installed"
     # react.plan
     UNKNOWN_STEP = "unknown_step"
 
@@ -97,6 +99,7 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    FILE_DELETED = "file_deleted"
     HOSTING_FAILED = "react.write.hosting_failed"
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ _BACKOFF_S_MAX = 5.0
 _ERROR_STATUS = 400
 _GATEWAY_STATUSES = {502, 503, 504}  # of a proxy that does not reach the service
 _SHOWN_CHARS = 200
+_NOT_NAMES = {"", ".", ".."}  # they would lead to another route
+_SURROGATES = re.compile("[\ud800-\udfff]")  # of file names that are not UTF-8
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -194,7 +197,16 @@ class Attempts:
 
 
 def target(*segments: str, **query: str | int | None) -> str:
-    """A path below ``/v1``, and a query without the values that are None."""
+    """A path below ``/v1``, and a query without the values that are None.
+
+    Raises:
+        ArgumentError: a segment is not a name.
+    """
+    for segment in segments:
+        if segment in _NOT_NAMES or _SURROGATES.search(segment):
+            raise ArgumentError(
+                "path", f"{segment!a} is not a name; give a conversation, call, turn or file by its name"
+            )
     # A colon needs no escape in a path, and logical paths are easier to read with it.
     path = "/v1/" + "/".join(quote(segment, safe=":") for segment in segments)
     given = {name: value for name, value in query.items() if value is not None}

@@ -5,9 +5,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
-from proofbox.client import calls, catalogue, files
+from proofbox.client import calls, files
 from proofbox.client.api import Api
 from proofbox.client.async_driver import AsyncDriver
 from proofbox.client.async_files import AsyncDownload, AsyncOutputFile
@@ -24,14 +24,16 @@ from proofbox.client.call_bodies import (
 from proofbox.client.errors import StillRunningError
 from proofbox.client.event_stream import CallEvent
 from proofbox.client.exchange import Plan
-from proofbox.client.operations import call_tool, run_program
+from proofbox.client.operations import call_tool, read_health, run_program
 from proofbox.client.results import FileFacts, Health, RunResult, facts_of_listed
 from proofbox.client.uploads import Files, FileSource, UploadSource
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.conversations import ListedConversation
-from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
-from proofbox.contracts.tools import Tool
+
+if TYPE_CHECKING:
+    from proofbox.contracts.image_contents import ImageContents
+    from proofbox.contracts.tools import Tool
 
 T = TypeVar("T")
 
@@ -241,16 +243,22 @@ class AsyncClient:
 
     # ---- the service ----
 
-    async def tools(self) -> list[Tool]:
+    async def tools(self) -> "list[Tool]":
         """The tools of the service."""
+        from proofbox.client import catalogue  # noqa: PLC0415 - takes long
+
         return await self._driver.complete(catalogue.list_tools(self._api))
 
     async def function_definitions(self, style: Literal["openai", "anthropic"]) -> list[dict[str, Any]]:
         """The tools as function definitions of a model's API."""
+        from proofbox.client import catalogue  # noqa: PLC0415 - takes long
+
         return await self._driver.complete(catalogue.list_functions(self._api, style))
 
-    async def image(self) -> ImageContents | None:
+    async def image(self) -> "ImageContents | None":
         """Libraries, commands and languages of the sandbox image; None while the service cannot read them."""
+        from proofbox.client import catalogue  # noqa: PLC0415 - takes long
+
         return await self._driver.complete(catalogue.read_image(self._api))
 
     async def health(self) -> Health:
@@ -259,7 +267,7 @@ class AsyncClient:
         Raises:
             UnreachableError: there is no answer.
         """
-        return await self._driver.complete(catalogue.read_health(self._api))
+        return await self._driver.complete(read_health(self._api))
 
     def _make_file(self, facts: FileFacts) -> AsyncOutputFile:
         return AsyncOutputFile(**vars(facts), api=self._api, driver=self._driver)

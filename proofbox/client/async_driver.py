@@ -9,7 +9,13 @@ import httpx2
 
 from proofbox.client.api import Api
 from proofbox.client.exchange import Deliver, Open, Plan, Read, Reply, Sleep, Step, TransportFailure
-from proofbox.client.transport import connection_settings, reply_of, request_settings, translated_failures
+from proofbox.client.transport import (
+    connection_settings,
+    reply_of,
+    request_settings,
+    require_open,
+    translated_failures,
+)
 from proofbox.client.uploads import PIECE_BYTES, UploadSource
 
 T = TypeVar("T")
@@ -95,6 +101,7 @@ class _Exchange:
             if isinstance(step, Read):
                 return await self._read()
             await self.close()
+            require_open(self._http)
             body = step.request.body
             content = _pieces(body) if isinstance(body, UploadSource) else body
             request = self._http.build_request(**request_settings(self._api, step.request), content=content)

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,16 +14,22 @@ from proofbox.client.calls import PreparedCall
 from proofbox.client.errors import ArgumentError
 from proofbox.client.event_stream import CallEvent
 from proofbox.client.uploads import Files, UploadSource, named_sources
-from proofbox.contracts.artifacts import ArtifactSpec
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.media_types import extension_of
 from proofbox.contracts.paths import Namespace
-from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
 from proofbox.contracts.tool_call_request import Asset, Limits, SourceRow, ToolCallRequest
-from proofbox.contracts.tools import LANGUAGES, Language, exec_tool_id
+
+if TYPE_CHECKING:
+    from proofbox.contracts.artifacts import ArtifactSpec
+
+# As in `proofbox.contracts.tools` and `render_tools`, whose models of all parameters take long to import.
+EXEC_TOOL_PREFIX = "exec_tools.execute_code_"
+RENDER_TOOL_PREFIX = "rendering_tools.write_"
+SUFFIXES = {".py": "python", ".sh": "bash", ".js": "node"}
+RENDERED_FORMATS = ("pdf", "docx", "pptx", "png", "xlsx")
 
 DEFAULT_TURN = "turn_1"
-Promise: TypeAlias = str | Mapping[str, Any] | ArtifactSpec
+Promise: TypeAlias = "str | Mapping[str, Any] | ArtifactSpec"
 OnEvent: TypeAlias = Callable[[CallEvent], object]
 _SOURCE_FORMATS = {
     "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html", "mmd": "mermaid", "svg": "svg",
@@ -97,7 +103,7 @@ class RunOptions(RequestOptions, total=False):
 
     files: Files | None
     promises: Iterable[Promise] | None
-    language: Language | Literal["python", "bash", "node"] | None
+    language: Literal["python", "bash", "node"] | None
     timeout_s: float | None
     stdin: str | None
     args: Sequence[str] | None
@@ -172,7 +178,9 @@ def prepare_run(code: str | Path, options: Mapping[str, Any]) -> PreparedRun:
         **{name: _plain(value) for name, value in params.items() if value is not None},
         **(given.pop("params", None) or {}),
     }
-    return PreparedRun(prepare_call(exec_tool_id(_language(language)), params, {**given, "code": text}), sources)
+    return PreparedRun(
+        prepare_call(EXEC_TOOL_PREFIX + _language(language), params, {**given, "code": text}), sources
+    )
 
 
 def prepare_render(
@@ -184,8 +192,8 @@ def prepare_render(
         ArgumentError: the format is unknown, or a file cannot be read.
     """
     extension = extension_of(output_name)
-    if extension not in set(OutputFormat):
-        known = ", ".join(f".{output}" for output in OutputFormat)
+    if extension not in RENDERED_FORMATS:
+        known = ", ".join(f".{output}" for output in RENDERED_FORMATS)
         raise ArgumentError(
             "output_name", f"{output_name!r} has no extension that can be rendered; give one of {known}"
         )
@@ -214,11 +222,11 @@ def _assets(turn: str, files: Files | None) -> Iterator[dict[str, Any]]:
 def contract_entries(promises: Iterable[Promise] | None) -> list[dict[str, Any]]:
     """The entries of a contract: a name with ``*`` or ``?`` is a pattern, a missing description is the name."""
     entries = []
-    given: Iterable[Promise] = [promises] if isinstance(promises, str | Mapping | ArtifactSpec) else promises or []
+    given: Iterable[Promise] = [promises] if isinstance(promises, str | Mapping | BaseModel) else promises or []
     for promise in given:
         if isinstance(promise, str):
             entry: dict[str, Any] = {"glob" if set("*?") & set(promise) else "filename": promise}
-        elif isinstance(promise, ArtifactSpec):
+        elif isinstance(promise, BaseModel):
             entry = promise.model_dump(exclude_unset=True)
         elif isinstance(promise, Mapping):
             entry = dict(promise)
@@ -249,20 +257,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _language(language: str | None) -> Language:
-    try:
-        return Language(language or Language.PYTHON)
-    except ValueError:
-        known = ", ".join(Language)
-        raise ArgumentError("language", f"{language!r} is not one of {known}") from None
+def _language(language: str | None) -> str:
+    name = str(language or "python")
+    if name not in SUFFIXES.values():
+        raise ArgumentError("language", f"{name!r} is not one of {', '.join(SUFFIXES.values())}")
+    return name
 
 
-def _language_of(path: Path) -> Language:
-    for language, facts in LANGUAGES.items():
-        if facts.suffix == path.suffix:
-            return language
-    known = ", ".join(facts.suffix for facts in LANGUAGES.values())
-    raise ArgumentError("code", f"'{path}' has none of the suffixes {known}; give language=")
+def _language_of(path: Path) -> str:
+    if path.suffix not in SUFFIXES:
+        raise ArgumentError("code", f"'{path}' has none of the suffixes {', '.join(SUFFIXES)}; give language=")
+    return SUFFIXES[path.suffix]
 
 
 def _read_text(field: str, path: Path) -> str:

@@ -1,17 +1,13 @@
-"""Plans of what a service offers: its tools, its image, its health."""
+"""Plans of what a service offers: its tools and its image. Imported on first use: models of tools take long."""
 
 from typing import Any
 
 from pydantic import BaseModel
 
 from proofbox.client.api import Api, target
-from proofbox.client.errors import ProblemError, ProofboxError
-from proofbox.client.exchange import Plan, Request, TransportFailure, send
-from proofbox.client.results import Health
+from proofbox.client.exchange import Plan, Request
 from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tools import Tool
-
-_OK = 200
 
 
 class _Catalogue(BaseModel):
@@ -37,22 +33,3 @@ def list_functions(api: Api, style: str) -> Plan[list[dict[str, Any]]]:
     """Ask for the tools as function definitions of a model's API."""
     reply = yield from api.request(Request("GET", target("tools", format=style)))
     return api.parse(_Functions, reply).tools
-
-
-def read_health(api: Api) -> Plan[Health]:
-    """Ask once whether the service can take a call.
-
-    Raises:
-        UnreachableError: there was no answer.
-        UnexpectedResponseError: the answer is not one of Proofbox.
-    """
-    try:
-        reply = yield from send(Request("GET", "/readyz"))
-    except TransportFailure as exc:
-        raise api.unreachable(exc) from None
-    if reply.status == _OK:
-        return Health(is_ready=True)
-    error: ProofboxError = api.error(reply)
-    if isinstance(error, ProblemError):
-        return Health(is_ready=False, problem=error.problem)
-    raise error

@@ -11,6 +11,7 @@ from proofbox.client.uploads import UploadSource
 from proofbox.contracts.artifact_lists import PAGE_ARTIFACTS_MAX, ArtifactPage
 from proofbox.contracts.conversations import PAGE_CONVERSATIONS_MAX, ConversationPage
 from proofbox.contracts.logical_paths import parse
+from proofbox.contracts.media_types import is_mime
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.timeline import PAGE_BLOCKS_MAX, TimelinePage
 from proofbox.contracts.tool_call_response import Attachment
@@ -74,7 +75,13 @@ def logical_path(path: str) -> str:
 def upload_file(
     api: Api, place: AttachmentName, source: UploadSource, media_type: str | None = None
 ) -> Plan[Attachment]:
-    """Store a file as an attachment of a turn."""
+    """Store a file as an attachment of a turn.
+
+    Raises:
+        ArgumentError: the media type is not one.
+    """
+    if media_type is not None and not is_mime(media_type):
+        raise ArgumentError("media_type", f"{media_type!a} is not a media type such as text/csv")
     where = target("conversations", place.conversation, "turns", place.turn, "attachments", place.name)
     headers = {"Content-Type": media_type or _OCTET_STREAM}
     return api.parse(Attachment, (yield from api.request(Request("PUT", where, headers, source))))

@@ -1,4 +1,4 @@
-"""Plans of the methods that do more than one request."""
+"""Plans of the methods that do more than one request, or answer for an error."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,10 +6,13 @@ from typing import Any
 from proofbox.client.api import Api
 from proofbox.client.call_bodies import OnEvent, PreparedRun, prepare_call
 from proofbox.client.calls import Deadline, make_call
-from proofbox.client.exchange import Plan
+from proofbox.client.errors import ProblemError, ProofboxError
+from proofbox.client.exchange import Plan, Request, TransportFailure, send
 from proofbox.client.files import upload_files
-from proofbox.client.results import File, FileFacts, RunResult, build_result
+from proofbox.client.results import File, FileFacts, Health, RunResult, build_result
 from proofbox.contracts.tool_call_response import ToolCallResponse
+
+_OK = 200
 
 
 def call_tool(
@@ -36,3 +39,22 @@ def run_program(
     yield from upload_files(api, call.conversation, call.turn, prepared.sources)
     response = yield from make_call(api, call, is_detached=on_event is not None, deadline=None)
     return build_result(call, response, make_file)
+
+
+def read_health(api: Api) -> Plan[Health]:
+    """Ask once whether the service can take a call.
+
+    Raises:
+        UnreachableError: there was no answer.
+        UnexpectedResponseError: the answer is not one of Proofbox.
+    """
+    try:
+        reply = yield from send(Request("GET", "/readyz"))
+    except TransportFailure as exc:
+        raise api.unreachable(exc) from None
+    if reply.status == _OK:
+        return Health(is_ready=True)
+    error: ProofboxError = api.error(reply)
+    if isinstance(error, ProblemError):
+        return Health(is_ready=False, problem=error.problem)
+    raise error

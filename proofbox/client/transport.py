@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from proofbox.client.api import Api
+from proofbox.client.errors import ArgumentError
 from proofbox.client.exchange import ConnectionCut, NotConnected, Reply, Request, Silence
 from proofbox.client.uploads import UploadSource
 
@@ -16,12 +17,16 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 def connection_settings(api: Api) -> dict[str, Any]:
     """The settings of the HTTP library's client."""
+    parts = urlsplit(api.url)
+    is_local = parts.hostname in _LOOPBACK
     return {
         "headers": dict(api.headers),
         "timeout": api.timeout_s,
         "follow_redirects": False,  # the key goes to this service only
         # The proxy of the environment cannot reach a service of this machine.
-        "trust_env": urlsplit(api.url).hostname not in _LOOPBACK,
+        "trust_env": not is_local,
+        # Certificates are always verified. Without TLS there are none, and their authorities take long to load.
+        "verify": parts.scheme == "https" or not is_local,
     }
 
 
@@ -34,6 +39,16 @@ def request_settings(api: Api, request: Request) -> dict[str, Any]:
     if request.silence_s is not None:
         settings["timeout"] = httpx2.Timeout(api.timeout_s, read=request.silence_s)
     return settings
+
+
+def require_open(http: httpx2.Client | httpx2.AsyncClient) -> None:
+    """Check that a client can send.
+
+    Raises:
+        ArgumentError: it was closed.
+    """
+    if http.is_closed:
+        raise ArgumentError("client", "the client is closed; read files and events before its with block ends")
 
 
 def reply_of(response: httpx2.Response) -> Reply:

@@ -11,6 +11,8 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.app.extras import require_extra
+from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
@@ -38,6 +40,8 @@ class Settings(BaseSettings):
     """Additional values of Host for a service without required keys, as a JSON list."""
     public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
     """URL of the service for clients, used in links; empty: links have no host."""
+    mcp: bool = True
+    """Offer the tools to MCP clients at /mcp."""
     head_s: float = Field(default=10, gt=0)
     """Time limit for the head of a request."""
     unread_s: float = Field(default=60, gt=0)
@@ -64,10 +68,22 @@ class Settings(BaseSettings):
     """User type of requests without key."""
     user: str = "local"
     """User of requests without key."""
+    gotenberg: bool = False
+    """Serve Gotenberg's API below /gotenberg."""
     asset_roots: tuple[Path, ...] = ()
     """Folders for assets by file:// URI, as a JSON list."""
     skills_dir: Path | None = None
     """Folder of skills, <id>/SKILL.md or <id>.md, which react.read loads by sk:<id>."""
+
+    # ---- APIs of other products ----
+    librechat: bool = False
+    """Serve the code interpreter API of LibreChat at /librechat/v1."""
+    librechat_key_file: Path | None = None
+    """Public key of LibreChat's tokens, PEM or JSON Web Key Set; none: API keys only."""
+    librechat_issuer: str = Field(default="librechat", min_length=1)
+    """Issuer of LibreChat's tokens."""
+    librechat_audience: str = Field(default="codeapi", min_length=1)
+    """Audience of LibreChat's tokens."""
 
     # ---- what is seen from outside ----
     log_format: Literal["json", "text"] = "text"
@@ -126,8 +142,8 @@ class Settings(BaseSettings):
     """Address of the Docker engine, in the form of DOCKER_HOST; empty: from the environment."""
     engine_timeout_s: float = Field(default=30, gt=0)
     """Time limit for a request to the engine."""
-    image: str = "proofbox-sandbox:latest"
-    """The sandbox image."""
+    image: str = ""
+    """The sandbox image; empty: the one of this version, which 'proofbox image build' builds."""
     runtime: str = ""
     """OCI runtime of the Docker engine, such as runsc; empty: the engine's default."""
     oci_runtime: str = ""
@@ -302,6 +318,11 @@ class Settings(BaseSettings):
     """Pages of an opened document."""
 
     @property
+    def sandbox_image(self) -> str:
+        """The sandbox image that calls run in."""
+        return self.image or own_image()
+
+    @property
     def audit_files(self) -> tuple[Path, Path]:
         """The private key of signed heads, and the file of their records."""
         return (
@@ -323,6 +344,16 @@ class Settings(BaseSettings):
         if value:
             WebUrl.parse(value)  # raises ValueError
         return value
+
+    @model_validator(mode="after")
+    def _libraries_are_installed(self) -> Self:
+        if self.s3_bucket:
+            require_extra("s3", "PROOFBOX_S3_BUCKET")
+        if self.database_url.get_secret_value():
+            require_extra("postgres", "PROOFBOX_DATABASE_URL")
+        if self.is_traced:
+            require_extra("otlp", "PROOFBOX_OTLP_ENDPOINT")
+        return self
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:

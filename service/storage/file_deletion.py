@@ -9,6 +9,7 @@ import json
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, select, update
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.codes import NoticeCode
 from proofbox.contracts.logical_paths import TurnPath
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.line_ranges import parse_stretch
@@ -122,13 +123,20 @@ def _empty_sources(connection: Connection, conversation: int, path: FilePath) ->
 
 def _deletion_block(path: FilePath, at: str, save: str) -> Block:
     return Block(
-        type="react.tool.result",
+        type="react.notice",
         author=AUTHOR_SERVICE,
         turn_id=path.turn_id,
         ts=at,
         mime="application/json",
-        path=str(TurnPath("result", path.turn_id, f"delete-{save[:12]}")),
-        text=json.dumps({"deleted_path": path.logical, "deleted": at}, ensure_ascii=False),
+        path=str(TurnPath("notice", path.turn_id, f"delete-{save[:12]}")),
+        text=json.dumps(
+            {
+                "code": NoticeCode.FILE_DELETED,
+                "message": f"{path.logical} was deleted at {at}",
+                "path": path.logical,
+            },
+            ensure_ascii=False,
+        ),
         meta={
             "hides": path.logical,
             "hides_from": 1,

@@ -300,6 +300,7 @@ async def test_the_timeline_says_that_a_file_was_deleted_and_shows_nothing_of_it
     assert "a report of some length" not in rendered.text
     assert "DELETED — report.txt was deleted at 20" in rendered.text
     assert "Retrieve with" not in rendered.text
+    assert rendered.text.count(f'"message": "{REPORT} was deleted at 20') == 1
     blocks = (await client.get(f"{CONVERSATION}/timeline")).json()["blocks"]
     assert "a report of some length" not in json.dumps(blocks)
     assert int(rendered.headers["timeline-revision"]) == len(blocks)
@@ -331,6 +332,21 @@ async def test_a_later_program_of_the_turn_does_not_find_a_deleted_file(client, 
     assert "turn_1/files/report.txt" not in found
     [report] = [f for f in (await client.get(f"{CONVERSATION}/files")).json()["files"] if f["path"] == REPORT]
     assert report["size_bytes"] == len(b"another\n")
+
+
+async def test_what_a_loop_wrote_of_a_deleted_file_does_not_bring_it_back(client):
+    await fill(client)
+    digest = {
+        "artifact_path": REPORT,
+        "physical_path": "turn_1/files/report.txt",
+        "hosted_uri": "s3://other/report",
+    }
+    block = {"type": "react.tool.result", "path": "tc:turn_1.call_9.result", "text": json.dumps(digest)}
+    answer = await client.post(f"{CONVERSATION}/timeline", json={"blocks": [block]})
+    assert answer.status_code == 201
+    await client.delete(f"{CONVERSATION}/artifacts/{REPORT}")
+    answer = await read(client, REPORT)
+    assert "the file was deleted at 20" in answer["report"]
 
 
 async def test_only_files_are_deleted_by_their_path(client):

@@ -1,6 +1,7 @@
 """What every store of conversations promises: they are listed, they vanish whole, and nothing else does."""
 
 import asyncio
+import hashlib
 
 import pytest
 from audited import draft
@@ -20,6 +21,7 @@ from proofbox.service.errors import (
     UnknownConversationError,
 )
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.rows import hosted_latest, unfinished_saves
 from proofbox.service.storage.audit_export import audit_lines
 from tests.services.s3_server import objects_of
 
@@ -416,3 +418,40 @@ def test_folders_of_removed_hosted_files_are_removed_and_made_again(tmp_path):
     store.remove_hosted("files/1/a/x")
     assert list((tmp_path / "hosted").iterdir()) == []
     store.remove_hosted("files/1/a/x")
+
+
+async def test_a_removal_that_stopped_half_way_hosts_nothing_of_the_old_conversation(stores, scope, save):
+    await save(stores.artifacts, scope, {REPORT.physical: b"old"})
+    await save(stores.artifacts, scope, {f"turn_1/files/{n}": b"%d" % n for n in range(120)}, visibility="internal")
+    (old,) = await save(stores.artifacts, scope, {REPORT.physical: b"older, in a later step"})
+    deletion = await stores.conversations.delete(scope, draft_of(scope))
+    (new,) = await save(stores.artifacts, scope, {REPORT.physical: b"new"})
+    assert (new.hosted_uri, new.version) == (old.hosted_uri, 1)
+    stores.conversations.stop_purging()
+    await stores.conversations.purge(deletion)
+    assert (await stores.rows())["artifacts"] == 23
+    async with stores.artifacts.staging() as folder:
+        fetched = await stores.artifacts.fetch_uri(scope, new.hosted_uri, folder)
+        assert fetched.read_bytes() == b"new"
+    hosted = await stores.database.read(lambda connection: hosted_latest(connection, new_name(stores, scope)))
+    assert (hosted.version, hosted.sha256) == (1, new.sha256)
+
+
+def new_name(stores, scope):
+    return stores.artifacts._files.hosted_name(scope, REPORT)
+
+
+async def test_of_two_removals_of_the_same_bytes_at_once_the_last_one_removes_them(opened_artifacts, tmp_path):
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        database, files = artifacts._database, artifacts._files
+        journal = artifacts._journal
+        for number in range(20):
+            name = hashlib.sha256(b"%d" % number).hexdigest()
+            blob = files.blob(name)
+            blob.parent.mkdir(parents=True, exist_ok=True)
+            blob.write_bytes(b"%d" % number)
+            for save in ("a", "b"):
+                await journal.begin(save, [f"blobs/{name}"])
+            await asyncio.gather(*(journal.remove(save, [f"blobs/{name}"]) for save in ("a", "b")))
+            assert not blob.exists()
+            assert await database.read(unfinished_saves) == {}

@@ -24,6 +24,7 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings, CallTicket
 from proofbox.service.conversations.service import Conversations
@@ -251,6 +252,7 @@ def services_over(pipeline: Pipeline) -> Services:
         authenticator=Authenticator(ANN),
         quotas=pipeline.quotas,
         links=DownloadLinks(list, 600, time.time),
+        uploads=UploadLinks(list, 600, time.time),
         hosts=None,
         metrics=bytes,
         draining=lambda: False,

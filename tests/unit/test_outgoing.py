@@ -49,6 +49,7 @@ WHOSE_ADDRESSES = {
     "proofbox/client/sync_driver.py": "the service that the program of the client names",
     "proofbox/client/transport.py": "settings and errors of the client, connects to nothing",
     "service/api/server.py": "listens, and connects to nothing",
+    "service/app/ports.py": "binds the service's port, and connects to nothing",
     "service/sandbox/sandbox_users.py": "binds names of its own, and connects to nothing",
 }
 READS_ONLY = {"service/web/urls.py"}
@@ -67,7 +68,7 @@ def clients_of(path: Path) -> set[str]:
 def test_every_module_with_a_client_of_a_network_is_known_and_none_is_left_over():
     found = {
         str(path.relative_to(ROOT))
-        for folder in ("service", "contracts", "proofbox/client")
+        for folder in ("service", "contracts", "proofbox/cli", "proofbox/client")
         for path in (ROOT / folder).rglob("*.py")
         if clients_of(path)
     }

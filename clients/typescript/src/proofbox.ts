@@ -20,7 +20,8 @@ type Fields<T> = { data?: T; error?: unknown; response?: Response };
 
 export class Proofbox {
   readonly url: string;
-  readonly #client: Client;
+  /** For the functions of `@proofbox/client/generated`. */
+  readonly http: Client;
   readonly #retries: number;
 
   constructor({ url = "http://127.0.0.1:8080", apiKey, retries = 4, fetch }: ProofboxOptions = {}) {
@@ -28,7 +29,7 @@ export class Proofbox {
     this.#retries = retries;
     const headers = apiKey ? { Authorization: `Bearer ${apiKey}` } : {};
     // No redirect: the key goes to this service only.
-    this.#client = createClient({ baseUrl: this.url, headers, redirect: "error", ...(fetch ? { fetch } : {}) });
+    this.http = createClient({ baseUrl: this.url, headers, redirect: "error", ...(fetch ? { fetch } : {}) });
   }
 
   /** Runs a program. A program that fails is a result: `ok` is false. */
@@ -68,7 +69,7 @@ export class Proofbox {
       conversation_id: rest.conversation_id ?? newId("conv"),
     };
     const headers = onEvent ? { Prefer: ["respond-async"] } : {};
-    const send = () => api.makeToolCall({ client: this.#client, body, headers });
+    const send = () => api.makeToolCall({ client: this.http, body, headers });
     const answer = await this.#retry<ToolCallResponse | CallStatus>(send);
     if (!onEvent) return answer as ToolCallResponse;
     for await (const event of this.events(body.tool_call_id, body.conversation_id)) {
@@ -80,11 +81,11 @@ export class Proofbox {
   }
 
   status(callId: string, conversation?: string): Promise<CallStatus> {
-    return this.#retry(() => api.getToolCall({ client: this.#client, ...callOf(callId, conversation) }));
+    return this.#retry(() => api.getToolCall({ client: this.http, ...callOf(callId, conversation) }));
   }
 
   cancel(callId: string, conversation?: string): Promise<CallStatus> {
-    return this.#retry(() => api.cancelToolCall({ client: this.#client, ...callOf(callId, conversation) }));
+    return this.#retry(() => api.cancelToolCall({ client: this.http, ...callOf(callId, conversation) }));
   }
 
   /** The events of a call until it has ended; a lost stream is resumed after its last event. */
@@ -94,7 +95,7 @@ export class Proofbox {
       let event: CallEvent | undefined;
       let failure: unknown;
       const { stream } = await api.watchToolCall({
-        client: this.#client,
+        client: this.http,
         ...callOf(callId, conversation, after),
         signal: stop.signal,
         sseMaxRetryAttempts: 1, // the loop here asks again, and knows a call that does not exist
@@ -127,7 +128,7 @@ export class Proofbox {
     const body = content instanceof Blob ? content : new Blob([content]);
     const path = { conversation_id: conversation, turn_id: turn, name };
     const headers = { "Content-Type": "application/octet-stream" };
-    return this.#retry(() => api.putAttachment({ client: this.#client, path, body, headers, bodySerializer: null }));
+    return this.#retry(() => api.putAttachment({ client: this.http, path, body, headers, bodySerializer: null }));
   }
 
   /** The bytes of a file, by its logical path. */
@@ -135,7 +136,7 @@ export class Proofbox {
     const place = { conversation_id: conversation, logical_path: path };
     const query = version === undefined ? {} : { version };
     return this.#retry(
-      () => api.getArtifact({ client: this.#client, path: place, query, parseAs: "stream" }) as Promise<Fields<any>>,
+      () => api.getArtifact({ client: this.http, path: place, query, parseAs: "stream" }) as Promise<Fields<any>>,
     );
   }
 
@@ -143,7 +144,7 @@ export class Proofbox {
   async *files(conversation: string): AsyncGenerator<OutputFile> {
     for (let after = 0, more = true; more; ) {
       const path = { conversation_id: conversation };
-      const page = await this.#retry(() => api.listArtifacts({ client: this.#client, path, query: { after } }));
+      const page = await this.#retry(() => api.listArtifacts({ client: this.http, path, query: { after } }));
       for (const listed of page.artifacts) yield new OutputFile(this, conversation, listed);
       ({ last: after, more } = page);
     }

@@ -86,19 +86,19 @@ def test_a_stream_that_never_brings_an_event_ends_in_an_error(use, service) -> N
 
 def test_a_long_call_is_followed_by_its_events(use, service) -> None:
     service.answers(Scripted(is_silent=True), stream(started(), ended(2, response(ret=5))))
-    found = use(service, "call", "t", {}, conversation="c1", call_id="t1", settings={"timeout_s": 0.2})
+    found = use(service, "call", "t", {}, conversation="c1", call_id="t1", settings={"timeout_s": 1})
     assert (found.ret, service.lines) == (5, ["POST /v1/tool-calls", EVENTS])
 
 
 def test_a_silent_stream_is_opened_again_and_is_no_failure(use, service) -> None:
-    service.answers(*[stream(started(), is_silent=True)] + [stream(is_silent=True)] * 3 + [stream(ended(2))])
-    events = use(service, "events", "t1", "c1", settings={"timeout_s": 0.1, "retries": 0})
+    service.answers(*[stream(started(), is_silent=True)] + [stream(is_silent=True)] * 4 + [stream(ended(2))])
+    events = use(service, "events", "t1", "c1", settings={"timeout_s": 0.3, "retries": 2})
     assert [event.id for event in events] == [1, 2]
 
 
 def test_a_call_that_was_deleted_before_it_ran_is_sent_again(use, service) -> None:
     service.answers(Scripted(is_silent=True), refusal("unknown_call", 404), answer(response(ret=1)))
-    found = use(service, "call", "t", {}, conversation="c1", call_id="t1", settings={"timeout_s": 0.2})
+    found = use(service, "call", "t", {}, conversation="c1", call_id="t1", settings={"timeout_s": 1})
     assert (found.ret, service.lines) == (1, ["POST /v1/tool-calls", EVENTS, "POST /v1/tool-calls"])
     assert service.requests[0].body == service.requests[2].body
 

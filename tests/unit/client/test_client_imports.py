@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import proofbox.client
+from proofbox.client import call_bodies
+from proofbox.contracts import render_tools, tools
 
 FOLDER = Path(proofbox.client.__file__).parent
 
@@ -36,7 +38,8 @@ def test_a_client_loads_neither_the_service_nor_another_http_library() -> None:
     packages = {name.partition(".")[0] for name in loaded}
     assert "httpx2" in packages
     assert not packages & {"httpx", "httpcore", "requests", "urllib3", "fastapi", "numpy"}
-    assert not [name for name in loaded if name.startswith("proofbox.service")]
+    slow = {"proofbox.contracts.render_tools", "proofbox.contracts.react_tools"}
+    assert not [name for name in loaded if name.startswith("proofbox.service") or name in slow]
 
 
 def test_modules_import_contracts_the_standard_library_and_one_http_library() -> None:
@@ -68,3 +71,10 @@ def test_both_clients_have_the_same_methods() -> None:
     assert methods(proofbox.client.Client) == methods(proofbox.client.AsyncClient)
     assert methods(proofbox.client.CallHandle) == methods(proofbox.client.AsyncCallHandle)
     assert methods(proofbox.client.Download) == methods(proofbox.client.AsyncDownload)
+
+
+def test_names_that_are_not_imported_are_those_of_the_contracts() -> None:
+    assert {facts.suffix: str(language) for language, facts in tools.LANGUAGES.items()} == call_bodies.SUFFIXES
+    assert tuple(render_tools.OutputFormat) == call_bodies.RENDERED_FORMATS
+    prefixes = (tools.EXEC_TOOL_PREFIX, render_tools.RENDER_TOOL_PREFIX)
+    assert prefixes == (call_bodies.EXEC_TOOL_PREFIX, call_bodies.RENDER_TOOL_PREFIX)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.client import ArgumentError, CallFailedError, Client, UnexpectedResponseError
+from proofbox.client import ArgumentError, CallFailedError, Client, UnexpectedResponseError, UnreachableError
 from proofbox.contracts.tool_call_request import Limits
 from tests.support.client_answers import answer, attachment, response, with_files
 from tests.support.scripted_service import Scripted
@@ -134,6 +134,38 @@ def test_a_stream_without_a_size_is_sent_in_chunks(use, service) -> None:
     assert request.body == b"5\r\n12345\r\n" * 3 + b"0\r\n\r\n"
 
 
+def test_a_large_file_is_read_while_it_is_sent(use, service) -> None:
+    """The connection is cut after the first bytes: by then only what is on its way has been read."""
+    service.answers(Scripted(request_cut_at=1))
+    size = 50_000_000
+
+    class Counted(io.RawIOBase):
+        """A file of zeros that counts what is read of it."""
+
+        place = 0
+        farthest = 0
+
+        def seekable(self) -> bool:
+            return True
+
+        def seek(self, offset: int, whence: int = 0) -> int:
+            self.place = (0, self.place, size)[whence] + offset
+            return self.place
+
+        def read(self, count: int = -1) -> bytes:
+            assert 0 < count <= 1024 * 1024
+            piece = bytes(min(count, size - self.place))
+            self.place += len(piece)
+            self.farthest = max(self.farthest, self.place)
+            return piece
+
+    file = Counted()
+    with pytest.raises(UnreachableError):
+        use(service, "upload", "c1", "a.bin", file, settings={"retries": 0})
+    assert service.requests[0].headers["content-length"] == str(size)
+    assert 0 < file.farthest < size / 2
+
+
 def test_the_key_is_sent_and_shown_nowhere(use, service, caplog, capfd) -> None:
     caplog.set_level(logging.DEBUG)
     service.answers(answer(with_files("a.txt")))
@@ -202,12 +234,24 @@ def test_a_failed_run_is_a_result_until_it_is_required(use, service) -> None:
         ("render", ["# A", "a.txt"], {}, r"output_name: 'a\.txt' has no extension that can"),
         ("download", ["c1", "a.txt"], {}, r"path: 'a\.txt' is neither a logical nor a physical path"),
         ("upload", ["c1", "a", 3], {}, "source: a int cannot be uploaded"),
+        ("upload", ["c1", "a", b""], {"media_type": "text/csv\r\nX: y"}, "media_type: 'text/csv"),
+        ("upload", ["c1", "..", b""], {}, r"path: '\.\.' is not a name"),
+        ("upload", ["c1", "a\udcff", b""], {}, r"path: 'a.udcff' is not a name"),
+        ("delete_conversation", [""], {}, "path: '' is not a name"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named_and_nothing_is_sent(use, service, method, args, options, message) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         use(service, method, *args, **options)
     assert (service.requests, isinstance(caught.value, ValueError)) == ([], True)
+
+
+def test_a_closed_client_is_named(service) -> None:
+    service.answers(answer(with_files("a.txt")))
+    with Client(service.url) as client:
+        file = client.run("1").files[0]
+    with pytest.raises(ArgumentError, match="client: the client is closed; read files"):
+        file.read()
 
 
 @pytest.mark.parametrize(

@@ -126,15 +126,22 @@ def test_an_upload_is_repeated_from_its_beginning(use, service) -> None:
     assert [request.body == content for request in service.requests] == [False, True, True]
 
 
-def test_a_stream_that_cannot_begin_again_is_sent_once(use, service) -> None:
-    service.answers(refusal("store_failed", 503, retryable=True))
+@pytest.mark.parametrize(
+    ("answered", "error"),
+    [
+        (refusal("store_failed", 503, retryable=True), UnavailableError),
+        (Scripted(request_cut_at=0), UnreachableError),
+    ],
+)
+def test_a_stream_that_cannot_begin_again_is_sent_once(use, service, answered, error) -> None:
+    service.answers(answered)
 
     class Once(io.BytesIO):
         def seekable(self) -> bool:
             return False
 
-    with pytest.raises(UnavailableError):
-        use(service, "upload", "c1", "a.bin", Once(b"abc"))
+    with pytest.raises(error):
+        use(service, "upload", "c1", "a.bin", Once(b"abc" * 100_000))
     assert len(service.requests) == 1
 
 

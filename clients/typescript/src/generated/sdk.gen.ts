@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
+import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -124,13 +124,52 @@ export const putAttachment = <ThrowOnError extends boolean = false>(options: Opt
 });
 
 /**
- * List the files of a conversation
+ * List the conversations of the user
  *
- * The latest version of every file and attachment, by the time it was stored; the oldest first.
+ * The newest first, by the time of their first use; those of other users are not among them.
  */
-export const listArtifacts = <ThrowOnError extends boolean = false>(options: Options<ListArtifactsData, ThrowOnError>): RequestResult<ListArtifactsResponses, ListArtifactsErrors, ThrowOnError> => (options.client ?? client).get<ListArtifactsResponses, ListArtifactsErrors, ThrowOnError>({
+export const listConversations = <ThrowOnError extends boolean = false>(options?: Options<ListConversationsData, ThrowOnError>): RequestResult<ListConversationsResponses, ListConversationsErrors, ThrowOnError> => (options?.client ?? client).get<ListConversationsResponses, ListConversationsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
-    url: '/v1/conversations/{conversation_id}/artifacts',
+    url: '/v1/conversations',
+    ...options
+});
+
+/**
+ * List the files of a conversation, page by page
+ *
+ * The latest version of every file and attachment, the oldest first; an unknown conversation has none.
+ */
+export const listFiles = <ThrowOnError extends boolean = false>(options: Options<ListFilesData, ThrowOnError>): RequestResult<ListFilesResponses, ListFilesErrors, ThrowOnError> => (options.client ?? client).get<ListFilesResponses, ListFilesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/files',
+    ...options
+});
+
+/**
+ * Delete a conversation
+ *
+ * Timeline, files, attachments, sources, passages, calls with their stored answers, events and links.
+ *
+ * Audit lines stay, with one for the deletion. The ids of its calls are unknown afterwards: the same request runs
+ * again, in a new conversation.
+ */
+export const deleteConversation = <ThrowOnError extends boolean = false>(options: Options<DeleteConversationData, ThrowOnError>): RequestResult<DeleteConversationResponses, DeleteConversationErrors, ThrowOnError> => (options.client ?? client).delete<DeleteConversationResponses, DeleteConversationErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}',
+    ...options
+});
+
+/**
+ * Delete a file
+ *
+ * All versions of a file or attachment, its links, and its content in the timeline.
+ *
+ * The timeline keeps its blocks without the content, and gets one that states when the file was deleted. What
+ * calls printed or quoted of it stays in their answers; deleting the conversation removes that too.
+ */
+export const deleteFile = <ThrowOnError extends boolean = false>(options: Options<DeleteFileData, ThrowOnError>): RequestResult<DeleteFileResponses, DeleteFileErrors, ThrowOnError> => (options.client ?? client).delete<DeleteFileResponses, DeleteFileErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/artifacts/{logical_path}',
     ...options
 });
 
@@ -142,6 +181,17 @@ export const listArtifacts = <ThrowOnError extends boolean = false>(options: Opt
 export const getArtifact = <ThrowOnError extends boolean = false>(options: Options<GetArtifactData, ThrowOnError>): RequestResult<GetArtifactResponses, GetArtifactErrors, ThrowOnError> => (options.client ?? client).get<GetArtifactResponses, GetArtifactErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/v1/conversations/{conversation_id}/artifacts/{logical_path}',
+    ...options
+});
+
+/**
+ * List the files of a conversation
+ *
+ * The latest version of every file and attachment, by the time it was stored; the oldest first.
+ */
+export const listArtifacts = <ThrowOnError extends boolean = false>(options: Options<ListArtifactsData, ThrowOnError>): RequestResult<ListArtifactsResponses, ListArtifactsErrors, ThrowOnError> => (options.client ?? client).get<ListArtifactsResponses, ListArtifactsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/artifacts',
     ...options
 });
 

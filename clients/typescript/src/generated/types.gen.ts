@@ -995,6 +995,129 @@ export type ComparedOutput = {
 };
 
 /**
+ * ConversationPage
+ *
+ * A page of the list of conversations, the newest first.
+ */
+export type ConversationPage = {
+    /**
+     * Conversations
+     *
+     * The conversations.
+     */
+    conversations: Array<ListedConversation>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``after``; null on the last page.
+     */
+    next: string | null;
+};
+
+/**
+ * DeletedData
+ *
+ * What was deleted.
+ */
+export type DeletedData = {
+    /**
+     * Conversation Id
+     *
+     * The conversation.
+     */
+    conversation_id: string;
+    /**
+     * Path
+     *
+     * The logical path of the one file that was deleted; none if it was the whole conversation.
+     */
+    path?: string | null;
+    /**
+     * Reason
+     *
+     * ``request``: a client deleted it; ``retention``: it was unused for as long as the operator allows.
+     */
+    reason: 'request' | 'retention';
+    /**
+     * Files
+     *
+     * How many files and attachments.
+     */
+    files: number;
+    /**
+     * Versions
+     *
+     * How many versions of them.
+     */
+    versions: number;
+    /**
+     * Size Bytes
+     *
+     * The bytes of all these versions.
+     */
+    size_bytes: number;
+    /**
+     * Calls
+     *
+     * How many calls, with their stored answers.
+     */
+    calls?: number;
+    /**
+     * Blocks
+     *
+     * How many blocks of the timeline; of a single file those whose content was removed.
+     */
+    blocks?: number;
+    /**
+     * Deleted
+     *
+     * When: UTC, RFC 3339, ``Z``.
+     */
+    deleted: string;
+};
+
+/**
+ * DeletionLine
+ *
+ * A line of the audit log for a deletion; it stands in the same chain as the lines of calls.
+ */
+export type DeletionLine = {
+    /**
+     * Seq
+     *
+     * Its number in the chain, 1 for the first.
+     */
+    seq: number;
+    /**
+     * Previous
+     *
+     * The SHA-256 of the line before it, byte for byte; null for the first.
+     */
+    previous: string | null;
+    /**
+     * Format
+     *
+     * How the line is to be read.
+     */
+    format?: 'proofbox-audit-deletion-1';
+    /**
+     * Whose data it was; with the id of the API key that asked for it.
+     */
+    principal: AuditPrincipal;
+    /**
+     * Which service.
+     */
+    service: AuditService;
+    /**
+     * Request Id
+     *
+     * The HTTP request, as in the log.
+     */
+    request_id?: string | null;
+    deletion: DeletedData;
+};
+
+/**
  * EnvelopeError
  *
  * What went wrong with a call, in the envelope that every tool answers.
@@ -1108,6 +1231,26 @@ export type FieldError = {
      * What is wrong, and what is allowed.
      */
     message: string;
+};
+
+/**
+ * FilePage
+ *
+ * A page of the list of a conversation's files, in the order in which their latest versions were stored.
+ */
+export type FilePage = {
+    /**
+     * Files
+     *
+     * The files.
+     */
+    files: Array<ListedFile>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``after``; null on the last page.
+     */
+    next: string | null;
 };
 
 /**
@@ -1391,6 +1534,100 @@ export type ListedArtifact = {
 };
 
 /**
+ * ListedConversation
+ *
+ * One conversation, with what it holds.
+ */
+export type ListedConversation = {
+    /**
+     * Conversation Id
+     *
+     * Its id.
+     */
+    conversation_id: string;
+    /**
+     * Created At
+     *
+     * When it was first used: UTC, RFC 3339, ``Z``.
+     */
+    created_at: string;
+    /**
+     * Last Used At
+     *
+     * When a call, an upload or a block was last added, to the minute: UTC, RFC 3339, ``Z``.
+     */
+    last_used_at: string;
+    /**
+     * Turns
+     *
+     * How many turns its timeline has.
+     */
+    turns: number;
+    /**
+     * Files
+     *
+     * How many files and attachments it has.
+     */
+    files: number;
+    /**
+     * Size Bytes
+     *
+     * The bytes of all their versions.
+     */
+    size_bytes: number;
+};
+
+/**
+ * ListedFile
+ *
+ * The latest version of one file or attachment.
+ */
+export type ListedFile = {
+    /**
+     * Path
+     *
+     * Its logical path.
+     */
+    path: string;
+    /**
+     * Name
+     *
+     * Its path below ``files/`` or ``attachments/``.
+     */
+    name: string;
+    /**
+     * Size Bytes
+     *
+     * Its size.
+     */
+    size_bytes: number;
+    /**
+     * Media Type
+     *
+     * Its media type.
+     */
+    media_type: string;
+    /**
+     * Sha256
+     *
+     * Its SHA-256, in hex.
+     */
+    sha256: string;
+    /**
+     * Turn Id
+     *
+     * The turn that it belongs to.
+     */
+    turn_id: string;
+    /**
+     * Created At
+     *
+     * When this version was stored: UTC, RFC 3339, ``Z``.
+     */
+    created_at: string;
+};
+
+/**
  * Margins
  *
  * Margins of a page; a side that is left out keeps the default.
@@ -1513,7 +1750,7 @@ export type Problem = {
  *
  * The codes of problem documents: the caller's program or the service is at fault, never the model.
  */
-export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'not_found' | 'method_not_allowed' | 'internal';
+export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'not_found' | 'method_not_allowed' | 'internal';
 
 /**
  * ProgramOutput
@@ -3341,7 +3578,65 @@ export type PutAttachmentResponses = {
 
 export type PutAttachmentResponse = PutAttachmentResponses[keyof PutAttachmentResponses];
 
-export type ListArtifactsData = {
+export type ListConversationsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * After
+         *
+         * `next` of the page before; none for the first page.
+         */
+        after?: string;
+        /**
+         * Limit
+         *
+         * Conversations of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/conversations';
+};
+
+export type ListConversationsErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListConversationsError = ListConversationsErrors[keyof ListConversationsErrors];
+
+export type ListConversationsResponses = {
+    /**
+     * A page of the list.
+     */
+    200: ConversationPage;
+};
+
+export type ListConversationsResponse = ListConversationsResponses[keyof ListConversationsResponses];
+
+export type ListFilesData = {
     body?: never;
     path: {
         /**
@@ -3355,9 +3650,9 @@ export type ListArtifactsData = {
         /**
          * After
          *
-         * Only entries after this position.
+         * `next` of the page before; none for the first page.
          */
-        after?: number;
+        after?: string;
         /**
          * Limit
          *
@@ -3365,10 +3660,10 @@ export type ListArtifactsData = {
          */
         limit?: number;
     };
-    url: '/v1/conversations/{conversation_id}/artifacts';
+    url: '/v1/conversations/{conversation_id}/files';
 };
 
-export type ListArtifactsErrors = {
+export type ListFilesErrors = {
     /**
      * `unsafe_path`: A path or name in the URL is unsafe.
      */
@@ -3399,16 +3694,158 @@ export type ListArtifactsErrors = {
     503: Problem;
 };
 
-export type ListArtifactsError = ListArtifactsErrors[keyof ListArtifactsErrors];
+export type ListFilesError = ListFilesErrors[keyof ListFilesErrors];
 
-export type ListArtifactsResponses = {
+export type ListFilesResponses = {
     /**
      * A page of the list.
      */
-    200: ArtifactPage;
+    200: FilePage;
 };
 
-export type ListArtifactsResponse = ListArtifactsResponses[keyof ListArtifactsResponses];
+export type ListFilesResponse = ListFilesResponses[keyof ListFilesResponses];
+
+export type DeleteConversationData = {
+    body?: never;
+    path: {
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: never;
+    url: '/v1/conversations/{conversation_id}';
+};
+
+export type DeleteConversationErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_conversation`: The user has no conversation of that id.
+     */
+    404: Problem;
+    /**
+     * `conversation_busy`: Calls of the conversation are running or queued.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type DeleteConversationError = DeleteConversationErrors[keyof DeleteConversationErrors];
+
+export type DeleteConversationResponses = {
+    /**
+     * It is deleted, with all that belonged to it.
+     */
+    204: void;
+};
+
+export type DeleteConversationResponse = DeleteConversationResponses[keyof DeleteConversationResponses];
+
+export type DeleteFileData = {
+    body?: never;
+    path: {
+        /**
+         * Logical Path
+         *
+         * `fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`.
+         */
+        logical_path: string;
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: never;
+    url: '/v1/conversations/{conversation_id}/artifacts/{logical_path}';
+};
+
+export type DeleteFileErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_artifact`: No artifact of that path is stored in the conversation.
+     */
+    404: Problem;
+    /**
+     * `conversation_busy`: Calls of the conversation are running or queued.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type DeleteFileError = DeleteFileErrors[keyof DeleteFileErrors];
+
+export type DeleteFileResponses = {
+    /**
+     * All its versions are deleted.
+     */
+    204: void;
+};
+
+export type DeleteFileResponse = DeleteFileResponses[keyof DeleteFileResponses];
 
 export type GetArtifactData = {
     body?: never;
@@ -3516,6 +3953,75 @@ export type GetArtifactResponses = {
 };
 
 export type GetArtifactResponse = GetArtifactResponses[keyof GetArtifactResponses];
+
+export type ListArtifactsData = {
+    body?: never;
+    path: {
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: {
+        /**
+         * After
+         *
+         * Only entries after this position.
+         */
+        after?: number;
+        /**
+         * Limit
+         *
+         * Files of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/conversations/{conversation_id}/artifacts';
+};
+
+export type ListArtifactsErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListArtifactsError = ListArtifactsErrors[keyof ListArtifactsErrors];
+
+export type ListArtifactsResponses = {
+    /**
+     * A page of the list.
+     */
+    200: ArtifactPage;
+};
+
+export type ListArtifactsResponse = ListArtifactsResponses[keyof ListArtifactsResponses];
 
 export type GetLinkedFileData = {
     body?: never;

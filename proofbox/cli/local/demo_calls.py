@@ -4,13 +4,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import proofbox
+from proofbox.cli.local.console import RULE, Console, show
 from proofbox.contracts.tools import Language
 from proofbox.service.app.bootstrap import build, running
-from proofbox.service.app.cli_local import RULE, Console, show
 from proofbox.service.app.settings import Settings
 from proofbox.service.timeline.block_text import rendered
 
-_PROGRAMS = Path(__file__).parents[3] / "docs" / "demo"
+_PROGRAMS = Path(proofbox.__file__).parent / "demo_programs"  # a link to docs/demo
 
 
 async def demo(settings: Settings, out: Path) -> int:
