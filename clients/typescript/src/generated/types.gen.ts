@@ -1205,6 +1205,12 @@ export type ExecParams = {
      * Working directory below ``files/``.
      */
     cwd?: string | null;
+    /**
+     * Workspace
+     *
+     * ``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes.
+     */
+    workspace?: 'full' | 'read' | null;
 };
 
 /**
