@@ -1,7 +1,7 @@
 """LangChain's 85 tests of sandboxes for deepagents, with the newest deepagents that they describe.
 
-`langchain_tests` 1.1.9 expects what deepagents 0.7 changed: its `write` replaces a file, its `glob` returns absolute
-paths. 7 of the tests contradict that release; the adapter is the same for both.
+`langchain_tests` 1.1.9 expects what deepagents 0.7 changed: its `write` replaces a file, and its `glob` returns
+absolute paths. 7 of the tests contradict that release; the adapter is the same for both.
 """
 
 import pytest
