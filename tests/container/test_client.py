@@ -3,10 +3,7 @@
 import asyncio
 import hashlib
 import inspect
-import os
-import re
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -276,29 +273,3 @@ async def test_refusals_are_typed(use: UseClient, url: str) -> None:
         await use(url, lambda client: client.download("c1", "turn_1/files/none.txt").read())
     with pytest.raises(AuthenticationError):
         await use(url, lambda client: client.tools(), api_key="pbx_not_a_key")
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-
-
-@pytest.mark.parametrize(
-    ("number", "printed", "written"),
-    [(0, "True 8\n\n", "out/summary.csv"), (1, "", "report.pdf"), (2, "queued \nstarted \nstdout live\n", None)],
-)
-async def test_the_examples_of_the_page_run_as_printed(
-    url: str, tmp_path: Path, number: int, printed: str, written: str | None
-) -> None:
-    example = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[number]
-    program = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        example,
-        cwd=tmp_path,
-        env={**os.environ, "PROOFBOX_URL": url},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, err = await program.communicate()
-    assert (program.returncode, err) == (0, b"")
-    assert out.decode().startswith(printed)
-    assert written is None or (tmp_path / written).stat().st_size > 0
