@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,10 @@ async def test_a_started_call_is_waited_for_in_pieces(use: UseClient, url: str) 
     with pytest.raises(StillRunningError) as caught:
         await use(url, lambda client: client.call(tool, params, code=code, conversation=conversation, wait_s=0.5))
     call_id = caught.value.handle.call_id
+    async with AsyncClient(url) as observer, aclosing(observer.events(call_id, conversation)) as events:
+        async for event in events:
+            if event.text == "on\n":
+                break
     status = await use(url, lambda client: client.status(call_id, conversation))
     assert status.status == "running"
     with pytest.raises(StillRunningError):
