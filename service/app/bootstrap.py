@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from proofbox.contracts.provenance import AuditService
@@ -26,12 +26,14 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
@@ -42,6 +44,7 @@ from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
+from proofbox.service.sandbox.workspace import ArchiveBounds
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -75,6 +78,7 @@ class Service:
         keyring: the API keys.
         quotas: the usage of each caller.
         links: creates and verifies download links.
+        uploads: creates and verifies upload links.
         database: the records of all stores.
         artifacts: the files of conversations.
         conversations: lists and deletes conversations.
@@ -87,6 +91,7 @@ class Service:
         image: the inventory of the sandbox image.
         calls: the life cycle of tool calls.
         provenance: audit lines and reruns.
+        one_shot: runs programs for requests without a conversation.
         heads: signs the last audit line of each chain.
         meter: metrics.
         tracer: traces.
@@ -98,6 +103,7 @@ class Service:
     keyring: Keyring
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     database: Database
     artifacts: SqlArtifactStore
     conversations: Conversations
@@ -110,6 +116,7 @@ class Service:
     image: ImageInventory
     calls: Calls
     provenance: Provenance
+    one_shot: OneShotJobs
     heads: HeadSigner
     meter: PrometheusMeter
     tracer: Tracer
@@ -181,7 +188,13 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(
+            _call_limits(settings),
+            settings.queue_s,
+            settings.overhead_s,
+            settings.inline_bytes_max,
+            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+        ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -206,6 +219,22 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
+def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
+    # The files of its answers are files, never base64 in blocks.
+    policy = replace(parts.policy, inline_bytes_max=0)
+    return OneShotJobs(
+        OneShotDependencies(
+            parts.jobs,
+            partial(program_tools, settings, replace(parts, policy=policy)),
+            stores.artifacts,
+            SqlAuditStore(stores.database),
+            policy,
+            settings.render_wall_s,
+            audited,
+        )
+    )
+
+
 def build(settings: Settings, containers: Containers | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
 
@@ -227,6 +256,7 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     image = ImageInventory(engine, _call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
+    link_keys = LinkKeyFile(settings.data_dir)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -248,7 +278,8 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(stores.database)),
         quotas=quotas,
-        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
+        links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
+        uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
@@ -261,6 +292,7 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         image=image,
         calls=calls,
         provenance=_provenance(settings, stores, parts, audited),
+        one_shot=_one_shot(settings, stores, parts, audited),
         heads=heads,
         meter=meter,
         tracer=tracer,

@@ -238,6 +238,10 @@ def schema_of(connection: sqlite3.Connection) -> str:
 
 
 def named_hashes(database: Path) -> set[str]:
-    """The hashes of all files that a database has."""
+    """The hashes of all files and workspaces that a database has."""
     with opened(database) as connection:
-        return {sha256 for (sha256,) in connection.execute("SELECT DISTINCT sha256 FROM artifacts")}
+        known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = list(connection.execute("SELECT DISTINCT sha256 FROM artifacts"))
+        if "workspaces" in known:  # since schema 3
+            found += connection.execute("SELECT DISTINCT sha256 FROM workspaces")
+        return {sha256 for (sha256,) in found}

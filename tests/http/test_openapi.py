@@ -55,6 +55,7 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("delete", "/v1/conversations/{conversation_id}"): "delete_conversation",
         ("get", "/v1/conversations/{conversation_id}/files"): "list_files",
         ("get", "/v1/links/{number}"): "get_linked_file",
+        ("put", "/v1/uploads/{token}"): "put_linked_attachment",
         ("get", "/v1/conversations/{conversation_id}/timeline"): "get_timeline",
         ("post", "/v1/conversations/{conversation_id}/timeline"): "append_to_timeline",
         ("get", "/v1/conversations/{conversation_id}/sources"): "get_sources",
@@ -170,7 +171,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 16 * len(JUNK)
+    assert len(answers) == 17 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

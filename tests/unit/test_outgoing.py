@@ -68,7 +68,7 @@ def clients_of(path: Path) -> set[str]:
 def test_every_module_with_a_client_of_a_network_is_known_and_none_is_left_over():
     found = {
         str(path.relative_to(ROOT))
-        for folder in ("service", "contracts", "proofbox/client")
+        for folder in ("service", "contracts", "proofbox/cli", "proofbox/client")
         for path in (ROOT / folder).rglob("*.py")
         if clients_of(path)
     }

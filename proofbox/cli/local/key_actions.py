@@ -1,76 +1,23 @@
-"""``proofbox keys …``: making, listing, renewing and ending API keys, also while the service runs."""
+"""Create, list, rotate and revoke API keys in the database, also while the service runs."""
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from proofbox.service.access.api_keys import (
-    USUAL_PERMISSIONS,
     ApiKey,
-    Permission,
     new_key_id,
     new_secret,
     secret_sha256,
 )
-from proofbox.service.access.quotas import ALLOWANCE_NAMES
 from proofbox.service.app.settings import Settings
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
-
-_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
-_DURATION = re.compile(r"([0-9]{1,6})([smhd])")
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_LIMIT_MAX = 2**53
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command to those of the program."""
-    keys = commands.add_parser("keys", help="make, list, rotate and revoke API keys")
-    actions = keys.add_subparsers(dest="action", required=True)
-    create = actions.add_parser("create", help="make a key and print its secret, once")
-    create.add_argument("--name", required=True, type=_name, help="what the key is for")
-    create.add_argument("--tenant", type=_name, help="tenant that it speaks for; PROOFBOX_TENANT if not given")
-    create.add_argument("--project", type=_name, help="project; PROOFBOX_PROJECT if not given")
-    create.add_argument(
-        "--any-project", action="store_true", help="any project: requests name it by Proofbox-Project"
-    )
-    create.add_argument("--user-type", type=_name, help="user type; PROOFBOX_USER_TYPE if not given")
-    create.add_argument("--user", type=_name, help="user; PROOFBOX_USER if not given")
-    create.add_argument(
-        "--scopes",
-        type=_permissions,
-        default=USUAL_PERMISSIONS,
-        help=f"what it may do, separated by commas: {', '.join(Permission)}; all but metrics:read if not given",
-    )
-    create.add_argument("--expires", type=_duration, help="after which time it ends: 30d, 12h; never if not given")
-    create.add_argument(
-        "--limit",
-        action="append",
-        default=[],
-        type=_limit,
-        metavar="NAME=NUMBER",
-        help=f"a limit of its own, 0 for none: {', '.join(ALLOWANCE_NAMES)}",
-    )
-    listing = actions.add_parser("list", help="list all keys, without their secrets")
-    rotate = actions.add_parser("rotate", help="give a key another secret and print it, once")
-    rotate.add_argument("key_id", help="the key, by its id")
-    rotate.add_argument(
-        "--overlap", type=_duration, default=timedelta(days=1), help="how long the old secret still works: 1d, 0s"
-    )
-    revoke = actions.add_parser("revoke", help="end a key; within a second, and for good")
-    revoke.add_argument("key_id", help="the key, by its id")
-    for action in (create, listing, rotate, revoke):
-        action.add_argument("--json", action="store_true", help="print JSON")
-
-    links = commands.add_parser("links", help="rotate the key that signs download links of the folder store")
-    links.add_argument("action", choices=["rotate"], help="sign with another key from now on")
-    links.add_argument("--at-once", action="store_true", help="let no link work that was made before")
 
 
 def rotate_links(settings: Settings, *, at_once: bool) -> int:
@@ -189,33 +136,3 @@ def _utc(moment: datetime) -> str:
 def _print(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-# ---- what is written behind an argument ----
-
-
-def _name(text: str) -> str:
-    if _NAME.fullmatch(text) is None:
-        raise argparse.ArgumentTypeError("use 1 to 100 characters of A-Z a-z 0-9 _ . @ -")
-    return text
-
-
-def _permissions(text: str) -> frozenset[Permission]:
-    try:
-        return frozenset(Permission(name.strip()) for name in text.split(","))
-    except ValueError as exc:
-        raise argparse.ArgumentTypeError(f"{exc}; there are {', '.join(Permission)}") from exc
-
-
-def _duration(text: str) -> timedelta:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise argparse.ArgumentTypeError("write a number and s, m, h or d: 30d, 12h")
-    return timedelta(seconds=int(match[1]) * _UNITS_S[match[2]])
-
-
-def _limit(text: str) -> tuple[str, int]:
-    name, _, number = text.partition("=")
-    if name not in ALLOWANCE_NAMES or not (number.isascii() and number.isdigit()) or int(number) > _LIMIT_MAX:
-        raise argparse.ArgumentTypeError(f"write NAME=NUMBER, a name of {', '.join(ALLOWANCE_NAMES)}")
-    return name, int(number)

@@ -5,9 +5,9 @@ import tempfile
 from pathlib import Path
 
 import proofbox
+from proofbox.cli.local.console import RULE, Console, show
 from proofbox.contracts.tools import Language
 from proofbox.service.app.bootstrap import build, running
-from proofbox.service.app.cli_local import RULE, Console, show
 from proofbox.service.app.settings import Settings
 from proofbox.service.timeline.block_text import rendered
 
