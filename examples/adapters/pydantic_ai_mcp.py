@@ -12,7 +12,7 @@ URL = os.environ.get("PROOFBOX_URL", "http://127.0.0.1:8080")
 
 
 def script(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
-    """Calls run_python once, then repeats what it returned."""
+    """Calls run_python once, then repeats the structured content."""
     last = messages[-1].parts[-1]
     if isinstance(last, ToolReturnPart):
         return ModelResponse(parts=[TextPart(f"Done: {last.content}")])
