@@ -126,7 +126,7 @@ test-security: venv images readers services ## the hostile cases of tests/securi
 	@$(ENGINE) $(BIN)/python -m pytest -m security
 
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
-	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
+	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_TEST_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
 		tests/security/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/container/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
