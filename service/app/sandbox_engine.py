@@ -43,15 +43,24 @@ def sandbox_engine(
     boot_id: str,
     load: Callable[[], float] = lambda: 0.0,
     tracer: Tracer | None = None,
+    containers: Containers | None = None,
 ) -> PooledEngine:
-    """The engine; nothing is started yet. ``load`` is the share of the machine that calls use, 1 for all.
+    """The engine; nothing is started yet.
+
+    Args:
+        settings: of the service.
+        limits: of a call that asks for no others.
+        boot_id: of this process.
+        load: the share of the machine that calls use, 1 for all.
+        tracer: of the starts of containers.
+        containers: in place of those of the engine that the settings name.
 
     Raises:
         OSError: the seccomp profile cannot be read.
     """
-    make = {"docker": _docker, "oci": _oci}[settings.engine]
+    build = {"docker": _docker, "oci": _oci}[settings.engine]
     return PooledEngine(
-        make(settings, boot_id),
+        containers or build(settings, boot_id),
         PooledEngineSettings(
             boot_id=boot_id,
             default_limits=limits,

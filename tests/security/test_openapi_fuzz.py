@@ -31,7 +31,7 @@ def key(tmp_path) -> str:
         [
             sys.executable,
             "-m",
-            "proofbox.service.app.cli",
+            "proofbox.cli",
             "keys",
             "create",
             "--name",

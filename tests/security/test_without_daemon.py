@@ -122,7 +122,7 @@ def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp
         "--inh-caps=-sys_admin",
         sys.executable,
         "-m",
-        "proofbox.service.app.cli",
+        "proofbox.cli",
     ]
     environment = {**os.environ, "PROOFBOX_ENGINE": "oci", "PROOFBOX_DATA_DIR": str(tmp_path / "data")}
     done = subprocess.run(

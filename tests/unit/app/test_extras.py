@@ -43,7 +43,7 @@ def test_all_extras_are_installed_for_the_tests():
     ],
 )
 def test_a_setting_whose_libraries_are_missing_is_refused_with_the_command(extra, setting, value):
-    code = "from proofbox.service.app.cli import main\nsys.exit(main(['keys', 'list']))"
+    code = "from proofbox.cli import main\nsys.exit(main(['keys', 'list']))"
     done = run(code, without=EXTRAS[extra], **{setting: value})
     assert done.returncode == 2
     assert f"{setting} needs {EXTRAS[extra][0]}" in done.stderr

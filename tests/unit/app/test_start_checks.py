@@ -27,7 +27,7 @@ def serve(**environment):
     """The program in an environment without an engine: it would fail there a moment later."""
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("PROOFBOX_")}
     return subprocess.run(
-        [sys.executable, "-m", "proofbox.service.app.cli", "serve"],
+        [sys.executable, "-m", "proofbox.cli", "serve"],
         env={**kept, "PROOFBOX_ENGINE_HOST": "unix:///nowhere/docker.sock", **environment},
         capture_output=True,
         text=True,
