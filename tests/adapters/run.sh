@@ -32,6 +32,6 @@ if [ "${1:-}" = --lock ]; then
 fi
 for name in "${@:-${names[@]}}"; do
   environment "$name"
-  PYTHONPATH=$PWD PROOFBOX_PYTHON=$python ".adapters/$name/bin/python" -m pytest -q \
+  PYTHONPATH=$PWD PROOFBOX_TEST_PYTHON=$python ".adapters/$name/bin/python" -m pytest -q \
     -c "$here/pytest.ini" --confcutdir "$here" "$here/test_$name.py"
 done
