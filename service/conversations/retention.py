@@ -76,7 +76,7 @@ class RetentionSweeper:
             since = datetime.now(UTC) - timedelta(days=self._policy.days)
             since_text = since.isoformat(timespec="milliseconds").replace("+00:00", "Z")
             count = await self._conversations.delete_unused(since_text, CONVERSATIONS_MAX, self._wait_until_quiet)
-        except Exception:  # an unforeseen one too: the sweeper outlives it
+        except Exception:  # noqa: BLE001 - an unforeseen one too: the sweeper outlives it
             _log.exception("a retention pass failed; the next one tries again")
             self._meter.retention_passed(is_complete=False)
             return False
