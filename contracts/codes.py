@@ -78,6 +78,8 @@ class ToolCode(StrEnum):
     HIDE_BEFORE_CACHE = "hide_before_cache"
     HIDE_FAILED = "hide_failed"
     HIDE_TOO_OLD = "hide_too_old"
+    # react.memsearch
+    MEMORY_NOT_INSTALLED = "memory_not_installed"
     # react.plan
     UNKNOWN_STEP = "unknown_step"
 

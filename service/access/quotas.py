@@ -118,6 +118,16 @@ class CallerMeter:
             if name in self._buckets:
                 self._buckets[name].take(1)
 
+    def take_call(self) -> None:
+        """Count a call of a request that was counted already.
+
+        Raises:
+            RateLimitedError: the limit is used up; nothing is counted then.
+        """
+        self._require("calls", 1)
+        if "calls" in self._buckets:
+            self._buckets["calls"].take(1)
+
     def take_upload(self, size_bytes: int) -> None:
         """Count bytes of a body: all of them if its length is declared, else as they arrive.
 

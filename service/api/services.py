@@ -1,7 +1,7 @@
 """The services that routes use, and the limits of requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
@@ -15,6 +15,7 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import ArtifactStore, SourcePool
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.events import CallEvent
 from proofbox.service.calls.port import CallKey
 from proofbox.service.calls.service import Answer
@@ -98,6 +99,7 @@ class Services:
         authenticator: identifies the caller of a request.
         quotas: the limits of callers.
         links: creates and verifies download links where the store has none.
+        uploads: creates and verifies upload links.
         public_url: the URL of the service for clients; empty: links begin with their path.
         hosts: the host names of the service; None: any.
         metrics: the metrics, in the text format.
@@ -109,6 +111,7 @@ class Services:
         tracer: traces them.
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
+        absent_tools: the tools that the catalogue leaves out, and why.
     """
 
     calls: ToolCalls
@@ -124,6 +127,7 @@ class Services:
     authenticator: Authenticator
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     hosts: frozenset[str] | None
     metrics: Callable[[], bytes]
     draining: Callable[[], bool]
@@ -137,6 +141,7 @@ class Services:
     heartbeat_s: float = 15.0
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
+    absent_tools: Mapping[str, str] = field(default_factory=dict)
 
 
 async def get_services(request: Request) -> Services:

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from proofbox.contracts.provenance import AuditService
@@ -16,6 +16,7 @@ from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -25,21 +26,25 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
+from proofbox.service.sandbox.workspace import ArchiveBounds
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -73,6 +78,7 @@ class Service:
         keyring: the API keys.
         quotas: the usage of each caller.
         links: creates and verifies download links.
+        uploads: creates and verifies upload links.
         database: the records of all stores.
         artifacts: the files of conversations.
         conversations: lists and deletes conversations.
@@ -85,6 +91,7 @@ class Service:
         image: the inventory of the sandbox image.
         calls: the life cycle of tool calls.
         provenance: audit lines and reruns.
+        one_shot: runs programs for requests without a conversation.
         heads: signs the last audit line of each chain.
         meter: metrics.
         tracer: traces.
@@ -96,6 +103,7 @@ class Service:
     keyring: Keyring
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     database: Database
     artifacts: SqlArtifactStore
     conversations: Conversations
@@ -108,6 +116,7 @@ class Service:
     image: ImageInventory
     calls: Calls
     provenance: Provenance
+    one_shot: OneShotJobs
     heads: HeadSigner
     meter: PrometheusMeter
     tracer: Tracer
@@ -132,7 +141,10 @@ def _build_stores(settings: Settings) -> _Stores:
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
 
-def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool:
+def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool | None:
+    """The search of past turns; None if its libraries are not installed."""
+    if missing_modules("memory"):
+        return None
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),
@@ -176,7 +188,13 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(
+            _call_limits(settings),
+            settings.queue_s,
+            settings.overhead_s,
+            settings.inline_bytes_max,
+            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+        ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -201,8 +219,28 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
-def build(settings: Settings) -> Service:
+def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
+    # The files of its answers are files, never base64 in blocks.
+    policy = replace(parts.policy, inline_bytes_max=0)
+    return OneShotJobs(
+        OneShotDependencies(
+            parts.jobs,
+            partial(program_tools, settings, replace(parts, policy=policy)),
+            stores.artifacts,
+            SqlAuditStore(stores.database),
+            policy,
+            settings.render_wall_s,
+            audited,
+        )
+    )
+
+
+def build(settings: Settings, containers: Containers | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
+
+    Args:
+        settings: of the service.
+        containers: in place of those of the engine that the settings name.
 
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
@@ -213,10 +251,12 @@ def build(settings: Settings) -> Service:
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
-    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, partial(_load, admission), tracer)
+    load = partial(_load, admission)
+    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
+    link_keys = LinkKeyFile(settings.data_dir)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -225,7 +265,7 @@ def build(settings: Settings) -> Service:
         admission,
         SqlCallStore(stores.database),
         CallSettings(
-            settings.remembered_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
+            settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
         ),
         meter,
     )
@@ -238,7 +278,8 @@ def build(settings: Settings) -> Service:
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(stores.database)),
         quotas=quotas,
-        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
+        links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
+        uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
@@ -251,6 +292,7 @@ def build(settings: Settings) -> Service:
         image=image,
         calls=calls,
         provenance=_provenance(settings, stores, parts, audited),
+        one_shot=_one_shot(settings, stores, parts, audited),
         heads=heads,
         meter=meter,
         tracer=tracer,

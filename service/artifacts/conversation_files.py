@@ -68,7 +68,7 @@ class ConversationFiles:
 
 
 class CallFiles:
-    """The files that one call can reach; each is looked up once."""
+    """The files that one call can reach; each is searched once."""
 
     def __init__(self, files: ConversationFiles, scope: ConversationKey, memory: TimelineView) -> None:
         self._files = files

@@ -20,7 +20,7 @@ from proofbox.service.access.quotas import Quotas
 from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
 from proofbox.service.calls.audit_record import log_audit_line
 from proofbox.service.calls.port import AuditDraft
-from proofbox.service.concurrency import to_its_end
+from proofbox.service.concurrency import wait_to_end
 from proofbox.service.conversations.port import ConversationStore, ConversationSummary, DeletedCounts, Deletion
 from proofbox.service.errors import ConversationBusyError, InvalidRequestError, OurError, UnknownConversationError
 from proofbox.service.identity import ConversationKey, Principal
@@ -226,7 +226,7 @@ class Conversations:
         task = asyncio.create_task(work)
         self._deleting.add(task)
         task.add_done_callback(self._deleting.discard)
-        return await to_its_end(task)
+        return await wait_to_end(task)
 
 
 def _listed(summary: ConversationSummary) -> ListedConversation:

@@ -172,7 +172,7 @@ class ReadLoader:
         pieces = [ShownBlock(None, JSON, format_digest(digest)), piece]
         if file.mime in DOCUMENT_KINDS and self._document_text is not None:
             try:
-                pieces.append(_extracted(path, await self._document_text(file), meta, digest, partly))
+                pieces.append(_show_extracted(path, await self._document_text(file), meta, digest, partly))
             except DocumentUnreadableError as exc:
                 partly.append(f"its text cannot be extracted: {exc}")
         return Loaded(path.logical, tuple(pieces), "; ".join(partly) or None)
@@ -309,7 +309,7 @@ def _text_of(found: ResolvedBlocks | ResolvedSources | ResolvedSkill) -> str:
     return text
 
 
-def _extracted(
+def _show_extracted(
     path: FilePath, whole: str, meta: dict[str, Any], digest: dict[str, Any], partly: list[str]
 ) -> ShownBlock:
     """The text of a document, at the document's own path; ``partly`` learns how to read on."""

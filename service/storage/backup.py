@@ -26,7 +26,7 @@ from urllib.parse import quote
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.artifacts.durable_files import sha256_of, sync_folders
 from proofbox.service.storage.conversation_rows import utc_now
-from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.error_translation import translate_errors
 
 FORMAT = "proofbox-backup-1"
 DATABASE, HEADS, FIRST, LAST = "database.sqlite3", "audit-heads.jsonl", "backup.json", "end.json"
@@ -102,7 +102,7 @@ class Backup:
         database = self._data_dir / "proofbox.sqlite3"
         if not database.is_file():
             raise StoreFailedError("data_dir: the folder has no database of the service; set PROOFBOX_DATA_DIR")
-        with translated(_ROLE, target.absolute().parent):
+        with translate_errors(_ROLE, target.absolute().parent):
             part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
             try:
                 with os.fdopen(
@@ -238,6 +238,10 @@ def schema_of(connection: sqlite3.Connection) -> str:
 
 
 def named_hashes(database: Path) -> set[str]:
-    """The hashes of all files that a database has."""
+    """The hashes of all files and workspaces that a database has."""
     with opened(database) as connection:
-        return {sha256 for (sha256,) in connection.execute("SELECT DISTINCT sha256 FROM artifacts")}
+        known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        found = list(connection.execute("SELECT DISTINCT sha256 FROM artifacts"))
+        if "workspaces" in known:  # since schema 3
+            found += connection.execute("SELECT DISTINCT sha256 FROM workspaces")
+        return {sha256 for (sha256,) in found}

@@ -6,22 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select, union_all
 
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.artifacts.blob_port import BlobStore
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.schema import artifacts
+from proofbox.service.storage.schema import artifacts, workspaces
 
 _AT_ONCE = 500
+_NAMED = union_all(*(select(table.c.sha256, table.c.size_bytes) for table in (artifacts, workspaces))).subquery()
 _PAGE = (
-    select(artifacts.c.sha256, func.max(artifacts.c.size_bytes))
-    .where(artifacts.c.sha256 > bindparam("after"))
-    .group_by(artifacts.c.sha256)
-    .order_by(artifacts.c.sha256)
+    select(_NAMED.c.sha256, func.max(_NAMED.c.size_bytes))
+    .where(_NAMED.c.sha256 > bindparam("after"))
+    .group_by(_NAMED.c.sha256)
+    .order_by(_NAMED.c.sha256)
     .limit(_AT_ONCE)
 )
-_IS_NAMED = select(select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists())
+_IS_NAMED = select(select(_NAMED.c.sha256).where(_NAMED.c.sha256 == bindparam("of_sha256")).exists())
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from proofbox.service.storage.backup import (
     schema_of,
 )
 from proofbox.service.storage.conversation_rows import DELETED
-from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.error_translation import translate_errors
 from proofbox.service.storage.migrations import revisions
 
 T = TypeVar("T", BackupHead, BackupEnd)
@@ -65,7 +65,7 @@ def restore(file: Path, data_dir: Path) -> tuple[BackupHead, BackupEnd]:
             made it; the folder is as it was.
         StoreFullError: no space is left; the folder is as it was.
     """
-    with translated("the data folder", data_dir.absolute().parent):
+    with translate_errors("the data folder", data_dir.absolute().parent):
         if data_dir.exists() and (not data_dir.is_dir() or any(data_dir.iterdir())):
             raise StoreFailedError(
                 "data_dir: the folder is not empty; name an empty or new one by PROOFBOX_DATA_DIR"

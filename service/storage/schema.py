@@ -110,6 +110,23 @@ _hosted = artifacts.c.hosted_name
 # Only compared as a whole; it may have thousands of bytes.
 Index("artifacts_hosted", _hosted, sqlite_where=_hosted.is_not(None), postgresql_using="hash")
 
+# The workspaces of conversations: the newest, and a few before it for reruns.
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("id", _ROW_ID, Identity(), primary_key=True),
+    _conversation(),
+    Column("turn", Words, nullable=False),
+    Column("tool_call_id", Words, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("size_bytes", _ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("entries", Integer, nullable=False),
+    Column("covers", _ROW_ID, nullable=False),
+    Column("created", TEXT, nullable=False),
+)
+Index("workspaces_newest", workspaces.c.conversation, workspaces.c.id)
+Index("workspaces_sha256", workspaces.c.sha256)
+
 # The files that a client deleted: when, and where the timeline records it. The path may have a later version.
 deleted_files = Table(
     "deleted_files",

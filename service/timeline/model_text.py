@@ -74,10 +74,10 @@ async def with_visibility(memory: TimelineView, visibility: Visibility, page: Se
     groups = _Groups(await _begun_groups(memory, visibility, page[0].position - 1))
     # Digests are parsed for it.
     hidings = await asyncio.to_thread(lambda: [visibility.hiding(placed) for placed in page])
-    return [_marked(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
+    return [_mark_block(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
 
 
-def _marked(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
+def _mark_block(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
     if hiding is None:
         return block
     replacement = {"replacement_text": hiding.replacement} if groups.begins(hiding) else {}
@@ -195,7 +195,7 @@ async def _pages(
     memory: TimelineView, visibility: Visibility, after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
-    waiting = deque(await _kept_digests(memory, visibility, after))
+    waiting = deque(await _list_digests(memory, visibility, after))
     for start, end in _stretches(visibility, after, last):
         between = []
         while waiting and waiting[0].position <= end:
@@ -213,7 +213,7 @@ async def _pages(
     yield tuple(waiting)
 
 
-async def _kept_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
+async def _list_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
     turns = [
         span.turn_id
         for span in visibility.spans

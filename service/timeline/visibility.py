@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
-from proofbox.service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
+from proofbox.service.timeline.port import PlacedBlock, TurnSpan, canonicalize, described_path, hidden_path
 from proofbox.service.timeline.view import TimelineView
 
 SUMMARY = "conv.range.summary"
@@ -94,7 +94,7 @@ class Visibility:
         """What hides the block; None if nothing does, or if it came hidden."""
         if not self._hidings_of or comes_hidden(placed.block):
             return None
-        paths = {spelled(placed.block.path), described_path(placed.block)}
+        paths = {canonicalize(placed.block.path), described_path(placed.block)}
         found = [
             self._first_over(placed.position, self._hidings_of[path]) for path in paths if path in self._hidings_of
         ]
@@ -150,7 +150,7 @@ def _hiding(placed: PlacedBlock) -> Hiding:
     since = meta.get("hides_from")
     return Hiding(
         placed.position,
-        spelled(hidden_path(placed.block) or ""),
+        canonicalize(hidden_path(placed.block) or ""),
         since if isinstance(since, int) else 1,
         str(meta.get("replacement_text", "")),
         meta.get("deletes") is True,

@@ -29,6 +29,7 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
@@ -160,6 +161,7 @@ def services(
         authenticator=Authenticator(PRINCIPAL),
         quotas=quotas,
         links=DownloadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
+        uploads=UploadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
         hosts=None,
         metrics=meter.text,
         meter=meter,

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from proofbox import cli
 from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, Permission, key_id_of, secret_sha256
-from proofbox.service.app import cli
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.api_keys import SqlApiKeys, UnknownKeyError
 from proofbox.service.storage.database import Database

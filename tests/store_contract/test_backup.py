@@ -14,7 +14,7 @@ import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
 from whole_conversations import CONTENT, REPORT, AllStores, delete, fill, under
 
-from proofbox.service.app.cli import main
+from proofbox.cli import main
 from proofbox.service.calls.port import AuditDraft
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.audit_head_files import HeadFiles

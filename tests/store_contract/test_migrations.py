@@ -171,10 +171,10 @@ async def test_a_revision_that_is_not_known_is_of_a_newer_release(tmp_path, requ
         with psycopg.connect(url.get_secret_value()) as direct:
             return direct.execute(statement).rowcount
 
-    newest = "0002"
+    newest = revisions()[-1]
     assert await asyncio.to_thread(stamp, newest, "0987") == 1
     try:
-        with pytest.raises(StoreFailedError, match=r"schema 987 and this release knows 2; run the newer release"):
+        with pytest.raises(StoreFailedError, match=r"schema 987 and this release knows \d+; run the newer release"):
             await database.open()
     finally:
         await asyncio.to_thread(stamp, "0987", newest)

@@ -10,8 +10,9 @@ from sqlalchemy import func, select
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import NewPage
+from proofbox.service.artifacts.port import NewPage, NewWorkspace
 from proofbox.service.calls.port import AuditDraft, CallKey, CallState, NewCall
+from proofbox.service.file_content import FileContent
 from proofbox.service.react.memsearch.port import Passage
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
@@ -113,6 +114,10 @@ async def fill(stores, scope, save, name="call-1"):
     await save(stores.artifacts, scope, {REPORT.physical: b"older"})
     saved = await save(stores.artifacts, scope, {REPORT.physical: CONTENT, NOTES.physical: b"notes"})
     await save(stores.artifacts, scope, {"turn_2/files/deep/inner": b"inner"}, visibility="internal")
+    archive = b"archive of %s" % name.encode()
+    sha256 = hashlib.sha256(archive).hexdigest()
+    workspace = NewWorkspace("turn_2", FileContent(archive), len(archive), sha256, 1, 0, name)
+    await stores.artifacts.save(scope, [], workspace=workspace)
     await stores.sources.add_pages(
         scope, [NewPage("https://example.org/", "A page", "text", "text/html", "turn_1")]
     )

@@ -23,7 +23,8 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
-from proofbox.service.artifacts.port import BlocksOf, NewArtifact, StoredArtifact
+from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings, CallTicket
 from proofbox.service.conversations.service import Conversations
@@ -82,11 +83,11 @@ class DiskStore(SqlArtifactStore):
             yield folder
 
     async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], **rest: Any
     ) -> list[StoredArtifact]:
         if self.saves_nothing is not None:
             raise self.saves_nothing
-        return await super().save(scope, artifacts, blocks_of)
+        return await super().save(scope, artifacts, **rest)
 
 
 class FixedPages:
@@ -111,12 +112,12 @@ class Pipeline:
         admission: bounds how many calls run; the test may hold its only place.
     """
 
-    def __init__(self, folder: Path, database: Database, artifacts: DiskStore) -> None:
+    def __init__(self, folder: Path, database: Database, artifacts: DiskStore, running_max: int = 1) -> None:
         self.folder = folder
         self.engine = FakeSandboxEngine()
         self.artifacts = artifacts
         self.web = FixedPages()
-        self.admission = Admission(running_max=1, queue_max=1)
+        self.admission = Admission(running_max=running_max, queue_max=1)
         self.database = database
         self.sources = SqlSourcePool(database)
         self.timelines = SqlTimelineStore(database)
@@ -220,13 +221,13 @@ class Pipeline:
 
 
 @asynccontextmanager
-async def opened_pipeline(folder: Path) -> AsyncIterator[Pipeline]:
+async def opened_pipeline(folder: Path, running_max: int = 1) -> AsyncIterator[Pipeline]:
     """A pipeline on fresh local stores; its calls have ended when the block is left."""
     database = Database(folder / "data")
     await database.open()
     artifacts = DiskStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()
-    pipeline = Pipeline(folder, database, artifacts)
+    pipeline = Pipeline(folder, database, artifacts, running_max)
     try:
         yield pipeline
     finally:
@@ -251,6 +252,7 @@ def services_over(pipeline: Pipeline) -> Services:
         authenticator=Authenticator(ANN),
         quotas=pipeline.quotas,
         links=DownloadLinks(list, 600, time.time),
+        uploads=UploadLinks(list, 600, time.time),
         hosts=None,
         metrics=bytes,
         draining=lambda: False,

@@ -76,7 +76,7 @@ async def get_artifact(
     choice: Annotated[Choice, Depends()],
 ) -> Response:
     """What a path means now; a browser saves it and does not run it. Ranges are served of files."""
-    path = _parsed(logical_path)
+    path = _parse_path(logical_path)
     artifact: StoredArtifact | PathContent | None
     if choice.version is None:
         artifact = await services.paths.find(scope, path)
@@ -109,7 +109,7 @@ async def _version(store: ArtifactStore, scope: ConversationKey, path: LogicalPa
     return artifact
 
 
-def _parsed(logical_path: str) -> LogicalPath:
+def _parse_path(logical_path: str) -> LogicalPath:
     """What a logical path names.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, select
 
 from proofbox.contracts.paths import FilePath
-from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.artifacts import rows, workspace_rows
 from proofbox.service.storage.artifacts.save_journal import BLOBS, HOSTED
 from proofbox.service.storage.schema import artifacts
 
@@ -32,7 +32,11 @@ _IDS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not mor
 
 
 def remove_some(connection: Connection, conversation: int, save: str, rows_max: int) -> list[str]:
-    """Remove at most ``rows_max`` versions of a conversation; the names whose bytes are left."""
+    """Remove the workspaces and at most ``rows_max`` versions of a conversation; the names whose bytes are left."""
+    archives = sorted({BLOBS + sha256 for sha256 in workspace_rows.remove_all(connection, conversation)})
+    if archives:
+        rows.begin_save(connection, save, archives)
+        return archives
     found = connection.execute(_SOME, {"in_conversation": conversation, "rows_max": rows_max}).all()
     return _remove(connection, found, save)
 
