@@ -1,7 +1,6 @@
 """``proofbox backup`` and ``proofbox restore``: the data of a service in one file, also while it runs."""
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.command == "restore":
         return _restore(arguments.file)
-    return asyncio.run(_check()) if arguments.check else _backup(arguments.file)
+    if not arguments.check:
+        return _backup(arguments.file)
+    import asyncio  # noqa: PLC0415 - each command imports only what it needs
+
+    return asyncio.run(_check())
 
 
 def _backup(file: Path) -> int:

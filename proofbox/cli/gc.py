@@ -1,7 +1,6 @@
 """``proofbox gc``: the conversations that retention deletes, listed or deleted now."""
 
 import argparse
-import asyncio
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ServiceError: it could not be done; the message has the remedy.
     """
+    import asyncio  # noqa: PLC0415 - each command imports only what it needs
+
     return asyncio.run(_run(arguments.days, is_dry=arguments.dry_run))
 
 
