@@ -1,7 +1,6 @@
 """``proofbox backup`` and ``proofbox restore``: the data of a service in one file, also while it runs."""
 
 import argparse
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal.of(arguments)
     if arguments.command == "restore":
         return _restore(arguments.file, terminal)
-    return asyncio.run(_check(terminal)) if arguments.check else _backup(arguments.file, terminal)
+    if not arguments.check:
+        return _backup(arguments.file, terminal)
+    import asyncio  # noqa: PLC0415 - each command imports only what it needs
+
+    return asyncio.run(_check(terminal))
 
 
 def _backup(file: Path, terminal: Terminal) -> int:

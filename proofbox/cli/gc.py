@@ -1,7 +1,6 @@
 """``proofbox gc``: the conversations that retention deletes, listed or deleted now."""
 
 import argparse
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -42,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ServiceError: it could not be done; the message has the remedy.
     """
+    import asyncio  # noqa: PLC0415 - each command imports only what it needs
+
     return asyncio.run(_run(arguments.days, Terminal.of(arguments), is_dry=arguments.dry_run))
 
 
