@@ -152,6 +152,7 @@ def issue(service: Service) -> Callable[..., Any]:
             "created": "2026-01-01T00:00:00.000Z",
         }
         await SqlApiKeys(service.database).add(ApiKey(**{**values, **fields}))
+        service.keyring._read_at = float("-inf")  # read again: it knows the keys of the last second
         return secret
 
     return make
