@@ -82,6 +82,13 @@ class OutDir:
             self._put[name] = _identity(os.lstat(os.path.join(self.root, name)))
         (self._own if writable else self._others)[path] = None
 
+    def remember(self, paths: Iterable[str]) -> None:
+        """Remembers files of the turn that were restored, to know later whether the program changed them."""
+        for path in paths:
+            self._put[path] = _identity(os.lstat(os.path.join(self.root, path)))
+            if path.isprintable():  # others have no version that could be marked as removed
+                self._own[path] = None
+
     def own(self) -> Iterable[str]:
         """The files of the current turn that were put in."""
         return self._own

@@ -209,6 +209,10 @@ class Quotas:
             return Share()  # not an HTTP request
         return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
 
+    def forget_stored_bytes(self, tenant: str, project: str) -> None:
+        """Query the stored bytes of a project anew at the next request: some were deleted."""
+        self._stored.pop((tenant, project), None)
+
     async def check_storage_quota(self, allowed: Allowances, tenant: str, project: str) -> None:
         """Refuse a request of a project that has used up its storage quota.
 

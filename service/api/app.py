@@ -1,6 +1,6 @@
 """The HTTP application: routes and middleware."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -10,6 +10,7 @@ from fastapi_offline import FastAPIOffline
 
 from proofbox.service.api import docs_page, openapi
 from proofbox.service.api import error_handlers as error_answers
+from proofbox.service.api.facade import Facade
 from proofbox.service.api.middleware.access_log import AccessLogMiddleware
 from proofbox.service.api.middleware.authentication import AuthenticationMiddleware, HostCheck
 from proofbox.service.api.middleware.body_limit import BodyLimitMiddleware
@@ -19,6 +20,7 @@ from proofbox.service.api.routes import (
     artifacts,
     attachments,
     call_events,
+    conversations,
     health,
     metrics,
     provenance,
@@ -33,11 +35,12 @@ from proofbox.service.api.services import Services
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastAPI:
+def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: Lifespan | None = None) -> FastAPI:
     """Build the application.
 
     Args:
         services: the services that the routes use.
+        facades: APIs of other products.
         lifespan: runs while requests are served.
     """
     # FastAPI's documentation page loads its scripts from a CDN; FastAPIOffline serves them. The page is ours.
@@ -59,6 +62,7 @@ def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastA
         provenance,
         tools,
         attachments,
+        conversations,
         upload_links,
         artifact_list,
         artifacts,
@@ -71,16 +75,20 @@ def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastA
     for module in routed:
         # Not include_router: it would analyse the parameters of each route again, for each application.
         app.router.routes.extend(module.router.routes)
+    for facade in facades:
+        app.router.routes.extend(facade.routes)
     error_answers.install(app)
     app.add_middleware(
         BodyLimitMiddleware,
         bytes_max=services.body_bytes_max,
         # Only the upload of attachments uses this method.
-        bytes_max_of_method={"PUT": services.attachments.bytes_max},
+        own_bytes_max={"PUT": services.attachments.bytes_max, **_upload_bytes_max(facades)},
         body_s=services.body_s,
         held_max=services.bodies_bytes_max,
     )
-    app.add_middleware(AuthenticationMiddleware, authenticator=services.authenticator, quotas=services.quotas)
+    app.add_middleware(
+        AuthenticationMiddleware, authenticator=services.authenticator, quotas=services.quotas, facades=facades
+    )
     app.add_middleware(HostCheck, names=services.hosts)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(
@@ -88,6 +96,10 @@ def create_app(services: Services, *, lifespan: Lifespan | None = None) -> FastA
     )  # the last one added is the outermost
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
     return app
+
+
+def _upload_bytes_max(facades: Sequence[Facade]) -> dict[str, int]:
+    return {path: bytes_max for facade in facades for path, bytes_max in facade.upload_bytes_max.items()}
 
 
 def release() -> str:

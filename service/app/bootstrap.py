@@ -16,6 +16,7 @@ from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -28,6 +29,8 @@ from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
@@ -40,6 +43,7 @@ from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
+from proofbox.service.sandbox.workspace import ArchiveBounds
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -47,6 +51,7 @@ from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
@@ -75,6 +80,8 @@ class Service:
         uploads: creates and verifies upload links.
         database: the records of all stores.
         artifacts: the files of conversations.
+        conversations: lists and deletes conversations.
+        retention: deletes those that are not used any more.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
         paths: resolves logical paths.
@@ -97,6 +104,8 @@ class Service:
     uploads: UploadLinks
     database: Database
     artifacts: SqlArtifactStore
+    conversations: Conversations
+    retention: RetentionSweeper
     sources: SqlSourcePool
     timeline: Timeline
     paths: LogicalPathResolver
@@ -129,7 +138,10 @@ def _build_stores(settings: Settings) -> _Stores:
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
 
-def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool:
+def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool | None:
+    """The search of past turns; None if its libraries are not installed."""
+    if missing_modules("memory"):
+        return None
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),
@@ -173,7 +185,13 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(
+            _call_limits(settings),
+            settings.queue_s,
+            settings.overhead_s,
+            settings.inline_bytes_max,
+            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+        ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -232,6 +250,10 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         ),
         meter,
     )
+    conversations = Conversations(
+        SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
+    )
+    policy = RetentionPolicy(settings.retention_days, settings.retention_every_s)
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
@@ -241,6 +263,8 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
+        conversations=conversations,
+        retention=RetentionSweeper(conversations, policy, lambda: admission.queued > 0, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -288,4 +312,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier process of the service left open", interrupted)
         stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        service.retention.start()
+        stack.push_async_callback(service.retention.stop)
+        stack.push_async_callback(service.conversations.close)
         yield

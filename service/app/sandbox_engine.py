@@ -158,7 +158,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
 
     client = EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS)
     container = ContainerSettings(
-        image=settings.image,
+        image=settings.sandbox_image,
         runtime=settings.runtime,
         seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
         cgroup_parent=settings.cgroup_parent,
@@ -173,7 +173,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
 def _oci(settings: Settings, boot_id: str) -> Containers:
     archive = settings.oci_image_archive
     engine = settings.engine_host, settings.engine_timeout_s
-    source = ArchiveFile(archive) if archive else DockerImage(*engine, settings.image)
+    source = ArchiveFile(archive) if archive else DockerImage(*engine, settings.sandbox_image)
     return OciContainers(
         source,
         OciSettings(

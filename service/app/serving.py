@@ -15,7 +15,11 @@ from proofbox.service.api.services import Services
 from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
 from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.facades import build_facades
+from proofbox.service.app.ports import check_port
 from proofbox.service.app.settings import Settings
+from proofbox.service.app.tools import absent_tools
+from proofbox.service.app.unknown_settings import refuse_unknown_settings
 from proofbox.service.mcp.endpoint import mcp_route
 from proofbox.service.mcp.options import McpOptions
 from proofbox.service.sandbox.limits import CallLimits, limit_names
@@ -33,6 +37,7 @@ def application(service: Service) -> FastAPI:
         provenance=service.provenance,
         attachments=service.attachments,
         artifacts=service.artifacts,
+        conversations=service.conversations,
         sources=service.sources,
         timeline=service.timeline,
         paths=service.paths,
@@ -53,8 +58,9 @@ def application(service: Service) -> FastAPI:
         bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
+        absent_tools=absent_tools(),
     )
-    app = create_app(services)
+    app = create_app(services, facades=build_facades(service, services))
     if service.settings.mcp:
         app.router.routes.append(mcp_route(services, _mcp_options(service.settings)))
     return app
@@ -73,8 +79,11 @@ def serve(settings: Settings) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Raises:
-        ServiceError: a store or the engine cannot be used; the message has the remedy.
+        ServiceError: an environment variable names no setting, the port is in use, or a store or the engine cannot
+            be used; the message has the remedy.
     """
+    refuse_unknown_settings(os.environ)
+    check_port(settings.host, settings.port)
     malloc_tuning.share_arenas()
     asyncio.run(_serve(build(settings)))
 

@@ -11,6 +11,8 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.app.extras import require_extra
+from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
@@ -71,6 +73,16 @@ class Settings(BaseSettings):
     skills_dir: Path | None = None
     """Folder of skills, <id>/SKILL.md or <id>.md, which react.read loads by sk:<id>."""
 
+    # ---- APIs of other products ----
+    librechat: bool = False
+    """Serve the code interpreter API of LibreChat at /librechat/v1."""
+    librechat_key_file: Path | None = None
+    """Public key of LibreChat's tokens, PEM or JSON Web Key Set; none: API keys only."""
+    librechat_issuer: str = Field(default="librechat", min_length=1)
+    """Issuer of LibreChat's tokens."""
+    librechat_audience: str = Field(default="codeapi", min_length=1)
+    """Audience of LibreChat's tokens."""
+
     # ---- what is seen from outside ----
     log_format: Literal["json", "text"] = "text"
     """json: one object per line; text: for people."""
@@ -128,8 +140,8 @@ class Settings(BaseSettings):
     """Address of the Docker engine, in the form of DOCKER_HOST; empty: from the environment."""
     engine_timeout_s: float = Field(default=30, gt=0)
     """Time limit for a request to the engine."""
-    image: str = "proofbox-sandbox:latest"
-    """The sandbox image."""
+    image: str = ""
+    """The sandbox image; empty: the one of this version, which 'proofbox image build' builds."""
     runtime: str = ""
     """OCI runtime of the Docker engine, such as runsc; empty: the engine's default."""
     oci_runtime: str = ""
@@ -247,6 +259,12 @@ class Settings(BaseSettings):
     editable_tail_tokens: int = Field(default=10_000, ge=0)
     """Tokens of text after a block that react.hide can hide."""
 
+    # ---- retention ----
+    retention_days: float = Field(default=0, ge=0, le=36_500)
+    """Time without use after which a conversation is deleted; 0: never."""
+    retention_every_s: float = Field(default=3600, gt=0)
+    """Pause between two passes of the retention sweeper."""
+
     # ---- the web tools, and searching the memory ----
     web_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Networks beyond the public internet for page fetches, as a JSON list: ["10.20.0.0/16"]."""
@@ -282,6 +300,10 @@ class Settings(BaseSettings):
     """Bytes of other turns' files and attachments in OUT_DIR, newest first."""
     conversation_files_max: int = Field(default=64, ge=0)
     """Number of other turns' files and attachments in OUT_DIR."""
+    full_workspace_bytes_max: int = Field(default=128 * _MIB, ge=0)
+    """Bytes of the workspace of a conversation that its calls share as a whole."""
+    full_workspace_entries_max: int = Field(default=10_000, ge=0)
+    """Files, folders and links of such a workspace."""
     inspect_s_per_file: int = Field(default=10, ge=1)
     """Processor time for opening one promised file; the wall clock limit is six times as long."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)
@@ -292,6 +314,11 @@ class Settings(BaseSettings):
     """Members of an opened archive."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of an opened document."""
+
+    @property
+    def sandbox_image(self) -> str:
+        """The sandbox image that calls run in."""
+        return self.image or own_image()
 
     @property
     def audit_files(self) -> tuple[Path, Path]:
@@ -315,6 +342,16 @@ class Settings(BaseSettings):
         if value:
             WebUrl.parse(value)  # raises ValueError
         return value
+
+    @model_validator(mode="after")
+    def _libraries_are_installed(self) -> Self:
+        if self.s3_bucket:
+            require_extra("s3", "PROOFBOX_S3_BUCKET")
+        if self.database_url.get_secret_value():
+            require_extra("postgres", "PROOFBOX_DATABASE_URL")
+        if self.is_traced:
+            require_extra("otlp", "PROOFBOX_OTLP_ENDPOINT")
+        return self
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:

@@ -9,6 +9,7 @@ from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.calls.port import CallKey, CallStore, NewCall, StoredCall
+from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
 _EXACT_BELOW = 2**53  # every whole number below it is the same in JSON's integers and in floats
@@ -40,6 +41,10 @@ class CallRegistry:
         """
         with self._mark(new.key):
             yield await self._claim(new)
+
+    def is_claiming(self, scope: ConversationKey) -> bool:
+        """Whether a request is about to register a call of a conversation."""
+        return any(key.scope == scope for key in self._under_way)
 
     async def _claim(self, new: NewCall) -> tuple[StoredCall, bool]:
         while True:

@@ -221,6 +221,14 @@ class Calls:
         log.append("result" if stored.state is CallState.DONE else "error", answer)
         return log.follow(min(after, len(log) - 1))
 
+    def is_busy(self, scope: ConversationKey) -> bool:
+        """Whether a call of a conversation runs, waits, or is about to be accepted."""
+        return self._registry.is_claiming(scope) or any(key.scope == scope for key in self._running)
+
+    def forget_conversation(self, scope: ConversationKey) -> None:
+        """Forgets the events of the ended calls of a conversation that was deleted."""
+        self._ended.forget_those(lambda key: isinstance(key, CallKey) and key.scope == scope)
+
     async def close(self, grace_s: float) -> None:
         """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""
         self._is_closing = True

@@ -135,6 +135,10 @@ class ReadLoader:
             CannotLoadError: nothing.
         """
         found = await self._paths.resolve(path, SOURCES_MAX + 1)
+        if found is None and isinstance(path, FilePath):
+            deleted = await self._files.deleted_at(path)
+            if deleted is not None:
+                raise CannotLoadError(f"the file was deleted at {deleted}; make or upload it again if you need it")
         if found is None:
             raise CannotLoadError(_NOTHING_BEHIND.get(type(path), _ABSENT))
         return found

@@ -341,7 +341,9 @@ class Pool:
         try:
             pooled = await self._start(flavour)
         except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits gets it
-            log.warning("a sandbox could not be started: %s", exc)
+            # A caller gets the sentence alone; the operator also needs the engine's own words.
+            cause = getattr(exc.__cause__, "explanation", exc.__cause__)
+            log.warning("a sandbox could not be started: %s%s", exc, f": {cause}" if cause else "")
             self._failed(exc, began, for_reserve=for_reserve)
             return False
         took_s = self._clock.time() - began

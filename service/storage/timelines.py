@@ -65,7 +65,7 @@ class SqlTimelineStore(TimelineStore):
 
         def work(connection: Connection) -> int:
             conversation, _ = ensure_conversation(connection, scope)
-            last = _last(connection, conversation)
+            last = last_position(connection, conversation)
             if if_last not in (None, last):
                 raise TimelineMovedError(
                     f"if_last: the timeline ends at {last}, not at {if_last}; read what came after and decide again"
@@ -190,7 +190,7 @@ def block_rows(blocks: Iterable[Block]) -> list[BlockRow]:
 def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockRow]) -> None:
     """Add rows at the end of a timeline whose conversation this transaction has locked."""
     if rows:
-        _append_after(connection, conversation, _last(connection, conversation), rows)
+        _append_after(connection, conversation, last_position(connection, conversation), rows)
 
 
 def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:
@@ -210,7 +210,8 @@ def _append_after(connection: Connection, conversation: int, last: int, rows: Se
     return last + len(rows)
 
 
-def _last(connection: Connection, conversation: int) -> int:
+def last_position(connection: Connection, conversation: int) -> int:
+    """The position of the last block of a timeline; 0 if it has none."""
     (last,) = connection.execute(_LAST_OF, {"in_conversation": conversation}).one()
     return int(last)
 

@@ -42,6 +42,11 @@ def hidden_line(replacement: str, path: str) -> str:
     return visible_text(f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})")
 
 
+def deleted_line(replacement: str) -> str:
+    """What stands in place of the blocks of a deleted file, on one line."""
+    return visible_text(f"DELETED — {' '.join(replacement.split())}")
+
+
 class RenderedView:
     """Turns the blocks of a timeline into text, one after the other.
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
-from proofbox.service.timeline.block_text import RenderedView, hidden_line, own_line
+from proofbox.service.timeline.block_text import RenderedView, deleted_line, hidden_line, own_line
 from proofbox.service.timeline.port import PlacedBlock
 from proofbox.service.timeline.view import TimelineView
 from proofbox.service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
@@ -140,7 +140,11 @@ class _Reading:
         return self._view.summary(placed) if hiding is None else self._view.hidden_summary(self._line(hiding))
 
     def _line(self, hiding: Hiding) -> str | None:
-        return hidden_line(hiding.replacement, hiding.path) if self._groups.begins(hiding) else None
+        if not self._groups.begins(hiding):
+            return None
+        if hiding.is_deletion:
+            return deleted_line(hiding.replacement)
+        return hidden_line(hiding.replacement, hiding.path)
 
 
 async def _begun(memory: TimelineView, visibility: Visibility, after: int) -> _Reading:

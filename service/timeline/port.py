@@ -65,8 +65,11 @@ def canonicalize(path: str) -> str:
 
 
 def hidden_path(block: Block) -> str | None:
-    """The logical path whose earlier blocks a block hides: the result of ``react.hide``; None for others."""
-    path = block.meta.get("hides") if block.type == "react.tool.result" else None
+    """The logical path whose earlier blocks a block hides; None for others.
+
+    Such a block is the result of ``react.hide``, or the notice that a file was deleted.
+    """
+    path = block.meta.get("hides") if block.type in {"react.tool.result", "react.notice"} else None
     return path if isinstance(path, str) else None
 
 

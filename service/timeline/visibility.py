@@ -31,12 +31,14 @@ class Hiding:
         path: the logical path that it hides.
         since: the first position that it hides.
         replacement: the text in its place.
+        is_deletion: the file behind the path was deleted: ``react.read`` brings nothing back.
     """
 
     position: int
     path: str
     since: int
     replacement: str
+    is_deletion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ def _hiding(placed: PlacedBlock) -> Hiding:
         canonicalize(hidden_path(placed.block) or ""),
         since if isinstance(since, int) else 1,
         str(meta.get("replacement_text", "")),
+        meta.get("deletes") is True,
     )
 
 

@@ -31,7 +31,7 @@ HEAD_S = 10  # not less: a thousand clients on one busy core take their time to 
 def proofbox(data_dir: Path, *arguments: str) -> Any:
     """What a command of the operator prints as JSON."""
     done = subprocess.run(
-        [sys.executable, "-m", "proofbox.service.app.cli", *arguments, "--json"],
+        [sys.executable, "-m", "proofbox.cli", *arguments, "--json"],
         cwd=REPOSITORY,
         env={**os.environ, "PROOFBOX_DATA_DIR": str(data_dir)},
         capture_output=True,

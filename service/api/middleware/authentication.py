@@ -3,7 +3,7 @@
 import ipaddress
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proofbox.service.access.authenticator import Authenticator, Caller, RequestCredentials
 from proofbox.service.access.quotas import CallerMeter, Quotas
+from proofbox.service.api.facade import Facade, facade_of
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
@@ -120,33 +121,47 @@ class AuthenticationMiddleware:
         app: the application behind it.
         authenticator: identifies the caller.
         quotas: the request limits of callers.
+        facades: APIs of other products, which authenticate the callers of their routes.
     """
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, quotas: Quotas) -> None:
+    def __init__(
+        self, app: ASGIApp, authenticator: Authenticator, quotas: Quotas, facades: Sequence[Facade] = ()
+    ) -> None:
         self._app = app
         self._authenticator = authenticator
         self._quotas = quotas
+        self._facades = facades
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         path: str = scope.get("path", "")
-        if scope["type"] != "http" or path in OPEN_PATHS or path.startswith(OPEN_BELOW):
+        facade = facade_of(self._facades, path) if self._facades else None
+        is_open = path in OPEN_PATHS or path.startswith(OPEN_BELOW) or (facade and path in facade.open_paths)
+        if scope["type"] != "http" or is_open:
             await self._app(scope, receive, send)
             return
         meter: CallerMeter | None = None
+        is_call, respond = (
+            (_runs_something, problem_response) if facade is None else (facade.is_call, facade.error_response)
+        )
         try:
-            caller = await self._authenticator.authenticate(_credentials(Headers(scope=scope)))
+            caller = await self._caller(facade, Headers(scope=scope))
             meter = self._quotas.meter(caller.principal.caller, caller.own)
-            meter.take_request(is_call=_runs_something(scope["method"], path))
+            meter.take_request(is_call=is_call(scope["method"], path))
         except ServiceError as exc:
             if exc.status >= _SERVER_ERROR:
                 _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
             headers = {} if meter is None else meter.headers()
-            await problem_response(exc, request_id_of(scope), headers=headers)(scope, receive, send)
+            await respond(exc, request_id_of(scope), headers=headers)(scope, receive, send)
             return
         scope["state"]["caller"] = caller
         scope["state"]["meter"] = meter
         await self._app(scope, receive, _Limited(send, meter))
+
+    async def _caller(self, facade: Facade | None, headers: Headers) -> Caller:
+        if facade is not None:
+            return await facade.authenticate(headers)
+        return await self._authenticator.authenticate(_credentials(headers))
 
 
 def _runs_something(method: str, path: str) -> bool:

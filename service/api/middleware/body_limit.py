@@ -26,18 +26,18 @@ class BodyLimitMiddleware:
     Args:
         app: the application behind it.
         bytes_max: the bound, in bytes.
-        bytes_max_of_method: the bound of methods that have one of their own.
+        own_bytes_max: the bound of methods and paths that have one of their own, by method or path.
         body_s: how long the service waits for a body, beyond a second for each 64 KiB that comes.
-        held_max: how many bytes of bodies may be in memory at one time; those of methods with a bound of their own
-            go to the disk and are not counted.
+        held_max: how many bytes of bodies may be in memory at one time; those with a bound of their own go to the
+            disk and are not counted.
     """
 
     def __init__(
-        self, app: ASGIApp, bytes_max: int, bytes_max_of_method: Mapping[str, int], body_s: float, held_max: int
+        self, app: ASGIApp, bytes_max: int, own_bytes_max: Mapping[str, int], body_s: float, held_max: int
     ) -> None:
         self._app = app
         self._bytes_max = bytes_max
-        self._bytes_max_of_method = bytes_max_of_method
+        self._own_bytes_max = own_bytes_max
         self._body_s = body_s
         self._held = _Held(max(held_max, bytes_max), bytes_max)
 
@@ -46,7 +46,7 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        own_max = self._bytes_max_of_method.get(scope["method"])
+        own_max = self._own_bytes_max.get(scope["path"], self._own_bytes_max.get(scope["method"]))
         if own_max is not None:
             await self._app(scope, _Counted(scope, receive, own_max, self._body_s), send)
             return

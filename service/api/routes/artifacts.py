@@ -83,7 +83,12 @@ async def get_artifact(
     else:
         artifact = await _version(services.artifacts, scope, path, choice.version)
     if artifact is None:
-        raise errors.UnknownArtifactError("the conversation has nothing at this path")
+        deletion = (await services.artifacts.deletions(scope)).get(path) if isinstance(path, FilePath) else None
+        raise errors.UnknownArtifactError(
+            "the conversation has nothing at this path"
+            if deletion is None
+            else f"artifact: the file was deleted at {deletion.deleted}; upload or make it again if you need it"
+        )
     if isinstance(artifact, PathContent):
         return content_response(request, artifact, conditions.if_none_match)
     if choice.link:

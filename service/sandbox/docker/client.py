@@ -236,7 +236,10 @@ def _translate(what: str, call: Callable[[], T]) -> T:
     try:
         return call()
     except ImageNotFound as exc:
-        raise EngineUnavailableError("the engine has no sandbox image; run 'make images'") from exc
+        raise EngineUnavailableError(
+            f"the engine has no sandbox image ({exc.explanation}); run 'proofbox image build', or in a checkout "
+            "'make images'"
+        ) from exc
     except (DockerException, requests.RequestException, OSError) as exc:
         raise EngineUnavailableError(f"the container engine could not {what}") from exc
 

@@ -76,10 +76,10 @@ class DockerContainers:
         await asyncio.to_thread(self._bound_together, facts)
         await self._client.watch_deaths(self._settings.service_name, exits=gvisor)
         log.info(
-            "sandboxes run on %s, %s a kernel of their own, %s users of their own",
+            "isolation: %s, %s, %s; docs/engines.md describes the tiers",
             name,
-            "with" if gvisor else "without",
-            "with" if has_own_users else "without",
+            "a kernel of its own" if gvisor else "shared kernel",
+            "user namespace" if has_own_users else "no user namespace",
         )
         image_digest = await self._client.image_id(self._settings.image)
         wanted = self._settings.import_once

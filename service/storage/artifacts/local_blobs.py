@@ -8,7 +8,7 @@ import os
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from typing_extensions import override
@@ -132,11 +132,22 @@ class LocalBlobStore(BlobStore):
             folders = set()
             for name, each in served.items():
                 target = self.hosted / name
-                if target.parent not in folders:
+                if target.parent not in folders or not target.parent.is_dir():
                     self._make_folder(target.parent)
                     folders.add(target.parent)
-                link_over(self.blob(each.sha256), target, self._passing)
+                self._host(self.blob(each.sha256), target)
             sync_folders(folders)
+
+    def _host(self, blob: Path, target: Path) -> None:
+        try:
+            link_over(blob, target, self._passing)
+        except FileNotFoundError:
+            if target.parent.is_dir():
+                raise  # the blob is missing
+            # The folder was removed at this moment with the last file in it.
+            with self._making:
+                sync_folders(make_folders(target.parent))
+                link_over(blob, target, self._passing)
 
     @override
     def link(self, served: ServedFile) -> None:
@@ -161,7 +172,14 @@ class LocalBlobStore(BlobStore):
 
     @override
     def remove_hosted(self, name: str) -> None:
-        self._remove(self.hosted / name)
+        with self._making:
+            self._remove(self.hosted / name)
+            # Also its folders, whose names are those of the user and the conversation.
+            with suppress(OSError):  # one is not empty
+                for folder in (self.hosted / name).parents:
+                    if folder == self.hosted:
+                        break
+                    folder.rmdir()
 
     def _remove(self, file: Path) -> None:
         with self.translate_errors():

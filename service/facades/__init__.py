@@ -1,0 +1,1 @@
+"""Facades: HTTP APIs of other products, served by the core of this service."""
