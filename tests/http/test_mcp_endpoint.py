@@ -32,7 +32,7 @@ from tests.http.test_access import issued, keyring
 
 __all__ = ["issued", "keyring"]
 
-OPTIONS = McpOptions(LIMITS, "1.2.3", LINK_S)
+OPTIONS = McpOptions(LIMITS, "1.2.3", LINK_S, frozenset({"web_tools.web_search"}))
 ERAS = ["auto", "legacy"]
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
