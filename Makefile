@@ -194,6 +194,11 @@ faults: venv images services ## break every part in every phase of a call, and r
 soak: venv images ## mixed calls for long, good and bad, then a check of remains: [MINUTES=10] [CALLS=1000]
 	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
 
+.PHONY: test-gotenberg
+test-gotenberg: venv images ## Gotenberg's clients of PyPI and npm against the running service
+	@PYTHON=$(BIN)/python tests/clients/gotenberg/setup.sh
+	@$(ENGINE) $(BIN)/python -m pytest -q tests/clients/gotenberg/check_clients.py
+
 # ---- the other engine and the other tier, as root ----
 
 .PHONY: tests-oci tests-runsc bench-engines
@@ -233,7 +238,7 @@ golden-probe: venv images services ## renew the probe's results; review the chan
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)

@@ -98,7 +98,7 @@ class ImageFacts:
         image_id: its id; empty if the engine does not have it.
         size_bytes: its size.
         created: when it was built.
-        is_of_this_version: whether it has the files of this version; None if it does not say.
+        is_of_this_version: whether it has the files of this version; None if it does not report.
     """
 
     reference: str

@@ -19,7 +19,7 @@ import httpx2
 
 LINE_BYTES_MAX = 32 * 1024 * 1024
 CLOSING_CANCELS = {"Proofbox-Closing-Cancels": "1"}
-"""Tells the service that a closed connection is a cancelled request also in the older era of the protocol."""
+"""Reports to the service that a closed connection is a cancelled request also in the older era of the protocol."""
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameter of a method that the header ``Mcp-Name`` repeats."""

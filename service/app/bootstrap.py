@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from proofbox.contracts.provenance import AuditService
@@ -33,6 +33,7 @@ from proofbox.service.conversations.retention import RetentionPolicy, RetentionS
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
@@ -90,6 +91,7 @@ class Service:
         image: the inventory of the sandbox image.
         calls: the life cycle of tool calls.
         provenance: audit lines and reruns.
+        one_shot: runs programs for requests without a conversation.
         heads: signs the last audit line of each chain.
         meter: metrics.
         tracer: traces.
@@ -114,6 +116,7 @@ class Service:
     image: ImageInventory
     calls: Calls
     provenance: Provenance
+    one_shot: OneShotJobs
     heads: HeadSigner
     meter: PrometheusMeter
     tracer: Tracer
@@ -216,6 +219,22 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
+def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
+    # The files of its answers are files, never base64 in blocks.
+    policy = replace(parts.policy, inline_bytes_max=0)
+    return OneShotJobs(
+        OneShotDependencies(
+            parts.jobs,
+            partial(program_tools, settings, replace(parts, policy=policy)),
+            stores.artifacts,
+            SqlAuditStore(stores.database),
+            policy,
+            settings.render_wall_s,
+            audited,
+        )
+    )
+
+
 def build(settings: Settings, containers: Containers | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
 
@@ -273,6 +292,7 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         image=image,
         calls=calls,
         provenance=_provenance(settings, stores, parts, audited),
+        one_shot=_one_shot(settings, stores, parts, audited),
         heads=heads,
         meter=meter,
         tracer=tracer,

@@ -16,7 +16,16 @@ def build_facades(service: Service, services: Services) -> list[Facade]:
     facades: list[Facade] = []
     if service.settings.librechat:
         facades.append(_build_librechat(service.settings, services))
+    if service.settings.gotenberg:
+        facades.append(_build_gotenberg(service, services))
     return facades
+
+
+def _build_gotenberg(service: Service, services: Services) -> Facade:
+    # Imported only where it is used.
+    from proofbox.service.facades.gotenberg.facade import GotenbergFacade  # noqa: PLC0415
+
+    return GotenbergFacade(services, service.one_shot, service.settings.body_bytes_max)
 
 
 def _build_librechat(settings: Settings, services: Services) -> Facade:

@@ -68,6 +68,8 @@ class Settings(BaseSettings):
     """User type of requests without key."""
     user: str = "local"
     """User of requests without key."""
+    gotenberg: bool = False
+    """Serve Gotenberg's API below /gotenberg."""
     asset_roots: tuple[Path, ...] = ()
     """Folders for assets by file:// URI, as a JSON list."""
     skills_dir: Path | None = None

@@ -31,6 +31,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory, asset_root: Path) -> Sett
         project="reports",
         user="u-17",
         pool_size=1,
+        gotenberg=True,
     )
 
 

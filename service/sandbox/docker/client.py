@@ -65,6 +65,10 @@ class EngineClient:
         """The engine's description of itself."""
         return await self._call("describe itself", lambda: self._api().info())
 
+    async def version(self) -> dict[str, Any]:
+        """The engine's version and that of its parts."""
+        return await self._call("name its version", lambda: self._api().version())
+
     async def image_id(self, image: str) -> str:
         """The id (digest) of an image."""
         inspected = await self._call("find the sandbox image", lambda: self._api().inspect_image(image))

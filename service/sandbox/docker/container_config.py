@@ -1,9 +1,11 @@
 """The hardened container, as the Engine API takes it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from proofbox.service.sandbox.docker.gvisor import memory_limit, pids_limit
+from proofbox.service.sandbox.docker.podman import podman_form
 from proofbox.service.sandbox.hardening import (
     GROUP_ID,
     HOST_NAME,
@@ -49,6 +51,7 @@ class ContainerSettings:
         service_name: two services on one engine each sweep only their own.
         boot_id: this process of the service.
         gvisor: whether the runtime is gVisor's.
+        podman_files: the folder of files for Podman; None for Docker.
         import_once: whether libraries are imported outside of containers and forked into them; see the setting.
     """
 
@@ -60,7 +63,13 @@ class ContainerSettings:
     service_name: str
     boot_id: str
     gvisor: bool = False
+    podman_files: Path | None = None
     import_once: ImportOnce = "off"
+
+    @property
+    def updates_limits(self) -> bool:
+        """Whether the limits of a started container can be changed: neither gVisor nor Podman 4 does that."""
+        return not self.gvisor and self.podman_files is None
 
 
 def changing_limits(settings: ContainerSettings, limits: CallLimits) -> dict[str, Any]:
@@ -133,8 +142,7 @@ def container_config(
     """The body of ``POST /containers/create`` for a sandbox whose processes run as ``user_id``."""
     host_config = {
         **_common_host_config(settings),
-        # gVisor's could not be raised again.
-        "CpuShares": FULL_SHARES if flavour is PreloadSet.BARE or settings.gvisor else IMPORTING_SHARES,
+        "CpuShares": FULL_SHARES if flavour is PreloadSet.BARE or not settings.updates_limits else IMPORTING_SHARES,
         "SecurityOpt": ["no-new-privileges", f"seccomp={settings.seccomp_profile}"],
         # The options of /dev/pts are the engine's.
         "MaskedPaths": [*MASKED_PATHS, NEW_TERMINALS],
@@ -144,7 +152,7 @@ def container_config(
         **changing_limits(settings, limits),
         "Tmpfs": {folder.path: ",".join(folder.options(user_id)) for folder in own_folders(limits)},
     }
-    return {
+    config = {
         "Image": settings.image,
         "Cmd": list(PREIMPORTED[flavour]),
         "Hostname": HOST_NAME,
@@ -165,3 +173,4 @@ def container_config(
         },
         "HostConfig": host_config,
     }
+    return config if settings.podman_files is None else podman_form(config, settings.podman_files)

@@ -24,6 +24,7 @@ from proofbox.service.sandbox.docker.container_config import (
 from proofbox.service.sandbox.docker.direct_socket import DirectSocketError, take_socket
 from proofbox.service.sandbox.docker.gvisor import TOO_MANY_TASKS, filters_calls, gvisor_form, is_gvisor
 from proofbox.service.sandbox.docker.own_users import own_users_form
+from proofbox.service.sandbox.docker.podman import PodmanFiles, is_podman
 from proofbox.service.sandbox.docker.transport import AttachTransport
 from proofbox.service.sandbox.docker.zygotes import DockerZygotes, check_machine
 from proofbox.service.sandbox.host_info import meminfo
@@ -58,6 +59,7 @@ class DockerContainers:
         self._zygotes: Zygotes | None = None
         self._cgroups: Cgroups | None = None
         self._together: ServiceCgroup | None = None
+        self._podman_files = PodmanFiles()
         self._no_direct_socket_level = logging.WARNING
 
     async def connect(self) -> SandboxInfo:
@@ -73,6 +75,8 @@ class DockerContainers:
         elif has_own_users:
             profile = own_users_form(self._settings.seccomp_profile)
             self._settings = replace(self._settings, seccomp_profile=profile)
+        if is_podman(await self._client.version()):
+            await self._use_podman()
         await asyncio.to_thread(self._bound_together, facts)
         await self._client.watch_deaths(self._settings.service_name, exits=gvisor)
         log.info(
@@ -95,6 +99,8 @@ class DockerContainers:
 
     def _zygote_starter(self, runtime: str) -> Start:
         """What starts zygotes; raises NotForkedError."""
+        if self._settings.podman_files is not None:
+            raise NotForkedError("the engine is Podman")
         check_machine(self._client, runtime)
         self._cgroups = Cgroups.of_machine()
         try:
@@ -114,6 +120,18 @@ class DockerContainers:
             )
         profile = gvisor_form(self._settings.seccomp_profile)
         self._settings = replace(self._settings, seccomp_profile=profile, gvisor=True)
+
+    async def _use_podman(self) -> None:
+        if not self._client.is_on_this_machine:
+            raise EngineUnavailableError(
+                "the engine is Podman on another machine, where it cannot read the seccomp profile of this one; "
+                "run the service on the engine's machine"
+            )
+        try:
+            path = await asyncio.to_thread(self._podman_files.write, self._settings.seccomp_profile)
+        except OSError as exc:
+            raise EngineUnavailableError(f"the files for Podman cannot be written: {exc.strerror}") from exc
+        self._settings = replace(self._settings, podman_files=path)
 
     def _bound_together(self, facts: dict[str, Any]) -> None:
         """Puts all sandboxes below one group, and bounds it if the engine is on this machine and we may."""
@@ -137,6 +155,7 @@ class DockerContainers:
             await self._zygotes.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self._client.close()
+        await asyncio.to_thread(self._podman_files.remove)
         if self._together is not None:
             await asyncio.to_thread(self._together.remove)
 
@@ -159,7 +178,7 @@ class DockerContainers:
     @property
     def updates_limits(self) -> bool:
         """See `Containers.updates_limits`."""
-        return not self._settings.gvisor
+        return self._settings.updates_limits
 
     async def prepare(self, flavour: PreloadSet) -> None:
         """See `Containers.prepare`."""

@@ -35,7 +35,7 @@ NAMES |= {
 }
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
-NAMES |= {"log_format", "otlp_endpoint", "audit_key_file", "audit_heads_file"}
+NAMES |= {"log_format", "otlp_endpoint", "audit_key_file", "audit_heads_file", "gotenberg"}
 # What each counts is its name.
 COUNTS = {
     "connections_max",

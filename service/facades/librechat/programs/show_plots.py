@@ -30,7 +30,7 @@ def save_shown_plots(folder: str) -> None:
             return
         name = next(name for number in numbers if not os.path.lexists(f"{folder}/{(name := f'plot_{number}.png')}"))
         save_and_note(figure, f"{folder}/{name}", bbox_inches="tight")
-        print(f"The plot was saved as {folder}/{name}")  # noqa: T201 - for the model
+        print(f"The plot was saved as {folder}/{name}")
 
     def show_all(*_args: Any, **_options: Any) -> None:
         for number in plt.get_fignums():

@@ -1,0 +1,1 @@
+"""Gotenberg's API: HTML and Markdown to PDF and pictures, and operations on PDFs."""

@@ -1,0 +1,141 @@
+"""The HTML of a conversion: decoding, templates with Markdown, headers and footers on each page."""
+
+import html
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from proofbox.service.facades.gotenberg.errors import InvalidFormError, RequestRefusedError
+
+DOCUMENT_BYTES_MAX = 10 * 1024 * 1024
+RUNNING_BYTES_MAX = 64 * 1024
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_-]{1,40})""", re.IGNORECASE)
+# Encodings that pages have; some of Python's others are slow on purpose-made bytes.
+_CHARSETS = re.compile(
+    r"utf-?8|utf-16(le|be)?|us-ascii|iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|shift[_-]jis"
+    r"|euc-(jp|kr)|gb2312|gbk|gb18030|big5",
+    re.IGNORECASE,
+)
+_CALL = re.compile(r"""\{\{-?\s*toHTML\s+(?:"([^"\n]{1,255})"|`([^`\n]{1,255})`)\s*-?\}\}""")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
+_HEAD_END = re.compile(r"</head\s*>", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>(.{0,2000}?)</title", re.IGNORECASE | re.DOTALL)
+_STYLE = re.compile(r"<style\b[^>]*>(.*?)</style\s*>", re.IGNORECASE | re.DOTALL)
+_OUTER_TAG = re.compile(
+    r"<!doctype[^>]*>|</?(?:html|body)\b[^>]*>|<head\b[^>]*>.*?</head\s*>", re.IGNORECASE | re.DOTALL
+)
+_ROOT_SELECTOR = re.compile(r"(^|[},;])(\s*)(?:html|body|:root)(?=\s*[,{.#:>\s])", re.IGNORECASE)
+
+
+def read_html(path: Path, name: str, bytes_max: int = DOCUMENT_BYTES_MAX) -> str:
+    """Decodes an uploaded page: by its ``meta`` element, as UTF-8, else as Windows-1252.
+
+    Raises:
+        RequestRefusedError: it is too large.
+    """
+    size_bytes = path.stat().st_size
+    if size_bytes > bytes_max:
+        raise RequestRefusedError(413, f"{name}: has {size_bytes} bytes (limit {bytes_max}); make it smaller")
+    raw = path.read_bytes()
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16", errors="replace")
+    declared = _META_CHARSET.search(raw[:4096])
+    charset = declared[1].decode("ascii") if declared else "utf-8"
+    if _CHARSETS.fullmatch(charset) is not None and "16" not in charset:
+        try:
+            return raw.decode("utf-8-sig" if charset.lower() in {"utf-8", "utf8"} else charset)
+        except (UnicodeDecodeError, LookupError):
+            pass
+    return raw.decode("utf-8-sig", errors="replace") if declared else raw.decode("windows-1252", errors="replace")
+
+
+def split_template(text: str, names: set[str]) -> list[str | dict[str, str]]:
+    """The pieces of a page: its own text, and the Markdown files that ``{{ toHTML "name" }}`` puts in.
+
+    Raises:
+        InvalidFormError: a file is missing, or the page has other template syntax.
+    """
+    pieces: list[str | dict[str, str]] = []
+    missing: list[str] = []
+    at = 0
+    for match in _CALL.finditer(text):
+        name = match[1] or match[2]
+        if name not in names:
+            missing.append(name)
+        pieces += [text[at : match.start()], {"markdown": name}]
+        at = match.end()
+    pieces.append(text[at:])
+    if missing:
+        listed = "; ".join(f"'{name}'" for name in dict.fromkeys(missing))
+        raise RequestRefusedError(400, f"Markdown file(s) not found: {listed}")
+    if any("{{" in piece for piece in pieces if isinstance(piece, str)):
+        raise InvalidFormError(
+            ['index.html: only {{ toHTML "file.md" }} is expanded; take other template syntax out']
+        )
+    if len(pieces) == 1:
+        raise InvalidFormError(['index.html: names no Markdown file; put {{ toHTML "file.md" }} where it belongs'])
+    return pieces
+
+
+def title_of(text: str) -> str:
+    """The title of a page, without markup; empty if it has none."""
+    match = _TITLE.search(text)
+    return " ".join(html.unescape(match[1]).split()) if match else ""
+
+
+def insert_at_start(text: str, fragment: str) -> str:
+    """Puts a fragment at the beginning of the body of a page."""
+    plain = _COMMENT.sub(lambda match: " " * len(match[0]), text)
+    match = _BODY.search(plain) or _HEAD_END.search(plain)
+    if match is not None:
+        return text[: match.end()] + fragment + text[match.end() :]
+    doctype = re.match(r"\s*<!doctype[^>]*>", text, re.IGNORECASE)
+    at = doctype.end() if doctype else 0
+    return text[:at] + fragment + text[at:]
+
+
+def running_fragment(edge: Literal["header", "footer"], source: str) -> str:
+    """The element that stands above or below the text of each page, with the styles of its file.
+
+    The styles are nested in the element, so they do not reach the document.
+    """
+    source = _COMMENT.sub("", source)
+    styles = "\n".join(match[1] for match in _STYLE.finditer(source))
+    body = _STYLE.sub("", _OUTER_TAG.sub("", source))
+    scoped = _ROOT_SELECTOR.sub(r"\1\2.pbx-page", styles)
+    style = f"<style>.pbx-{edge} {{ {scoped} }}</style>" if styles.strip() else ""
+    # Gotenberg's own element has this id, and authors take its padding away by it.
+    return f'{style}<div class="pbx-{edge}"><div class="pbx-page"><div id="{edge}">{body}</div></div></div>'
+
+
+def running_css(
+    edges: list[Literal["header", "footer"]], margins_mm: dict[str, float], title: str, now: datetime
+) -> str:
+    """The rules that put the running elements into the margins and fill in their classes."""
+    rules = []
+    clock = f"{(now.hour + 11) % 12 + 1}:{now:%M} {'AM' if now.hour < 12 else 'PM'}"  # noqa: PLR2004 - noon
+    values = {
+        "pageNumber": "counter(page)",
+        "totalPages": "counter(pages)",
+        "title": f'"{_css_text(title)}"',
+        "date": f'"{now.month}/{now.day}/{now:%y}, {clock}"',
+    }
+    for edge in edges:
+        place, padding = ("top", "padding-top") if edge == "header" else ("bottom", "padding-bottom")
+        rules.append(
+            f"@page {{ @{place}-center {{ content: element(pbx-{edge}); width: 100%; vertical-align: {place} }}"
+            f" @{place}-left {{ content: none }} @{place}-right {{ content: none }} }}"
+        )
+        rules.append(
+            f".pbx-{edge} {{ position: running(pbx-{edge}); text-align: left;"
+            f" margin: 0 -{margins_mm['right']:g}mm 0 -{margins_mm['left']:g}mm }}"
+            f" .pbx-{edge} #{edge} {{ {padding}: 15px }}"
+        )
+        rules += [f".pbx-{edge} .{name}::before {{ content: {value} }}" for name, value in values.items()]
+    return "\n".join(rules)
+
+
+def _css_text(text: str) -> str:
+    return re.sub(r'["\\\n\r\f<>&]', lambda match: f"\\{ord(match[0]):x} ", text[:500])
