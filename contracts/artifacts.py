@@ -151,7 +151,7 @@ def parse_contract(raw: object, turn_id: str | None) -> Contract:
         ContractError: with the code of the protocol's table and a message that names the entry.
     """
     entries = _entries(raw)
-    turn_id = _given(turn_id)
+    turn_id = _require_turn(turn_id)
     promises: list[Promise] = []
     rewritten: list[tuple[str, str]] = []
     seen: dict[str, int] = {}
@@ -176,11 +176,11 @@ def no_promises(turn_id: str | None) -> Contract:
     Raises:
         ContractError: ``missing_turn_id``.
     """
-    _given(turn_id)
+    _require_turn(turn_id)
     return Contract((), ())
 
 
-def _given(turn_id: str | None) -> str:
+def _require_turn(turn_id: str | None) -> str:
     if not turn_id:
         raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
     return turn_id

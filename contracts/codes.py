@@ -78,6 +78,8 @@ class ToolCode(StrEnum):
     HIDE_BEFORE_CACHE = "hide_before_cache"
     HIDE_FAILED = "hide_failed"
     HIDE_TOO_OLD = "hide_too_old"
+    # react.memsearch
+    MEMORY_NOT_INSTALLED = "memory_not_installed"
     # react.plan
     UNKNOWN_STEP = "unknown_step"
 
@@ -97,6 +99,7 @@ class NoticeCode(StrEnum):
     TOOL_RESULT_ERROR = "tool_result_error"
     MISSING_SOURCES = "tool_call_warning.missing_sources"
     WORKSPACE_TRUNCATED = "workspace_truncated"
+    FILE_DELETED = "file_deleted"
     HOSTING_FAILED = "react.write.hosting_failed"
 
 
@@ -127,6 +130,8 @@ class ProblemCode(StrEnum):
     UNKNOWN_TOOL = "unknown_tool"
     UNKNOWN_CALL = "unknown_call"
     UNKNOWN_ARTIFACT = "unknown_artifact"
+    UNKNOWN_CONVERSATION = "unknown_conversation"
+    CONVERSATION_BUSY = "conversation_busy"
     AMBIGUOUS_CALL = "ambiguous_call"
     UNSAFE_PATH = "unsafe_path"
     LIMIT_NOT_ALLOWED = "limit_not_allowed"

@@ -1,7 +1,7 @@
 """The parameters of the exec tools besides the contract: what a program is given when it starts."""
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -94,6 +94,8 @@ class ExecParams(BaseModel):
     """Further environment variables."""
     cwd: Annotated[str, Field(max_length=1_024), AfterValidator(_folder)] | None = None
     """Working directory below ``files/``."""
+    workspace: Literal["full", "read"] | None = None
+    """``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes."""
 
     @model_validator(mode="after")
     def _contract_or_explore(self) -> Self:

@@ -224,12 +224,12 @@ def in_turn(text: str, turn_id: str) -> NamedPath:
     Raises:
         UnsafePathError: no form of a path, or a part that is refused.
     """
-    source = _named(text, turn_id)
+    source = _parse_named(text, turn_id)
     foreign = source.turn_id != turn_id or source.namespace is not Namespace.FILES
     return NamedPath(FilePath(turn_id, Namespace.FILES, source.rel), text, foreign, source)
 
 
-def _named(text: str, turn_id: str) -> FilePath:
+def _parse_named(text: str, turn_id: str) -> FilePath:
     text = unquoted(text)
     if text.startswith("fi:"):
         return FilePath.from_logical(text)

@@ -79,7 +79,7 @@ def exec_params_schema() -> dict[str, Any]:
         ]
     }
     schema["properties"]["contract"].pop("default", None)
-    for name in ("stdin", "cwd"):
+    for name in ("stdin", "cwd", "workspace"):
         # What is optional is left out, never null.
         options = schema["properties"][name].pop("anyOf")
         schema["properties"][name] |= next(option for option in options if option["type"] != "null")
@@ -170,6 +170,7 @@ def _react_params_of_model(tool_id: str) -> dict[str, Any]:
 def _exec_params_of_model(language: Language) -> dict[str, Any]:
     """The schema that a model reads; only the one of the tool for Python describes each parameter."""
     schema = compact_schema(exec_params_schema())
+    del schema["properties"]["workspace"]  # the caller's loop decides about it
     return schema if language is Language.PYTHON else without_descriptions(schema)
 
 

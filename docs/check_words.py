@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CODE = ("contracts", "sandbox_images", "service")
+CODE = ("contracts", "proofbox/cli", "proofbox/client", "sandbox_images", "service")
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "docs/**/*.md")
 CHANGELOG = "CHANGELOG.md"
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -1,14 +1,17 @@
 """Write the reference pages of settings, errors and libraries from the code; ``--check`` compares."""
 
+import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
+from proofbox.cli.commands import build_parser
 from proofbox.contracts.codes import (
     ContractCode,
     NoticeCode,
@@ -25,6 +28,7 @@ from proofbox.service.sandbox.limits import limit_names
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "sandbox_images"
 LINE_LENGTH = 140
+COMMON_OPTIONS = frozenset({"--url", "--profile", "--local", "--json", "--quiet", "--no-color"})
 
 # The first setting of each group of the page.
 GROUPS = {
@@ -40,6 +44,7 @@ GROUPS = {
     "running_max": "Calls",
     "wall_s": "Limits of a call",
     "render_wall_s": "Tools",
+    "retention_days": "Retention",
     "web_allowed_networks": "Web tools",
     "memory_half_life_days": "Workspace and memory",
     "inspect_s_per_file": "Inspector",
@@ -147,6 +152,7 @@ TOOL = {
     ToolCode.HIDE_TOO_OLD: "Too much text follows the block: `tokens_after`, `editable_tail_tokens`.",
     # react.plan
     ToolCode.UNKNOWN_STEP: "The status names unknown steps: `steps`.",
+    ToolCode.MEMORY_NOT_INSTALLED: "Memory search is not installed (`proofbox[memory]`).",
 }
 NOTICE = {
     NoticeCode.INVALID_PARAMS: "The call was refused: `errors` lists each `field` and its `message`.",
@@ -161,6 +167,7 @@ NOTICE = {
     NoticeCode.TOOL_RESULT_ERROR: "The call has no result: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites unknown sources: `missing_sids`, ids and ranges.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn has too many files: only those that the code names are placed.",
+    NoticeCode.FILE_DELETED: "A client deleted a file: `path`; earlier blocks do not have its content any more.",
     NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
 
@@ -254,9 +261,49 @@ def libraries_page() -> str:
     return text + textwrap.fill(listed, LINE_LENGTH, break_on_hyphens=False) + ".\n"
 
 
+def commands_page() -> str:
+    """The page of all commands and options."""
+    text = (
+        "# Commands\n\n"
+        "Made by `docs/generate.py`. [command-line.md](command-line.md) explains the options that most commands "
+        "have:\n`--url`, `--profile`, `--local`, `--json`, `--quiet` and `--no-color`.\n"
+    )
+    for parser, summary in _parsers(build_parser()):
+        options = [line for action in parser._actions if (line := _option(action))]  # noqa: SLF001 - no other way
+        text += f"\n## {parser.prog}\n\n{summary[0].upper()}{summary[1:]}.\n"
+        text += "\n" * bool(options) + "".join(f"- {line}\n" for line in options)
+    return text
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
+    """Every command with its summary, in the order of the help."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to its parsers
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for choice in action._choices_actions:  # noqa: SLF001
+                command = action.choices[str(choice.metavar or choice.dest).split(" ")[0]]
+                yield from list(_parsers(command)) or [(command, choice.help or "")]
+
+
+def _option(action: argparse.Action) -> str | None:
+    """An option or argument with its help; None for those that most commands have, and hidden ones."""
+    is_common = not COMMON_OPTIONS.isdisjoint(action.option_strings)
+    if action.help in (None, argparse.SUPPRESS) or is_common or "-h" in action.option_strings:
+        return None
+    names = ", ".join(action.option_strings) or str(action.metavar or action.dest)
+    value = f" {action.metavar or action.dest.upper()}" if action.option_strings and action.nargs != 0 else ""
+    if action.choices is not None:
+        value = f" {'|'.join(map(str, action.choices))}"
+    return f"`{names}{value}`: {action.help}"
+
+
 def main() -> int:
     """Write the pages; with ``--check`` list those that are out of date."""
-    pages = {"errors.md": errors_page(), "libraries.md": libraries_page(), "settings.md": settings_page()}
+    pages = {
+        "commands.md": commands_page(),
+        "errors.md": errors_page(),
+        "libraries.md": libraries_page(),
+        "settings.md": settings_page(),
+    }
     stale = [name for name, text in pages.items() if (HERE / name).read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for name in stale:

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Builds proofbox-sandbox:latest, the image that every call runs in. Returns at once when nothing that goes into it changed.
+# Builds the image that every call runs in, proofbox-sandbox:TAG. TAG has the hash of our files in it, so that two versions on one
+# engine do not take each other's image away. Returns at once when nothing that goes into it changed.
 #
-#   build.sh                builds what is missing: an engine, the base image, the sandbox image
-#   build.sh --fresh        builds base and image anew, which takes in Debian's security updates
-#   build.sh --clean        removes from the engine every image that these scripts made, the base image included
-#   build.sh --print-inputs prints the hash of everything that goes into the image, as its label proofbox.inputs has it
+#   build.sh                   builds what is missing: an engine, the base image, the sandbox image
+#   build.sh --fresh           builds base and image anew, which takes in Debian's security updates
+#   build.sh --clean           removes from the engine every image that these scripts made, the base image included
+#   build.sh --print-inputs    prints the hash of everything that goes into the image, as its label proofbox.inputs has it
+#   build.sh --print-reference prints the name of the image, which the service uses unless PROOFBOX_IMAGE names another
+#
+# proofbox-sandbox:latest is the image that was built last, for people; nothing of ours uses it.
 #
 # Package indexes, proxies and certificates of this machine serve the build and stay out of the image: they are only given to
 # stages that the last stage copies finished files from.
@@ -39,6 +43,14 @@ input_files() {
 
 print_inputs() {
   (cd "$here" && input_files | hash_inputs "$BASE")
+}
+
+print_sources() { # as service/app/own_image.py computes it
+  (cd "$here" && input_files | hash_files)
+}
+
+reference() {
+  printf '%s:%s\n' "$NAME" "$(print_sources | cut -c 1-12)"
 }
 
 prepare_context() { # FOLDER: exactly the hashed files, and beside them what this machine lends to the build
@@ -85,7 +97,8 @@ build() { # CONTEXT INPUTS FLAG...
   for pid in "${pids[@]}"; do
     wait "$pid" || { kill "${pids[@]}" 2>/dev/null; return 1; }
   done
-  docker_build "$context" --label "proofbox.inputs=$inputs" --tag "$NAME:latest" --tag "$NAME:${inputs:0:12}"
+  docker_build "$context" --label "proofbox.inputs=$inputs" --label "proofbox.sources=$(print_sources)" \
+    --tag "$image" --tag "$NAME:latest"
 }
 
 clean() { # what a container still uses stays, with the engine's own words for it
@@ -100,14 +113,18 @@ clean() { # what a container still uses stays, with the engine's own words for i
 }
 
 short_id() {
-  docker image inspect --format '{{slice .Id 7 19}}' "$NAME:latest"
+  docker image inspect --format '{{slice .Id 7 19}}' "$image"
 }
 
 fresh=''
 case ${1:-} in
   '' | --print-inputs | --clean) ;;
   --fresh) fresh=--no-cache ;;
-  *) fail "unknown argument $1: use no argument, --fresh, --clean or --print-inputs" ;;
+  --print-reference)
+    reference
+    exit 0
+    ;;
+  *) fail "unknown argument $1: use no argument, --fresh, --clean, --print-inputs or --print-reference" ;;
 esac
 
 if [ "${1:-}" = --clean ] && ! "$here/engine.sh" --print-host >/dev/null 2>&1; then
@@ -133,9 +150,10 @@ esac
 if [ -n "$fresh" ]; then "$here/base.sh" --fresh; fi
 docker image inspect "$BASE" >/dev/null 2>&1 || "$here/base.sh"
 inputs=$(print_inputs)
-built=$(docker image inspect --format '{{index .Config.Labels "proofbox.inputs"}}' "$NAME:latest" 2>/dev/null || true)
+image=$(reference)
+built=$(docker image inspect --format '{{index .Config.Labels "proofbox.inputs"}}' "$image" 2>/dev/null || true)
 if [ -z "$fresh" ] && [ "$built" = "$inputs" ]; then
-  printf 'image: %s:latest %s up to date\n' "$NAME" "$(short_id)"
+  printf 'image: %s %s up to date\n' "$image" "$(short_id)"
   exit 0
 fi
 
@@ -144,9 +162,9 @@ trap 'rm -rf "$context"' EXIT
 prepare_context "$context"
 progress_run 'sandbox image' "$LOG" steps build "$context" "$inputs" $fresh || fail "the build failed: see $LOG"
 # The SBOM is made inside the build; an image that cannot show it is not finished.
-docker run --rm --network none --entrypoint cat "$NAME:latest" /opt/proofbox/sbom.cdx.json >"$LOG.sbom" ||
+docker run --rm --network none --entrypoint cat "$image" /opt/proofbox/sbom.cdx.json >"$LOG.sbom" ||
   fail "the image has no bill of materials"
-size=$(docker image inspect --format '{{.Size}}' "$NAME:latest")
-printf 'image: %s:latest %s built, %d MB, %d components in /opt/proofbox/sbom.cdx.json\n' "$NAME" "$(short_id)" \
+size=$(docker image inspect --format '{{.Size}}' "$image")
+printf 'image: %s %s built, %d MB, %d components in /opt/proofbox/sbom.cdx.json\n' "$image" "$(short_id)" \
   "$((size / 1000000))" "$(grep -c '"bom-ref": "pkg:' "$LOG.sbom")"
 rm -f "$LOG.sbom"

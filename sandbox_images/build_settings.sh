@@ -5,16 +5,28 @@
 #   lend_npm_settings FOLDER  writes FOLDER/npm, for an image that takes something from npm
 #   proxy_arguments           prints the proxies of this machine as arguments of `docker build`
 #   hash_inputs IMAGE         reads names of files from standard input: prints the hash of IMAGE's id and of those files
+#   hash_files                reads names of files from standard input: prints the hash of those files
 settings_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 hash_inputs() { # IMAGE: the files by name and content, relative to the current folder, and the base image by its id
-  local base sha256=(sha256sum)
-  command -v sha256sum >/dev/null || sha256=(shasum -a 256)
+  local base
   base=$(docker image inspect --format '{{.Id}}' "$1" 2>/dev/null) || base=missing
   {
     printf '%s\n' "$base"
-    tr '\n' '\0' | xargs -0 "${sha256[@]}"
-  } | "${sha256[@]}" | cut -c 1-64
+    sha256_of_files
+  } | sha256 | cut -c 1-64
+}
+
+hash_files() { # the files by name and content, relative to the current folder
+  sha256_of_files | sha256 | cut -c 1-64
+}
+
+sha256() { # of standard input, or with xargs in front of files
+  if command -v sha256sum >/dev/null; then "$@" sha256sum; else "$@" shasum -a 256; fi
+}
+
+sha256_of_files() { # names on standard input
+  tr '\n' '\0' | sha256 xargs -0
 }
 
 pip_setting() { # NAME ENVIRONMENT_VALUE: as pip itself decides, the environment before the configuration files

@@ -3,7 +3,7 @@
 #
 #   variant.sh TAG [--pip 'NAME…'] [--apt 'NAME…']
 #
-# makes proofbox-sandbox:TAG from proofbox-sandbox:latest. A Python package may have a version, as pip takes it: 'duckdb==1.5.*'.
+# makes proofbox-sandbox:TAG from the sandbox image. A Python package may have a version, as pip takes it: 'duckdb==1.5.*'.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=progress.sh
@@ -30,7 +30,7 @@ prepare_context() { # FOLDER PIP APT
 
 build() { # CONTEXT TAG
   # shellcheck disable=SC2046 # one argument a word
-  DOCKER_BUILDKIT=0 docker build --force-rm --network host --tag "$NAME:$2" $(proxy_arguments) "$1"
+  DOCKER_BUILDKIT=0 docker build --force-rm --network host --build-arg "SANDBOX=$sandbox" --tag "$NAME:$2" $(proxy_arguments) "$1"
 }
 
 tag=${1:-}
@@ -51,6 +51,7 @@ done
 [ -n "$pip$apt" ] || fail "name packages: --pip 'NAME…' for Python's, --apt 'NAME…' for Debian's"
 
 "$here/build.sh"
+sandbox=$("$here/build.sh" --print-reference)
 DOCKER_HOST=$("$here/engine.sh" --print-host) || exit 1
 export DOCKER_HOST
 context=$(mktemp -d "${TMPDIR:-/tmp}/proofbox-variant.XXXXXX")

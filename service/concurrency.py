@@ -9,23 +9,23 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def in_thread(executor: concurrent.futures.Executor, work: Callable[[], T]) -> T:
-    """Runs ``work`` in a thread of ``executor``, to its end: see `to_its_end`.
+async def run_in_thread(executor: concurrent.futures.Executor | None, work: Callable[[], T]) -> T:
+    """Run blocking ``work`` in a thread of ``executor``, or of the loop's own one, to its end.
 
-    What it logs is about the same call as what the task logs.
+    Log lines of the thread have the context of the task. A cancellation waits: see `wait_to_end`.
 
     Raises:
         Exception: whatever ``work`` raises.
     """
     loop = asyncio.get_running_loop()
-    return await to_its_end(loop.run_in_executor(executor, contextvars.copy_context().run, work))
+    return await wait_to_end(loop.run_in_executor(executor, contextvars.copy_context().run, work))
 
 
-async def to_its_end(future: asyncio.Future[T]) -> T:
-    """Waits for a future that must not be stopped.
+async def wait_to_end(future: asyncio.Future[T]) -> T:
+    """Wait for a future that must not be stopped.
 
-    A thread can't be stopped: when the waiting task is cancelled, the cancellation goes on only after the work
-    has ended, so that nothing the work uses (a staging folder, a connection) is taken away under its hands.
+    A thread cannot be stopped. When the waiting task is cancelled, the cancellation is raised after the work has
+    ended, so that its resources (a staging folder, a connection) are not released while it uses them.
 
     Raises:
         Exception: whatever the future raises.

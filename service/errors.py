@@ -134,6 +134,23 @@ class UnknownArtifactError(CallerError):
     where = "artifact"
 
 
+class UnknownConversationError(CallerError):
+    """The user has no conversation of that id."""
+
+    code = ProblemCode.UNKNOWN_CONVERSATION
+    status = 404
+    where = "conversation_id"
+
+
+class ConversationBusyError(CallerError):
+    """Calls of the conversation are running or queued."""
+
+    code = ProblemCode.CONVERSATION_BUSY
+    status = 409
+    retryable = True
+    where = "conversation_id"
+
+
 class AmbiguousCallError(CallerError):
     """Several conversations have a call of that id; give ``conversation_id``."""
 

@@ -21,7 +21,7 @@ from tests.services.private_docker import PrivateDocker
 # what a busy machine does to any of them.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.register_profile("few", deadline=None, max_examples=10)
-hypothesis.settings.load_profile("few" if os.environ.get("PROOFBOX_EXAMPLES") == "few" else "any machine")
+hypothesis.settings.load_profile("few" if os.environ.get("PROOFBOX_TEST_EXAMPLES") == "few" else "any machine")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

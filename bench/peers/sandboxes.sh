@@ -15,6 +15,18 @@ fail() {
   exit 1
 }
 
+# llm-sandbox fetches files only with Python's filter of archives (3.11.4 and later; Debian 12 has an older one).
+find_python() {
+  local python
+  for python in "${PYTHON:-python3}" python3 python3.13 python3.12; do
+    if "$python" -c 'import tarfile; tarfile.data_filter' 2>/dev/null; then
+      printf '%s\n' "$python"
+      return
+    fi
+  done
+  printf '%s\n' "${PYTHON:-python3}"
+}
+
 missing_packages() {
   local floor
   for floor in "${FLOORS[@]}"; do
@@ -34,7 +46,7 @@ esac
 if ! cmp -s "$PINS" "$VENV/installed.txt"; then
   printf 'peers: installing llm-sandbox and epicbox into bench/peers/.venv\n'
   rm -rf "$VENV"
-  "${PYTHON:-python3}" -m venv "$VENV"
+  "$(find_python)" -m venv "$VENV"
   "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$PINS"
   cp "$PINS" "$VENV/installed.txt"
 fi

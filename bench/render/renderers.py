@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.render.model import Outcome, Sample
+from proofbox.service.app.settings import Settings
 
 ROOT = Path(__file__).parents[2]
-SANDBOX = "proofbox-sandbox:latest"
+SANDBOX = Settings().sandbox_image
 PEERS = "proofbox-peers:latest"
 MEMORY = "2g"
 LIMIT_S = 60.0

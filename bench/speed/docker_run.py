@@ -10,8 +10,9 @@ from pathlib import Path
 
 from bench.serving import ROOT
 from bench.speed.model import DOCKER, INPUTS, OUTPUTS, CallFailedError, Job
+from proofbox.service.app.settings import Settings
 
-IMAGE = "proofbox-sandbox:latest"
+IMAGE = Settings().sandbox_image
 SECCOMP = ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
 # Hardened as our own containers are, so that both sides do the same work.
 DOCKER_RUN = (

@@ -15,10 +15,10 @@ from typing import Any
 import pypdfium2
 from PIL import Image
 
+from proofbox.cli.local.console import Console
 from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX
 from proofbox.contracts.tool_call_request import Asset, SourceRow
 from proofbox.service.app.bootstrap import build, running
-from proofbox.service.app.cli_local import Console
 from proofbox.service.app.settings import Settings
 
 HERE = Path(__file__).parent

@@ -73,7 +73,7 @@ def _hold_pages(subject: Subject) -> None:
     pages = subject.facts.get("pages")
     if pages is None:
         return
-    has = f"has {counted(pages, 'slide' if subject.format.family == 'powerpoint' else 'page')}"
+    has = f"has {counted(pages, 'slide' if subject.format.family == 'office.powerpoint' else 'page')}"
     if pages < subject.checks.get("min_pages", 0):
         raise Unmet(f"{has}, the contract asks for at least {subject.checks['min_pages']:,}")
     if pages > subject.checks.get("max_pages", pages):

@@ -88,11 +88,11 @@ class Subject:
         return data
 
     def must_not_be_blank(self) -> bool:
-        """Say whether the contract asks for something to be seen in the file."""
+        """Return whether the contract asks for something to be seen in the file."""
         return self.checks.get("not_blank") is True
 
-    def not_what_it_says(self) -> Problem:
-        """Return the problem of a file whose content is something else, saying what it looks like."""
+    def wrong_format(self) -> Problem:
+        """Return the problem of a file whose content is something else, with what it looks like."""
         like = looks_like(self.head(512))
         if like == f"it is {self.format.name}":
             return Problem(f"is damaged: it starts like {self.format.name}, and what follows is none")
@@ -127,5 +127,5 @@ def counted(number: int, noun: str) -> str:
 def _shorten(text: str, chars_max: int) -> str:
     if len(text) <= chars_max:
         return text
-    kept = chars_max - 3
-    return f"{text[: kept - kept // 3]}...{text[-(kept // 3) :]}"
+    chars = chars_max - 3
+    return f"{text[: chars - chars // 3]}...{text[-(chars // 3) :]}"

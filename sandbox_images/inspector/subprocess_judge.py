@@ -195,7 +195,7 @@ def _write_answer(writing: int, answer: bytes) -> None:
 
 
 def _detach(writing: int) -> None:
-    """Keep nothing of the inspector's: not the socket that it answers by either."""
+    """Close all descriptors of the inspector, its socket too."""
     os.setpgid(0, 0)
     os.closerange(3, writing)
     os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
@@ -240,7 +240,7 @@ def _parse_answer(answer: bytes) -> dict[str, Any]:
 
 
 def _are_facts(facts: Any) -> bool:
-    """Say whether these are whole numbers, texts, and lists of texts: nothing that could not be passed on."""
+    """Return whether these are whole numbers, texts, and lists of texts: nothing that could not be passed on."""
     if not isinstance(facts, dict):
         return False
     values = [each for value in facts.values() for each in (value if isinstance(value, list) else [value])]
@@ -248,7 +248,7 @@ def _are_facts(facts: Any) -> bool:
 
 
 def _problem_of_death(status: int, limits: Limits) -> str:
-    """Say why a child ended without an answer, from its wait status."""
+    """Return why a child ended without an answer, from its wait status."""
     if not os.WIFSIGNALED(status):
         return _CRASHED
     number = os.WTERMSIG(status)

@@ -60,7 +60,7 @@ def _apart(page: dict[str, Any], characters_max: int, seconds: float) -> dict[st
         finally:
             os._exit(0)
     os.close(sink)
-    said = bytearray()
+    answered = bytearray()
     ends = time.monotonic() + seconds
     in_time = False
     while (left := ends - time.monotonic()) > 0 and select.select([source], [], [], left)[0]:
@@ -68,14 +68,14 @@ def _apart(page: dict[str, Any], characters_max: int, seconds: float) -> dict[st
         if not piece:
             in_time = True
             break
-        said += piece
+        answered += piece
     os.close(source)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     if not in_time:
         return {"error": f"it could not be read within {seconds:g} s"}
     try:
-        answer: dict[str, Any] = json.loads(said)
+        answer: dict[str, Any] = json.loads(answered)
     except ValueError:
         return {"error": "it ended the program that read it"}
     return answer

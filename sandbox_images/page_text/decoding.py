@@ -3,7 +3,7 @@
 import codecs
 import re
 
-_META_LOOKED_AT_BYTES = 4_096
+_META_SEARCHED_BYTES = 4_096
 _META = re.compile(rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -21,14 +21,14 @@ def decoded(data: bytes, charset: str | None) -> str:
 
     Args:
         data: the page.
-        charset: what its HTTP header says; None if it says nothing.
+        charset: that of its HTTP header; None without one.
     """
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(name, errors="replace")
-    found = _META.search(data[:_META_LOOKED_AT_BYTES])
-    for said in (charset, found[1].decode("ascii") if found else None):
-        known = _codec(said)
+    found = _META.search(data[:_META_SEARCHED_BYTES])
+    for declared in (charset, found[1].decode("ascii") if found else None):
+        known = _codec(declared)
         if known is not None:
             return data.decode(known, errors="replace")
     try:

@@ -14,7 +14,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def extracted(data: bytes, charset: str | None, url: str, characters_max: int) -> dict[str, Any]:
-    """What a page says: ``title``, ``text`` (Markdown), ``truncated`` and, if known, ``language`` and ``date``."""
+    """A page as ``title``, ``text`` (Markdown), ``truncated`` and, if known, ``language`` and ``date``."""
     page = decoded(data, charset)
     tree = trafilatura.load_html(page)
     if tree is None:
@@ -40,5 +40,5 @@ def extracted(data: bytes, charset: str | None, url: str, characters_max: int) -
 
 
 def _language(tree: lxml.html.HtmlElement) -> str | None:
-    said = str(tree.get("lang") or tree.get("xml:lang") or "").strip()
-    return said if _LANGUAGE.fullmatch(said) else None
+    declared = str(tree.get("lang") or tree.get("xml:lang") or "").strip()
+    return declared if _LANGUAGE.fullmatch(declared) else None

@@ -24,7 +24,7 @@ STACK_BYTES = 512 * 1024 * 1024
 RECURSION_MAX = 15_000
 WARNINGS_MAX = 100
 COLLECTED_AFTER = (100_000, 20, 100)
-"""Objects made between collections: the tree of a long document lives to the end, and looking through it again and
+"""Objects made between collections: the tree of a long document exists to the end, and traversing it again and
 again takes a third of the time."""
 
 
@@ -50,7 +50,7 @@ def render(request: RenderRequest) -> dict[str, Any]:
         return _failed("too_deep", "The document is nested too deep to be laid out.")
     except OSError as exc:
         return _failed("write_failed", f"The file could not be written: {exc.strerror or exc}")
-    except Exception as exc:  # noqa: BLE001 - the door of the program: what nobody foresaw is told, not dumped
+    except Exception as exc:  # noqa: BLE001 - the entry of the program: an unforeseen error is reported, not dumped
         return _failed("render_failed", f"{type(exc).__name__}: {exc}"[:500])
     finally:
         if part is not None:
@@ -71,7 +71,7 @@ def _written(request: RenderRequest, path: str) -> tuple[Document, dict[str, Any
     """Renders; what fails in a way that nobody foresaw is tried again without the author's styles.
 
     Raises:
-        RenderError: all that can be said of a document; ``layout_failed`` if the second try fails too.
+        RenderError: all that can be reported about a document; ``layout_failed`` if the second try fails too.
     """
     document = open_document(request)
     try:

@@ -1,6 +1,6 @@
 """The intermediate representation: what a document is made of, between its tree and the DOCX writer.
 
-Lengths are in CSS pixels (1/96 inch) unless the name says otherwise; colours are ``#rrggbb``; None means: as the
+Lengths are in CSS pixels (1/96 inch) unless the name has another unit; colours are ``#rrggbb``; None means: as the
 theme has it.
 """
 
@@ -308,7 +308,7 @@ class Box:
 
 @dataclass(slots=True)
 class SpeakerNotes:
-    """What the speaker says."""
+    """Speaker notes."""
 
     blocks: list["Block"]
 
@@ -363,7 +363,7 @@ class Content:
     """A whole document.
 
     Attributes:
-        metadata: what it says of itself.
+        metadata: what it declares about itself.
         theme: how it looks; the author's own colours of page and text are in it.
         blocks: its content, in order.
         notes: footnotes by id, numbered in the order of their first call.

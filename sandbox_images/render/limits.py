@@ -53,7 +53,7 @@ CSS_NESTED_SELECTORS_MAX = 2_000
 CSS_EXPANSION_CHARACTERS_MAX = 100_000
 """``dropped_css``: characters of a custom property once the ones that it uses are put in."""
 CSS_GRID_CHARACTERS_MAX = 4_000
-"""Characters that tell the columns, rows or areas of a grid; with more there is no grid."""
+"""Characters that define the columns, rows or areas of a grid; with more there is no grid."""
 CSS_TRACKS_MAX = 999
 """Columns or rows that ``repeat()`` and grid lines can name, and digits of a padded counter. Larger ones are made this."""
 

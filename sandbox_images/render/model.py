@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a document says of itself; front matter of a Markdown source overrides the request."""
+    """What a document declares about itself; front matter of a Markdown source overrides the request."""
 
     title: str = ""
     author: str = ""
@@ -133,7 +133,7 @@ class Document:
 
     Attributes:
         request: what was asked.
-        metadata: what the document says of itself.
+        metadata: what the document declares about itself.
         theme: how it looks.
         tree: the sanitised tree, with the marks of this module.
         cited: the cited sources, in the order of their numbers.

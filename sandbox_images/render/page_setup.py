@@ -34,7 +34,7 @@ def length_mm(value: Any) -> float | None:
 
 
 def page_size(options: dict[str, Any]) -> tuple[float, float]:
-    """Width and height of a page in mm, turned if the request says landscape.
+    """Width and height of a page in mm, turned if the request asks for landscape.
 
     Raises:
         RenderError: ``invalid_page_size``.

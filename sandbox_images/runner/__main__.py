@@ -51,6 +51,7 @@ class Runner:
         self._out = OutDir(OUT_DIR)
         self._launcher: program_run.Launcher | None = None
         self._receiver: fork_receiver.ForkReceiver | None = fork_receiver.ForkReceiver(channel)
+        self._is_restored = False
 
     def serve(self) -> None:
         """Does what the service asks, until it hangs up."""
@@ -63,8 +64,9 @@ class Runner:
                 self._adopt()
             elif kind == frame_format.LAUNCH:
                 self._launch()
-            elif kind == frame_format.PUT:
-                if not self._put_all(request):
+            elif kind in (frame_format.RESTORE, frame_format.PUT):
+                take_in = self._restore if kind == frame_format.RESTORE else self._put_all
+                if not take_in(request):
                     return
             elif kind == frame_format.JOB:
                 self._run(request)
@@ -94,20 +96,42 @@ class Runner:
             self._launcher = spawn_interpreter.launch(environment.program_variables(), sys.argv[1:])
         self._channel.send(frame_format.LAUNCHED)
 
+    def _restore(self, request: dict[str, Any]) -> bool:
+        """Restores the workspace of the conversation from the archive in the DATA frames that follow."""
+        import workspace  # noqa: PLC0415 - only calls with a workspace need it
+
+        self._out.begin_turn(request["turn_id"])
+        try:
+            workspace.restore(self._out, workspace.Archive(self._data, request["size"]))
+        except OSError as exc:
+            return self._fail(f"OUT_DIR cannot hold the workspace of the conversation: {exc.strerror}")
+        except workspace.DamagedArchiveError:
+            return self._fail("the stored workspace of the conversation is damaged")
+        self._is_restored = True
+        self._channel.send(frame_format.PUT_DONE)
+        return True
+
+    def _fail(self, reason: str) -> bool:
+        self._channel.send_json(frame_format.FAILED, {"reason": reason})
+        return False
+
     def _put_all(self, request: dict[str, Any]) -> bool:
         self._out.begin_turn(request["turn_id"])
         try:
             for file in request["files"]:
                 self._put(file)
         except OSError as exc:
-            reason = f"OUT_DIR cannot hold the files of the call: {exc.strerror}"
-            self._channel.send_json(frame_format.FAILED, {"reason": reason})
-            return False
+            return self._fail(f"OUT_DIR cannot hold the files of the call: {exc.strerror}")
         self._channel.send(frame_format.PUT_DONE)
         return True
 
     def _put(self, request: dict[str, Any]) -> None:
         """Takes one file: its bytes follow in DATA frames."""
+        if self._is_restored and not self._has_place(request):
+            left = request["size"]
+            while left > 0:
+                left -= len(self._data())
+            return
         fd = self._out.create(request["path"])
         is_program = False
         try:
@@ -128,6 +152,11 @@ class Runner:
             links=request["links"],
             copies=request["copies"],
         )
+
+    def _has_place(self, request: dict[str, Any]) -> bool:
+        import workspace  # noqa: PLC0415 - loaded by now
+
+        return workspace.make_way(self._out, request["path"], yields=request["yields"])
 
     def _data(self) -> bytes:
         kind, piece = self._channel.receive()

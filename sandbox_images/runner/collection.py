@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     import frames
+    import workspace
     from zygote import fork_receiver
 
 _PIECE_BYTES = 256 * 1024
@@ -46,6 +47,7 @@ class Collection:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
         self._take_in_missing()
+        packing = self._pack()
         walk = self._out.walk(limits["files"], limits["depth"])
         extras = self._judge_promises(walk.files())
         inspections = self._inspect(self._to_inspect())
@@ -60,6 +62,8 @@ class Collection:
             state, size = self._out.look(path, limits["artifact_bytes"])
             row = {"promise": None, "rel": rel, "path": path, "state": state, "size": size, "inspection": None}
             self._send(row, keep=state == out_dir.FILE)
+        if packing is not None:
+            packing.send(self._channel)
         self._channel.send_json(
             frame_format.COLLECTED,
             {
@@ -71,6 +75,15 @@ class Collection:
                 "taken_in": self._taken_in,
             },
         )
+
+    def _pack(self) -> workspace.Packing | None:
+        """The workspace, if it is wanted; before anything makes files readable, so that their modes are known."""
+        bounds = self._wanted.get("workspace")
+        if bounds is None:
+            return None
+        import workspace  # noqa: PLC0415 - only calls with a workspace need it
+
+        return workspace.Packing(self._out, bounds["entries_max"], bounds["bytes_max"])
 
     def _promised_names(self) -> set[str]:
         return {file["rel"] for file in self._wanted["files"] if not file["is_glob"]}

@@ -74,7 +74,7 @@ def _shown(path: str) -> str:
 def take_in(out: OutDir, rel: str, promised: set[str], bytes_max: int) -> str | None:
     """Moves a promised file to its place, if exactly one other place has it; which place.
 
-    Nothing of the program may run any more.
+    No process of the program may run any more.
     """
     found = [place for place in _PLACES if _has(out, place, rel, promised, bytes_max)]
     if len(found) != 1:

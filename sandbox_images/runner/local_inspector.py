@@ -1,6 +1,6 @@
 """The inspector in a fork of this process, where none can be forked into the container from outside.
 
-It opens hostile files with libraries that can be hurt, so it gets nothing of the runner's but the loaded modules:
+It opens hostile files with libraries that can be hurt, so it inherits only the loaded modules of the runner:
 no descriptor of the stream, and the runner itself stays unreadable for it.
 """
 

@@ -1,6 +1,6 @@
 """OUT_DIR from the inside: puts files in before the run, judges what lies there after it.
 
-Judging happens when nothing of the program runs any more, so nothing can change under our hands; still no link is
+Judging begins when no process of the program runs any more, so no file can change meanwhile; still no link is
 ever followed.
 """
 
@@ -81,6 +81,13 @@ class OutDir:
         for name in made:  # the kernel notes a new name as a change of the file
             self._put[name] = _identity(os.lstat(os.path.join(self.root, name)))
         (self._own if writable else self._others)[path] = None
+
+    def remember(self, paths: Iterable[str]) -> None:
+        """Remembers files of the turn that were restored, to know later whether the program changed them."""
+        for path in paths:
+            self._put[path] = _identity(os.lstat(os.path.join(self.root, path)))
+            if path.isprintable():  # others have no version that could be marked as removed
+                self._own[path] = None
 
     def own(self) -> Iterable[str]:
         """The files of the current turn that were put in."""

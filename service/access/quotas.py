@@ -118,6 +118,16 @@ class CallerMeter:
             if name in self._buckets:
                 self._buckets[name].take(1)
 
+    def take_call(self) -> None:
+        """Count a call of a request that was counted already.
+
+        Raises:
+            RateLimitedError: the limit is used up; nothing is counted then.
+        """
+        self._require("calls", 1)
+        if "calls" in self._buckets:
+            self._buckets["calls"].take(1)
+
     def take_upload(self, size_bytes: int) -> None:
         """Count bytes of a body: all of them if its length is declared, else as they arrive.
 
@@ -198,6 +208,10 @@ class Quotas:
         if meter is None:
             return Share()  # not an HTTP request
         return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
+
+    def forget_stored_bytes(self, tenant: str, project: str) -> None:
+        """Query the stored bytes of a project anew at the next request: some were deleted."""
+        self._stored.pop((tenant, project), None)
 
     async def check_storage_quota(self, allowed: Allowances, tenant: str, project: str) -> None:
         """Refuse a request of a project that has used up its storage quota.

@@ -20,12 +20,14 @@ from proofbox.service.api.routes import (
     artifacts,
     attachments,
     call_events,
+    conversations,
     health,
     metrics,
     provenance,
     timeline,
     tool_calls,
     tools,
+    upload_links,
 )
 from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.services import Services
@@ -60,6 +62,8 @@ def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: 
         provenance,
         tools,
         attachments,
+        conversations,
+        upload_links,
         artifact_list,
         artifacts,
         links,

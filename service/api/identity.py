@@ -71,4 +71,9 @@ ReadsMetrics = Annotated[Principal, Security(principal_of, scopes=[Permission.ME
 ReadsArtifacts = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.ARTIFACTS_READ.value])]
 WritesArtifacts = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.ARTIFACTS_WRITE.value])]
 ReadsTimeline = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.TIMELINE_READ.value])]
+ReadsConversations = Annotated[Principal, Security(principal_of, scopes=[Permission.TIMELINE_READ.value])]
+DeletesConversation = Annotated[
+    ConversationKey,
+    Security(scope_of, scopes=[Permission.ARTIFACTS_WRITE.value, Permission.TIMELINE_WRITE.value]),
+]
 WritesTimeline = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.TIMELINE_WRITE.value])]

@@ -9,9 +9,13 @@ from pydantic.json_schema import models_json_schema
 
 from proofbox.contracts.artifact_lists import ArtifactPage
 from proofbox.contracts.artifacts import ArtifactSpec
+from proofbox.contracts.conversations import ConversationPage, FilePage
+from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
+from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
+from proofbox.contracts.render_tools import RENDER_PARAMS
 from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
@@ -19,12 +23,15 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
-# The last four are spoken of in descriptions only, but a client's generator wants them too.
+# Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
     AuditLine,
     CallStatus,
+    ConversationPage,
+    DeletionLine,
+    FilePage,
     FunctionList,
     Health,
     Problem,
@@ -40,6 +47,8 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     OutputEvent,
     QueuedEvent,
     StartedEvent,
+    ExecParams,
+    *RENDER_PARAMS.values(),
 )
 
 

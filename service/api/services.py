@@ -1,7 +1,7 @@
 """The services that routes use, and the limits of requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
@@ -15,9 +15,11 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import ArtifactStore, SourcePool
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.events import CallEvent
 from proofbox.service.calls.port import CallKey
 from proofbox.service.calls.service import Answer
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.rerun import Provenance
 from proofbox.service.observability.metrics_port import Meter, NoMeter
@@ -87,6 +89,7 @@ class Services:
         provenance: audit lines and reruns.
         attachments: stores uploaded attachments.
         artifacts: the files of conversations.
+        conversations: lists and deletes conversations and their files.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
         recall: resolves logical paths that are not stored files.
@@ -96,6 +99,7 @@ class Services:
         authenticator: identifies the caller of a request.
         quotas: the limits of callers.
         links: creates and verifies download links where the store has none.
+        uploads: creates and verifies upload links.
         public_url: the URL of the service for clients; empty: links begin with their path.
         hosts: the host names of the service; None: any.
         metrics: the metrics, in the text format.
@@ -107,12 +111,14 @@ class Services:
         tracer: traces them.
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
+        absent_tools: the tools that the catalogue leaves out, and why.
     """
 
     calls: ToolCalls
     provenance: Provenance
     attachments: Attachments
     artifacts: ArtifactStore
+    conversations: Conversations
     sources: SourcePool
     timeline: Timeline
     paths: LogicalPathResolver
@@ -121,6 +127,7 @@ class Services:
     authenticator: Authenticator
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     hosts: frozenset[str] | None
     metrics: Callable[[], bytes]
     draining: Callable[[], bool]
@@ -134,6 +141,7 @@ class Services:
     heartbeat_s: float = 15.0
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
+    absent_tools: Mapping[str, str] = field(default_factory=dict)
 
 
 async def get_services(request: Request) -> Services:

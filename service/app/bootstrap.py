@@ -16,6 +16,7 @@ from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -25,8 +26,11 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
@@ -36,9 +40,11 @@ from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
+from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
+from proofbox.service.sandbox.workspace import ArchiveBounds
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -46,6 +52,7 @@ from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
@@ -71,8 +78,11 @@ class Service:
         keyring: the API keys.
         quotas: the usage of each caller.
         links: creates and verifies download links.
+        uploads: creates and verifies upload links.
         database: the records of all stores.
         artifacts: the files of conversations.
+        conversations: lists and deletes conversations.
+        retention: deletes those that are not used any more.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
         paths: resolves logical paths.
@@ -93,8 +103,11 @@ class Service:
     keyring: Keyring
     quotas: Quotas
     links: DownloadLinks
+    uploads: UploadLinks
     database: Database
     artifacts: SqlArtifactStore
+    conversations: Conversations
+    retention: RetentionSweeper
     sources: SqlSourcePool
     timeline: Timeline
     paths: LogicalPathResolver
@@ -128,7 +141,10 @@ def _build_stores(settings: Settings) -> _Stores:
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
 
-def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool:
+def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool | None:
+    """The search of past turns; None if its libraries are not installed."""
+    if missing_modules("memory"):
+        return None
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),
@@ -172,7 +188,13 @@ def _tool_dependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
         ),
-        policy=CallPolicy(_call_limits(settings), settings.queue_s, settings.overhead_s, settings.inline_bytes_max),
+        policy=CallPolicy(
+            _call_limits(settings),
+            settings.queue_s,
+            settings.overhead_s,
+            settings.inline_bytes_max,
+            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+        ),
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -213,8 +235,12 @@ def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audi
     )
 
 
-def build(settings: Settings) -> Service:
+def build(settings: Settings, containers: Containers | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
+
+    Args:
+        settings: of the service.
+        containers: in place of those of the engine that the settings name.
 
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
@@ -225,10 +251,12 @@ def build(settings: Settings) -> Service:
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
-    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, partial(_load, admission), tracer)
+    load = partial(_load, admission)
+    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
     resolver = SystemResolver()
     parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
+    link_keys = LinkKeyFile(settings.data_dir)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -237,18 +265,25 @@ def build(settings: Settings) -> Service:
         admission,
         SqlCallStore(stores.database),
         CallSettings(
-            settings.remembered_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
+            settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
         ),
         meter,
     )
+    conversations = Conversations(
+        SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
+    )
+    policy = RetentionPolicy(settings.retention_days, settings.retention_every_s)
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
         keyring=Keyring(SqlApiKeys(stores.database)),
         quotas=quotas,
-        links=DownloadLinks(LinkKeyFile(settings.data_dir).in_use, settings.link_s, time.time),
+        links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
+        uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
+        conversations=conversations,
+        retention=RetentionSweeper(conversations, policy, lambda: admission.queued > 0, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -297,4 +332,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier process of the service left open", interrupted)
         stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        service.retention.start()
+        stack.push_async_callback(service.retention.stop)
+        stack.push_async_callback(service.conversations.close)
         yield

@@ -43,15 +43,24 @@ def sandbox_engine(
     boot_id: str,
     load: Callable[[], float] = lambda: 0.0,
     tracer: Tracer | None = None,
+    containers: Containers | None = None,
 ) -> PooledEngine:
-    """The engine; nothing is started yet. ``load`` is the share of the machine that calls use, 1 for all.
+    """The engine; nothing is started yet.
+
+    Args:
+        settings: of the service.
+        limits: of a call that asks for no others.
+        boot_id: of this process.
+        load: the share of the machine that calls use, 1 for all.
+        tracer: of the starts of containers.
+        containers: in place of those of the engine that the settings name.
 
     Raises:
         OSError: the seccomp profile cannot be read.
     """
-    make = {"docker": _docker, "oci": _oci}[settings.engine]
+    build = {"docker": _docker, "oci": _oci}[settings.engine]
     return PooledEngine(
-        make(settings, boot_id),
+        containers or build(settings, boot_id),
         PooledEngineSettings(
             boot_id=boot_id,
             default_limits=limits,
@@ -149,7 +158,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
 
     client = EngineClient(settings.engine_host, settings.engine_timeout_s, _ENGINE_THREADS)
     container = ContainerSettings(
-        image=settings.image,
+        image=settings.sandbox_image,
         runtime=settings.runtime,
         seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
         cgroup_parent=settings.cgroup_parent,
@@ -164,7 +173,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
 def _oci(settings: Settings, boot_id: str) -> Containers:
     archive = settings.oci_image_archive
     engine = settings.engine_host, settings.engine_timeout_s
-    source = ArchiveFile(archive) if archive else DockerImage(*engine, settings.image)
+    source = ArchiveFile(archive) if archive else DockerImage(*engine, settings.sandbox_image)
     return OciContainers(
         source,
         OciSettings(

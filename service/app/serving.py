@@ -8,7 +8,7 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
-from proofbox.service.api.app import create_app
+from proofbox.service.api.app import create_app, release
 from proofbox.service.api.connections import ConnectionLimits, make_room_for_connections
 from proofbox.service.api.server import DrainingServer, server_config
 from proofbox.service.api.services import Services
@@ -16,7 +16,13 @@ from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
 from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.facades import build_facades
+from proofbox.service.app.ports import check_port
 from proofbox.service.app.settings import Settings
+from proofbox.service.app.tools import absent_tools
+from proofbox.service.app.unknown_settings import refuse_unknown_settings
+from proofbox.service.mcp.endpoint import mcp_route
+from proofbox.service.mcp.options import McpOptions
+from proofbox.service.sandbox.limits import CallLimits, limit_names
 from proofbox.service.storage.readiness import StoreReadiness
 
 _LAST_ANSWERS_S = 5  # time limit of answers and event streams that are still being sent
@@ -31,6 +37,7 @@ def application(service: Service) -> FastAPI:
         provenance=service.provenance,
         attachments=service.attachments,
         artifacts=service.artifacts,
+        conversations=service.conversations,
         sources=service.sources,
         timeline=service.timeline,
         paths=service.paths,
@@ -39,6 +46,7 @@ def application(service: Service) -> FastAPI:
         authenticator=build_authenticator(service.settings, service.principal, service.keyring),
         quotas=service.quotas,
         links=service.links,
+        uploads=service.uploads,
         public_url=service.settings.public_url,
         hosts=allowed_hosts(service.settings),
         metrics=service.meter.text,
@@ -50,16 +58,32 @@ def application(service: Service) -> FastAPI:
         bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
+        absent_tools=absent_tools(),
     )
-    return create_app(services, facades=build_facades(service, services))
+    app = create_app(services, facades=build_facades(service, services))
+    if service.settings.mcp:
+        app.router.routes.append(mcp_route(services, _mcp_options(service.settings)))
+    return app
+
+
+def _mcp_options(settings: Settings) -> McpOptions:
+    return McpOptions(
+        limits=CallLimits(**{name: getattr(settings, name) for name in limit_names()}),
+        release=release(),
+        link_s=settings.link_s,
+        has_web_search=bool(settings.web_search_url),
+    )
 
 
 def serve(settings: Settings) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Raises:
-        ServiceError: a store or the engine cannot be used; the message has the remedy.
+        ServiceError: an environment variable names no setting, the port is in use, or a store or the engine cannot
+            be used; the message has the remedy.
     """
+    refuse_unknown_settings(os.environ)
+    check_port(settings.host, settings.port)
     malloc_tuning.share_arenas()
     asyncio.run(_serve(build(settings)))
 

@@ -11,6 +11,8 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.app.extras import require_extra
+from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
@@ -38,6 +40,8 @@ class Settings(BaseSettings):
     """Additional values of Host for a service without required keys, as a JSON list."""
     public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
     """URL of the service for clients, used in links; empty: links have no host."""
+    mcp: bool = True
+    """Offer the tools to MCP clients at /mcp."""
     head_s: float = Field(default=10, gt=0)
     """Time limit for the head of a request."""
     unread_s: float = Field(default=60, gt=0)
@@ -70,6 +74,16 @@ class Settings(BaseSettings):
     """Folders for assets by file:// URI, as a JSON list."""
     skills_dir: Path | None = None
     """Folder of skills, <id>/SKILL.md or <id>.md, which react.read loads by sk:<id>."""
+
+    # ---- APIs of other products ----
+    librechat: bool = False
+    """Serve the code interpreter API of LibreChat at /librechat/v1."""
+    librechat_key_file: Path | None = None
+    """Public key of LibreChat's tokens, PEM or JSON Web Key Set; none: API keys only."""
+    librechat_issuer: str = Field(default="librechat", min_length=1)
+    """Issuer of LibreChat's tokens."""
+    librechat_audience: str = Field(default="codeapi", min_length=1)
+    """Audience of LibreChat's tokens."""
 
     # ---- what is seen from outside ----
     log_format: Literal["json", "text"] = "text"
@@ -128,8 +142,8 @@ class Settings(BaseSettings):
     """Address of the Docker engine, in the form of DOCKER_HOST; empty: from the environment."""
     engine_timeout_s: float = Field(default=30, gt=0)
     """Time limit for a request to the engine."""
-    image: str = "proofbox-sandbox:latest"
-    """The sandbox image."""
+    image: str = ""
+    """The sandbox image; empty: the one of this version, which 'proofbox image build' builds."""
     runtime: str = ""
     """OCI runtime of the Docker engine, such as runsc; empty: the engine's default."""
     oci_runtime: str = ""
@@ -190,7 +204,7 @@ class Settings(BaseSettings):
     """Time after the wall clock at which a sandbox counts as lost."""
     lost_connection_grace_s: float = Field(default=120, ge=0)
     """Time for which a call continues after its connection was lost; 0: it is cancelled at once."""
-    remembered_bytes_max: int = Field(default=64 * _MIB, ge=0)
+    event_log_bytes_max: int = Field(default=64 * _MIB, ge=0)
     """Output of ended calls that is available as events."""
     inline_bytes_max: int = Field(default=16 * _MIB, ge=0)
     """Bytes of PDFs and images that one answer carries as base64; others are only hosted."""
@@ -247,6 +261,12 @@ class Settings(BaseSettings):
     editable_tail_tokens: int = Field(default=10_000, ge=0)
     """Tokens of text after a block that react.hide can hide."""
 
+    # ---- retention ----
+    retention_days: float = Field(default=0, ge=0, le=36_500)
+    """Time without use after which a conversation is deleted; 0: never."""
+    retention_every_s: float = Field(default=3600, gt=0)
+    """Pause between two passes of the retention sweeper."""
+
     # ---- the web tools, and searching the memory ----
     web_allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Networks beyond the public internet for page fetches, as a JSON list: ["10.20.0.0/16"]."""
@@ -282,6 +302,10 @@ class Settings(BaseSettings):
     """Bytes of other turns' files and attachments in OUT_DIR, newest first."""
     conversation_files_max: int = Field(default=64, ge=0)
     """Number of other turns' files and attachments in OUT_DIR."""
+    full_workspace_bytes_max: int = Field(default=128 * _MIB, ge=0)
+    """Bytes of the workspace of a conversation that its calls share as a whole."""
+    full_workspace_entries_max: int = Field(default=10_000, ge=0)
+    """Files, folders and links of such a workspace."""
     inspect_s_per_file: int = Field(default=10, ge=1)
     """Processor time for opening one promised file; the wall clock limit is six times as long."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)
@@ -292,6 +316,11 @@ class Settings(BaseSettings):
     """Members of an opened archive."""
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of an opened document."""
+
+    @property
+    def sandbox_image(self) -> str:
+        """The sandbox image that calls run in."""
+        return self.image or own_image()
 
     @property
     def audit_files(self) -> tuple[Path, Path]:
@@ -315,6 +344,16 @@ class Settings(BaseSettings):
         if value:
             WebUrl.parse(value)  # raises ValueError
         return value
+
+    @model_validator(mode="after")
+    def _libraries_are_installed(self) -> Self:
+        if self.s3_bucket:
+            require_extra("s3", "PROOFBOX_S3_BUCKET")
+        if self.database_url.get_secret_value():
+            require_extra("postgres", "PROOFBOX_DATABASE_URL")
+        if self.is_traced:
+            require_extra("otlp", "PROOFBOX_OTLP_ENDPOINT")
+        return self
 
     @model_validator(mode="after")
     def _runtime_is_used(self) -> Self:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from proofbox.contracts.codes import ToolCode
 from proofbox.contracts.react_tools import (
     TOOL_ALIASES,
     FileParams,
@@ -16,12 +17,14 @@ from proofbox.contracts.react_tools import (
     WriteParams,
 )
 from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language, exec_tool_id
+from proofbox.service.app.extras import NO_MEMORY_SEARCH, missing_modules
 from proofbox.service.app.settings import Settings
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import ArtifactStore, SourcePool
 from proofbox.service.calls.admission import Admission
-from proofbox.service.calls.direct_tool import DirectTool
+from proofbox.service.calls.direct_tool import DirectTool, ReactCall, ToolRefusedError
 from proofbox.service.calls.param_references import References
 from proofbox.service.calls.tool import Tool
 from proofbox.service.execution.tool import ExecTool
@@ -59,7 +62,7 @@ class ToolDependencies:
         timelines: the event logs.
         paths: resolves the paths of a call, stored or handed in.
         tokens: counts tokens.
-        memory: searches past turns by meaning.
+        memory: searches past turns by meaning; None if its libraries are not installed.
         fetcher: fetches web pages.
         searcher: asks a search engine; None if the operator has named none.
         image: lists what the sandbox image has.
@@ -72,7 +75,7 @@ class ToolDependencies:
     timelines: TimelineStore
     paths: LogicalPathResolver
     tokens: TokenCounter
-    memory: MemorySearchTool
+    memory: MemorySearchTool | None
     fetcher: PageFetcher
     searcher: PageSearcher | None
     image: ImageInventory | None = None
@@ -92,6 +95,17 @@ def program_tools(settings: Settings, parts: ToolDependencies, jobs: JobRunner) 
         **{exec_tool_id(name): ExecTool(name, jobs, parts.policy, parts.tokens, parts.image) for name in Language},
         **{f"{RENDER_TOOL_PREFIX}{output}": RenderTool(output, jobs, render_policy) for output in OutputFormat},
     }
+
+
+async def _refuse_memory_search(_call: ReactCall[MemsearchParams]) -> ToolCallResponse:
+    raise ToolRefusedError(
+        ToolCode.MEMORY_NOT_INSTALLED, f"{NO_MEMORY_SEARCH}. react.read opens paths that are known"
+    )
+
+
+def absent_tools() -> dict[str, str]:
+    """The tools that the catalogue leaves out, and why; a call of one is refused with that reason."""
+    return {"react.memsearch": NO_MEMORY_SEARCH} if missing_modules("memory") else {}
 
 
 def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
@@ -118,6 +132,7 @@ def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
     search_files = SearchFilesTool(parts.paths.files, settings.file_search_s)
     hide = HideTool(parts.timelines, parts.tokens, cache_policy(settings))
     write_tool = DirectTool(WriteParams, write.write, sources, references)
+    search_memory = parts.memory.run if parts.memory else _refuse_memory_search
     tools: dict[str, Tool] = {
         **program_tools(settings, parts, parts.jobs),
         "react.read": DirectTool(ReadParams, read.run, sources),
@@ -128,7 +143,7 @@ def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:
         "react.search_files": DirectTool(SearchFilesParams, search_files.search, sources),
         "react.hide": DirectTool(HideParams, hide.run, sources),
         "react.plan": DirectTool(PlanParams, PlanTool(parts.timelines).run, sources),
-        "react.memsearch": DirectTool(MemsearchParams, parts.memory.run, sources),
+        "react.memsearch": DirectTool(MemsearchParams, search_memory, sources),
         "web_tools.web_search": DirectTool(WebSearchParams, search.run, sources),
         "web_tools.web_fetch": DirectTool(WebFetchParams, fetch.run, sources),
     }

@@ -81,7 +81,12 @@ class Attachments:
             StoreFullError: no space is left; nothing is stored.
             StoreFailedError: the store failed.
         """
-        path = parse_attachment_path(turn_id, name)
+        return await self.store_at(scope, parse_attachment_path(turn_id, name), content, mime)
+
+    async def store_at(
+        self, scope: ConversationKey, path: FilePath, content: AsyncIterator[bytes], mime: str | None
+    ) -> AttachmentStored:
+        """Stores an attachment at a path, which may have folders. Raises as `store`, but for names."""
         async with self._artifacts.staging() as folder:
             source = folder / "attachment"
             size_bytes, sha256 = await _receive(content, source, self.bytes_max)
@@ -94,7 +99,7 @@ class Attachments:
                 source=FileContent(source),
                 size_bytes=size_bytes,
                 sha256=sha256,
-                mime=mime or guess_mime(name),
+                mime=mime or guess_mime(path.rel),
                 visibility="external",
                 description="",
                 tool_call_id=None,

@@ -12,7 +12,7 @@ from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.service.artifacts.found_file import ConversationFile, Fetched, decode_base64
 from proofbox.service.artifacts.line_ranges import parse_stretch
 from proofbox.service.artifacts.path_tree import PathTree
-from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
+from proofbox.service.artifacts.port import ArtifactStore, DeletedFile, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
@@ -68,7 +68,7 @@ class ConversationFiles:
 
 
 class CallFiles:
-    """The files that one call can reach; each is looked up once."""
+    """The files that one call can reach; each is searched once."""
 
     def __init__(self, files: ConversationFiles, scope: ConversationKey, memory: TimelineView) -> None:
         self._files = files
@@ -81,6 +81,7 @@ class CallFiles:
         self._by_rel: dict[tuple[str, Namespace], dict[str, ConversationFile]] = {}
         self._fetched: dict[StoredArtifact, Fetched] = {}
         self._in_memory_bytes = 0
+        self._deletions: dict[FilePath, DeletedFile] | None = None
 
     async def of_turn(self, turn_id: str) -> list[ConversationFile]:
         """The latest versions of a turn's files and attachments that can lie in one tree, by their paths.
@@ -174,9 +175,27 @@ class CallFiles:
         """
         versions = await find_versions(self.memory, path.logical)
         latest = versions[-1] if versions else None
+        if latest is not None and isinstance(self.memory, StoredTimelineView):
+            deletion = await self._deletion(path)
+            if deletion is not None and latest.position <= deletion.position:
+                return None
         if latest is None or not (latest.has_payload or latest.hosted_uri):
             return None
         return ConversationFile.of_version(path, latest)
+
+    async def deleted_at(self, path: FilePath) -> str | None:
+        """When a client deleted a file; None if nobody did.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        deletion = await self._deletion(path)
+        return None if deletion is None else deletion.deleted
+
+    async def _deletion(self, path: FilePath) -> DeletedFile | None:
+        if self._deletions is None:
+            self._deletions = await self._files.artifacts.deletions(self._scope)
+        return self._deletions.get(path)
 
     async def read_in_turn(self, turn_id: str, paths_max: int | None = None) -> list[ConversationFile]:
         """The files of other turns that ``react.read`` brought in during a turn, of the first ``paths_max`` paths.

@@ -116,7 +116,7 @@ class LogicalPathResolver:
         paths = self.for_call(scope, "")
         match await paths.resolve(path):
             case ConversationFile() as file:
-                return file.stored or await _carried(paths.files, file)
+                return file.stored or await _resolve_carried(paths.files, file)
             case ResolvedBlocks() as blocks:
                 return await _block_content(paths.files, blocks)
             case ResolvedSources(rows=rows):
@@ -180,7 +180,7 @@ class CallPaths:
         return None
 
 
-async def _carried(files: CallFiles, file: ConversationFile) -> PathContent | None:
+async def _resolve_carried(files: CallFiles, file: ConversationFile) -> PathContent | None:
     content = None if file.version is None else await files.carried(file.version)
     return None if content is None else PathContent(file.path.rel.rpartition("/")[2], file.mime, content)
 

@@ -56,6 +56,8 @@ class StoredArtifact:
         key: its key; None for internal files.
         sid: its id in the sources pool, of a version that was just saved; None for internal files.
         removed: whether a program removed the file from its turn after this version.
+        number: its number among all versions that are stored, rising.
+        tool_call_id: the call that made it; None for an attachment.
     """
 
     path: FilePath
@@ -71,11 +73,70 @@ class StoredArtifact:
     key: str | None = None
     sid: int | None = field(default=None, compare=False)
     removed: bool = False
+    number: int = field(default=0, compare=False)
+    tool_call_id: str | None = field(default=None, compare=False)
 
     def hosting(self) -> dict[str, str]:
         """The fields of where it is hosted: for the caller's program, never for a model."""
         fields = {"hosted_uri": self.hosted_uri, "rn": self.rn, "key": self.key}
         return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class NewWorkspace:
+    """The workspace of a conversation on its way into the store: an archive that only sandboxes open.
+
+    Attributes:
+        turn_id: the turn whose ``files/`` it is.
+        source: its bytes, or a local file below a staging folder of the store, which may move it.
+        size_bytes: its size.
+        sha256: its SHA-256, in hex.
+        entries: files, folders and links in it.
+        covers: the number of the newest artifact when the inputs of its call were resolved.
+        tool_call_id: the call that made it.
+    """
+
+    turn_id: str
+    source: FileContent
+    size_bytes: int
+    sha256: str
+    entries: int
+    covers: int
+    tool_call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWorkspace:
+    """A stored workspace; the attributes are those of `NewWorkspace`.
+
+    Attributes:
+        number: its number among all workspaces that are stored, rising.
+    """
+
+    number: int
+    turn_id: str
+    size_bytes: int
+    sha256: str
+    entries: int
+    covers: int
+    tool_call_id: str
+
+    def is_older(self, artifact: StoredArtifact) -> bool:
+        """Whether an artifact was stored after the workspace's call took its inputs, by another call."""
+        return artifact.number > self.covers and artifact.tool_call_id != self.tool_call_id
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFile:
+    """When a file was deleted.
+
+    Attributes:
+        deleted: when: UTC, RFC 3339, ``Z``.
+        position: the block of the timeline that records it; earlier ones do not have its content.
+    """
+
+    deleted: str
+    position: int
 
 
 BlocksOf = Callable[[Sequence[StoredArtifact]], Sequence[Block]]
@@ -89,7 +150,11 @@ class ArtifactStore(Protocol):
         """A fresh local folder on the store's own file system, removed on exit."""
 
     async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+        self,
+        scope: ConversationKey,
+        artifacts: Sequence[NewArtifact],
+        blocks_of: BlocksOf | None = None,
+        workspace: NewWorkspace | None = None,
     ) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
@@ -99,6 +164,7 @@ class ArtifactStore(Protocol):
             scope: whose conversation.
             artifacts: the files.
             blocks_of: the blocks that the timeline gets in the same transaction.
+            workspace: what becomes the workspace of the conversation in the same transaction.
 
         Raises:
             StoreFullError: no space is left.
@@ -128,6 +194,9 @@ class ArtifactStore(Protocol):
     async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""
 
+    async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+        """The files that a client deleted; a path may have a later version."""
+
     async def fetch_all(
         self, scope: ConversationKey, artifacts: Sequence[StoredArtifact], staging: Path
     ) -> list[Path]:
@@ -151,6 +220,22 @@ class ArtifactStore(Protocol):
 
     async def numbered(self, number: int) -> tuple[ConversationKey, StoredArtifact] | None:
         """The version that has a number, and whose it is, if there is one. Asks for no scope: the caller checks."""
+
+    def hold_workspace(self, scope: ConversationKey) -> AbstractAsyncContextManager[None]:
+        """Waits until no other call holds the workspace of the conversation, and holds it.
+
+        Raises:
+            QueueFullError: too many calls wait for it.
+        """
+
+    async def newest_number(self, scope: ConversationKey) -> int:
+        """The number of the newest artifact of the conversation; 0 if there is none."""
+
+    async def workspace(self, scope: ConversationKey, number: int | None = None) -> StoredWorkspace | None:
+        """The newest workspace of the conversation, or the one with a number, if it is still stored."""
+
+    async def fetch_workspace(self, scope: ConversationKey, workspace: StoredWorkspace, staging: Path) -> Path:
+        """A local file with the archive of a workspace, its SHA-256 checked; valid while ``staging`` is."""
 
     async def fetch_uri(self, scope: ConversationKey, uri: str, staging: Path) -> Path | None:
         """A local file with the bytes behind a ``hosted_uri`` of this scope's own tenant and project.

@@ -68,7 +68,7 @@ class HeadRecords:
         Raises:
             HeadRecordError: it is not as it was signed, or not in its place. It changes nothing then.
         """
-        record = _parsed(line, self.count + 1)
+        record = _parse_record(line, self.count + 1)
         number = record["n"]
         self._check_place(record)
         public = record.get("public")
@@ -92,7 +92,7 @@ class HeadRecords:
         Raises:
             HeadRecordError: the key named in the record did not sign it.
         """
-        record = _parsed(line, self.count + 1)
+        record = _parse_record(line, self.count + 1)
         if not _is_signed(self.keys[record["key"]], line):
             raise HeadRecordError(
                 f"record {record['n']} does not fit its signature: it was changed, or another key signed it"
@@ -100,7 +100,7 @@ class HeadRecords:
 
     def next_key(self, key: SigningKey, signed_by: SigningKey, time: str) -> str:
         """The record that introduces a key; the first key signs its own."""
-        return self._signed({"time": time, "public": key.public}, signed_by)
+        return self._sign_fields({"time": time, "public": key.public}, signed_by)
 
     def next_head(self, head: Head, key: SigningKey) -> str:
         """The record of a head."""
@@ -111,9 +111,9 @@ class HeadRecords:
             "seq": head.seq,
             "sha256": head.sha256,
         }
-        return self._signed(head_fields, key)
+        return self._sign_fields(head_fields, key)
 
-    def _signed(self, fields: dict[str, Any], key: SigningKey) -> str:
+    def _sign_fields(self, fields: dict[str, Any], key: SigningKey) -> str:
         record = {"format": HEAD_FORMAT, "n": self.count + 1, "previous": self.sha256, **fields, "key": key.id}
         text = json.dumps(record, separators=(",", ":"), ensure_ascii=True)
         return f'{text[:-1]}{_SIGNATURE}{key.sign(text)}"}}'
@@ -186,7 +186,7 @@ def is_record(line: str) -> bool:
     return line.startswith(f'{{"format":"{HEAD_FORMAT}"')
 
 
-def _parsed(line: str, number: int) -> dict[str, Any]:
+def _parse_record(line: str, number: int) -> dict[str, Any]:
     """The members of a record, each of its type."""
     try:
         record = json.loads(line)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from proofbox.contracts.events import TERMINAL_EVENTS, EventName
@@ -103,6 +103,11 @@ class EndedCalls:
     def events_of(self, key: Hashable) -> list[CallEvent]:
         """What is remembered of a call; nothing of one that ended long ago."""
         return self._events.get(key, [])
+
+    def forget_those(self, is_meant: Callable[[Hashable], bool]) -> None:
+        """Forgets the events of some calls."""
+        for key in [key for key in self._events if is_meant(key)]:
+            self._forget(key)
 
     def _forget(self, key: Hashable) -> None:
         self._bytes -= _size(self._events.pop(key, []))

@@ -116,7 +116,7 @@ class References:
                 stored = await self._files.artifacts.version(scope, path, used.version)
                 if stored is None:
                     return None
-                text, now = _read(reference, await self._stored(scope, stored))
+                text, now = _read(reference, await self._find_stored(scope, stored))
         except ContractError:
             return None
         return text if now.sha256 == used.sha256 else None
@@ -125,7 +125,7 @@ class References:
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, folder: Staging
     ) -> _Found:
         reason: ContractError | None = None
-        for path in _parsed(reference, request.turn_id or ""):
+        for path in _list_paths(reference, request.turn_id or ""):
             try:
                 if isinstance(path, TurnPath):
                     return await self._block(scope, request, reference, path)
@@ -147,7 +147,7 @@ class References:
                 found = asset.base64 if asset.text is None else asset.text.encode()
                 source = found if asset.uri is None else await self._files.fetch_uri(scope, asset.uri, folder)
                 if source is not None:
-                    content = await asyncio.to_thread(_bounded, reference, FileContent(source))
+                    content = await asyncio.to_thread(_read_bounded, reference, FileContent(source))
                     return _Found(path.logical, content)
         files = self._files.of_call(scope, request.timeline)
         file = await files.latest(path)
@@ -156,13 +156,13 @@ class References:
         if file.size_bytes is not None and file.size_bytes > TEXT_BYTES_MAX:
             raise _too_large(reference, file.size_bytes)
         if file.stored is not None:
-            return await self._stored(scope, file.stored)
+            return await self._find_stored(scope, file.stored)
         got = await files.fetch(file, folder)
         if got is None:
             raise not_visible(reference, "the timeline names the file, but its bytes cannot be had")
-        return _Found(path.logical, await asyncio.to_thread(_bounded, reference, got.source))
+        return _Found(path.logical, await asyncio.to_thread(_read_bounded, reference, got.source))
 
-    async def _stored(self, scope: ConversationKey, stored: StoredArtifact) -> _Found:
+    async def _find_stored(self, scope: ConversationKey, stored: StoredArtifact) -> _Found:
         read = self._files.artifacts.read(scope, stored, 0, stored.size_bytes)
         content = b"".join([piece async for piece in read])
         return _Found(stored.path.logical, content, stored.version)
@@ -174,7 +174,7 @@ class References:
         text = redact_text(pick_main_block(placed).block) if placed else None
         if text is None:
             raise not_visible(reference, "the conversation has no text at this path")
-        return _Found(str(path), _bounded(reference, FileContent(text.encode(errors="replace"))))
+        return _Found(str(path), _read_bounded(reference, FileContent(text.encode(errors="replace"))))
 
 
 def not_visible(reference: Reference, reason: str) -> ContractError:
@@ -192,7 +192,7 @@ def _too_large(reference: Reference, size_bytes: int) -> ContractError:
     return not_visible(reference, f"it is {size_bytes} bytes large, {TEXT_BYTES_MAX} are allowed")
 
 
-def _bounded(reference: Reference, source: FileContent) -> bytes:
+def _read_bounded(reference: Reference, source: FileContent) -> bytes:
     """The bytes of a file; blocking.
 
     Raises:
@@ -204,7 +204,7 @@ def _bounded(reference: Reference, source: FileContent) -> bytes:
     return source.read()
 
 
-def _parsed(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:
+def _list_paths(reference: Reference, turn_id: str) -> list[FilePath | TurnPath]:
     """The paths that a reference may mean, the likeliest first; none for a source or a skill.
 
     Raises:

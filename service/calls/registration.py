@@ -9,6 +9,7 @@ from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.calls.port import CallKey, CallStore, NewCall, StoredCall
+from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
 _EXACT_BELOW = 2**53  # every whole number below it is the same in JSON's integers and in floats
@@ -38,8 +39,12 @@ class CallRegistry:
 
         Raises what `CallStore.claim` does.
         """
-        with self._marked(new.key):
+        with self._mark(new.key):
             yield await self._claim(new)
+
+    def is_claiming(self, scope: ConversationKey) -> bool:
+        """Whether a request is about to register a call of a conversation."""
+        return any(key.scope == scope for key in self._under_way)
 
     async def _claim(self, new: NewCall) -> tuple[StoredCall, bool]:
         while True:
@@ -49,7 +54,7 @@ class CallRegistry:
                 return stored, is_new
             if not await self._others_ended(key, new.key):
                 # Only an open call is forgotten: if it has ended meanwhile, the next look finds its answer.
-                with self._marked(key):
+                with self._mark(key):
                     await self._store.forget(key)
 
     async def _others_ended(self, key: CallKey, own: CallKey) -> bool:
@@ -65,7 +70,7 @@ class CallRegistry:
         return waited
 
     @contextmanager
-    def _marked(self, key: CallKey) -> Iterator[None]:
+    def _mark(self, key: CallKey) -> Iterator[None]:
         self._under_way[key] += 1
         try:
             yield
@@ -93,17 +98,17 @@ def payload_sha256(request: ToolCallRequest) -> str:
     default, in an empty timeline or none, or in ``1`` and ``1.0``. The order of lists counts. Fields at their
     default are left out: a release with one field more has the same hash for the requests of the one before.
     """
-    timeline = [block.model_copy(update={"meta": _ordered(block.meta)}) for block in request.timeline or ()]
-    same = request.model_copy(update={"params": _ordered(request.params), "timeline": timeline or None})
+    timeline = [block.model_copy(update={"meta": _order_json(block.meta)}) for block in request.timeline or ()]
+    same = request.model_copy(update={"params": _order_json(request.params), "timeline": timeline or None})
     return hashlib.sha256(same.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 
-def _ordered(value: Any) -> Any:
+def _order_json(value: Any) -> Any:
     """A JSON value with the keys of its objects in order, and whole numbers as integers."""
     if isinstance(value, dict):
-        return {key: _ordered(value[key]) for key in sorted(value)}
+        return {key: _order_json(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return [_ordered(item) for item in value]
+        return [_order_json(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_BELOW:
         return int(value)
     return value

@@ -65,13 +65,13 @@ class CallSettings:
     """Settings of calls.
 
     Attributes:
-        remembered_bytes_max: how much of the output of ended calls can still be followed.
+        event_log_bytes_max: how much of the output of ended calls can still be followed.
         boot_id: this process of the service.
         version: the release, as audit lines name it.
         lost_connection_grace_s: how long a call runs on after its last connection was lost.
     """
 
-    remembered_bytes_max: int
+    event_log_bytes_max: int
     boot_id: str
     version: str = "0"
     lost_connection_grace_s: float = 120.0
@@ -95,7 +95,7 @@ class Calls:
         self._service = AuditService(version=settings.version, boot_id=settings.boot_id)
         self._meter = meter or NoMeter()
         self._running: dict[CallKey, RunningCall] = {}
-        self._ended = EndedCalls(settings.remembered_bytes_max)
+        self._ended = EndedCalls(settings.event_log_bytes_max)
         self._is_closing = False
         self._registry = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
         self._writer = AnswerWriter(store, lambda: self._is_closing)
@@ -108,7 +108,7 @@ class Calls:
         """
         count = 0
         for left in await self._store.left_open(self._settings.boot_id):
-            ending, audit = self._interrupted(left)
+            ending, audit = self._end_interrupted(left)
             blocks = ending.response.blocks if ending.response is not None else ()
             stored = await self._store.finish(left.key, ending.state, ending.answer.body, blocks, audit)
             if stored.audited is not None:
@@ -116,7 +116,7 @@ class Calls:
             count += 1
         return count
 
-    def _interrupted(self, left: StoredCall) -> tuple[CallResult, AuditDraft | None]:
+    def _end_interrupted(self, left: StoredCall) -> tuple[CallResult, AuditDraft | None]:
         try:
             request = ToolCallRequest.model_validate_json(left.request)
             # Not the limits that it asked for: the operator may allow less than then.
@@ -220,6 +220,14 @@ class Calls:
         log = EventLog(self._ended.events_of(stored.key))
         log.append("result" if stored.state is CallState.DONE else "error", answer)
         return log.follow(min(after, len(log) - 1))
+
+    def is_busy(self, scope: ConversationKey) -> bool:
+        """Whether a call of a conversation runs, waits, or is about to be accepted."""
+        return self._registry.is_claiming(scope) or any(key.scope == scope for key in self._running)
+
+    def forget_conversation(self, scope: ConversationKey) -> None:
+        """Forgets the events of the ended calls of a conversation that was deleted."""
+        self._ended.forget_those(lambda key: isinstance(key, CallKey) and key.scope == scope)
 
     async def close(self, grace_s: float) -> None:
         """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""

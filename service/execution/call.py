@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from proofbox.contracts.artifacts import Contract, no_promises, parse_contract
 from proofbox.contracts.exec_params import ExecParams, working_folder
+from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tools import Language
 from proofbox.service.execution.code_check import encode_code
@@ -52,7 +53,7 @@ class ExecCall:
             args=tuple(given.args),
             env=given.env,
             stdin=(given.stdin or "").encode(),
-            cwd=working_folder(given.cwd or "", turn_id),
+            cwd=working_folder(given.cwd or (Namespace.FILES if given.workspace else ""), turn_id),
         )
 
     def further_texts(self) -> tuple[str, ...]:

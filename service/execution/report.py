@@ -71,11 +71,11 @@ def run_error(report: RunReport) -> EnvelopeError | None:
     """The one error of a call, by severity: the run, then missing files, then files that are not right."""
     failure = report.failure or _missing_failure(report.verdicts)
     if failure is not None:
-        return EnvelopeError(code=failure.code, message=_bounded(failure.message), where="run", managed=True)
+        return EnvelopeError(code=failure.code, message=_bound_message(failure.message), where="run", managed=True)
     for verdict in report.verdicts:
         if not verdict.produced:
             message = f"{verdict.path.physical}: {verdict.message}"
-            return EnvelopeError(code=verdict.code, message=_bounded(message), where="check", managed=True)
+            return EnvelopeError(code=verdict.code, message=_bound_message(message), where="check", managed=True)
     return None
 
 
@@ -87,10 +87,10 @@ def report_text(report: RunReport) -> str:
     lines = [f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"]
     if failed:
         lines.append("File errors:")
-        lines += _listed([f"- {v.path.physical}: {_bounded(v.message or '')}" for v in failed])
+        lines += _bound_lines([f"- {v.path.physical}: {_bound_message(v.message or '')}" for v in failed])
     if produced:
         lines.append("Succeeded:" if failure or failed else "Produced files:")
-        lines += _listed([f"- {v.path.physical}" for v in produced])
+        lines += _bound_lines([f"- {v.path.physical}" for v in produced])
     if report.unpromised:
         lines.append(_unpromised_line(report))
     if report.removed:
@@ -122,7 +122,7 @@ def _missing_failure(verdicts: list[Verdict]) -> RuntimeFailure | None:
     )
 
 
-def _listed(lines: list[str]) -> list[str]:
+def _bound_lines(lines: list[str]) -> list[str]:
     if len(lines) <= LISTED_MAX:
         return lines
     return [*lines[:LISTED_MAX], f"- … and {len(lines) - LISTED_MAX} more"]
@@ -152,6 +152,6 @@ def _log(text: str, *, keeps_end: bool) -> str:
     return head_and_tail(clean_text(text), SUCCESS_LOG_CHARS_MAX)
 
 
-def _bounded(message: str) -> str:
+def _bound_message(message: str) -> str:
     text = visible_line(message)
     return text if len(text) <= _MESSAGE_CHARS_MAX else text[: _MESSAGE_CHARS_MAX - 1] + "…"

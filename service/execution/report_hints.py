@@ -85,7 +85,7 @@ def build_hints(
     for found in _NO_TOOL.finditer(text):
         hints.setdefault(_missing_command(_path_of(found)))
     for found in _NO_FOLDER.finditer(text):
-        hints.setdefault(f"the folder {_shown(_path_of(found))} does not exist; write results to files/<name>")
+        hints.setdefault(f"the folder {_quote(_path_of(found))} does not exist; write results to files/<name>")
     for found in _NOT_WRITABLE.finditer(text):
         hints.setdefault(_not_writable(_path_of(found)))
     for form in (_NO_MODULE, _NO_COMMAND):
@@ -122,7 +122,7 @@ def run_hints(
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
-    for text in _searched(contract, result, verdicts):
+    for text in _list_searched_ends(contract, result, verdicts):
         hints += build_hints(text, known_paths, libraries, turn_id)
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
     return hints if hints or result.failure is not None else _where_to_write(verdicts)
@@ -135,16 +135,16 @@ def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
-    return [f"{_shown(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]
+    return [f"{_quote(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]
 
 
 def names_missing_library(contract: Contract, result: JobResult, verdicts: Sequence[Verdict]) -> bool:
     """Whether a hint of a run will be on a library or an installer that a program did not find."""
-    texts = _searched(contract, result, verdicts)
+    texts = _list_searched_ends(contract, result, verdicts)
     return any(form.search(text) for text in texts for form in (_NO_MODULE, _NO_COMMAND))
 
 
-def _searched(contract: Contract, result: JobResult, verdicts: Sequence[Verdict]) -> list[str]:
+def _list_searched_ends(contract: Contract, result: JobResult, verdicts: Sequence[Verdict]) -> list[str]:
     """The ends of what a program wrote that are searched for errors.
 
     What a program prints of an error that it caught is read where the run did not end well, or only explored.
@@ -169,7 +169,7 @@ def elsewhere_hint(promised: str, others: Iterable[str]) -> str | None:
     for is_alike in (_has_name, _has_stem):
         found = next((path for path in written if is_alike(path, name)), None)
         if found is not None:
-            return f"{_shown(name)} was not written, but {found}; promise that, or write {_below_files(promised)}"
+            return f"{_quote(name)} was not written, but {found}; promise that, or write {_below_files(promised)}"
     return None
 
 
@@ -178,7 +178,7 @@ def missing_path_hints(missing: Sequence[str], known_paths: Sequence[str]) -> li
     hints = []
     for path in missing:
         close = difflib.get_close_matches(path[:_NAME_CHARS_MAX], list(known_paths)[:500], n=1, cutoff=0.8)
-        hints += [f"the conversation has {_shown(close[0])}"] if close else []
+        hints += [f"the conversation has {_quote(close[0])}"] if close else []
     hints.append("write new files to files/<name>; folders of other turns can only be read")
     return hints[:HINTS_MAX]
 
@@ -203,18 +203,18 @@ def _missing_path(path: str, of_python: bool, text: str, known_paths: Sequence[s
         return _missing_command(path)
     hint = _missing_file(path, known_paths, turn_id)
     if is_bare and "Traceback" not in text:
-        return f"{hint}; a command {_shown(path)} is not installed either"
+        return f"{hint}; a command {_quote(path)} is not installed either"
     return hint
 
 
 def _missing_command(name: str) -> str:
     if name in _INSTALLERS:
         return ""  # the installer names what it would install
-    return f"the command {_shown(name)} is not installed, and without a network nothing can be installed"
+    return f"the command {_quote(name)} is not installed, and without a network nothing can be installed"
 
 
 def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
-    shown, name = _shown(path), path.rstrip("/").rpartition("/")[2]
+    shown, name = _quote(path), path.rstrip("/").rpartition("/")[2]
     by_name: dict[str, list[str]] = {}
     for known in known_paths:
         by_name.setdefault(known.rpartition("/")[2].lower(), []).append(known)
@@ -226,7 +226,7 @@ def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
         places = ", ".join(_as_written(known, turn_id) for known in near[:_FILES_LISTED])
         return f"{shown} does not exist; the conversation has {places}"
     if path.startswith(("/", "~")) and "." in name:
-        return f"{shown} does not exist; write results to files/{_shown(name)}"
+        return f"{shown} does not exist; write results to files/{_quote(name)}"
     if not known_paths:
         return f"{shown} does not exist; the conversation has no files yet"
     listed = ", ".join(_as_written(known, turn_id) for known in known_paths[:_FILES_LISTED])
@@ -235,10 +235,10 @@ def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
 
 
 def _not_writable(path: str) -> str:
-    name = _shown(path.rstrip("/").rpartition("/")[2])
+    name = _quote(path.rstrip("/").rpartition("/")[2])
     if _OF_OTHER_TURN.search(path):
-        return f"{_shown(path)} belongs to another turn and is read-only; write to files/{name}"
-    return f"{_shown(path)} cannot be written to; write results to files/<name>, other files to /tmp"
+        return f"{_quote(path)} belongs to another turn and is read-only; write to files/{name}"
+    return f"{_quote(path)} cannot be written to; write results to files/<name>, other files to /tmp"
 
 
 def _missing_module(
@@ -247,7 +247,7 @@ def _missing_module(
     top, _, below = name.partition(".")
     if top in _INSTALLERS:
         what = "nothing can be installed: the sandbox has no network"
-        return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+        return what if libraries is None else f"{what}; installed are {_join_libraries(libraries)}"
     if own := _own_module(name, known_paths, turn_id):
         return own
     if top in sys.stdlib_module_names:
@@ -256,7 +256,7 @@ def _missing_module(
     if (version := _version_of(library, libraries or {})) is not None:
         return f"{name} is not a module of {library} {version}" if below else ""
     what = f"the library {library} is not installed, and without a network pip cannot install it"
-    return what if libraries is None else f"{what}; installed are {_listed(libraries)}"
+    return what if libraries is None else f"{what}; installed are {_join_libraries(libraries)}"
 
 
 def _own_module(name: str, known_paths: Sequence[str], turn_id: str) -> str | None:
@@ -282,7 +282,7 @@ def _missing_package(name: str) -> str:
     return f"the package {name} is not installed, and npm has no network; Node.js has its built-in modules alone"
 
 
-def _listed(libraries: Mapping[str, str]) -> str:
+def _join_libraries(libraries: Mapping[str, str]) -> str:
     names = [name for name in MAIN_LIBRARIES if name in libraries]
     more = len(libraries) - len(names)
     return ", ".join(names) + (f" and {more} more (GET /v1/tools)" if more > 0 else "")
@@ -291,14 +291,14 @@ def _listed(libraries: Mapping[str, str]) -> str:
 def _as_written(physical: str, turn_id: str) -> str:
     """A path as a program of the turn names it."""
     own = f"{turn_id}/files/"
-    return _shown(_below_files(physical) if turn_id and physical.startswith(own) else physical)
+    return _quote(_below_files(physical) if turn_id and physical.startswith(own) else physical)
 
 
 def _below_files(physical: str) -> str:
     return physical.partition("/")[2]
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     """A name on one line, of bounded length."""
     line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return line if len(line) <= _NAME_CHARS_MAX else "…" + line[-_NAME_CHARS_MAX + 1 :]

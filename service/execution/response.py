@@ -48,12 +48,14 @@ class ExecRun:
         result: how it ended.
         files: the files that it produced.
         libraries: name and version of what is installed in the image, where a hint needs it and it is known.
+        notes: what else the model should know, a sentence each.
     """
 
     inputs: JobInputs
     result: JobResult
     files: ProducedFiles
     libraries: Mapping[str, str] | None = None
+    notes: Sequence[str] = ()
 
 
 def refuse(
@@ -141,7 +143,7 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         collected.extras_total,
         output.combined,
         explored=call.params.explore,
-        notes=_notes(call, result),
+        notes=[*_notes(call, result), *run.notes],
         removed=run.files.removed,
         in_other_turns=list(collected.in_other_turns),
         hints=run_hints(call.request.turn_id or "", contract, result, verdicts, run.inputs.known, run.libraries),

@@ -35,6 +35,7 @@ from proofbox.service.jobs.runner import (
     room_bytes,
 )
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
+from proofbox.service.jobs.workspace import new_workspace, notes_on
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy
 from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
@@ -88,20 +89,41 @@ class ExecTool:
             contract, code = call.parse()
         except ContractError as exc:
             return refuse(call, exc, timer.timings)
-        async with self._jobs.slot(context) as job:
+        async with self._jobs.slot(context, holds_workspace=call.params.workspace == "full") as job:
             inputs = await job.resolve_inputs(_input_request(call))
             if inputs.all_missing:
                 return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
-            program = Program(call.job(code), _output_spec(call, contract), observer.on_output)
+            wanted = self._output_spec(call, contract)
+            program = Program(call.job(code), wanted, observer.on_output)
             result = await job.run(program, inputs)
             verdicts, result = check_promises(contract, result, call.bounds.limits)
             contents = await self._read_contents(call.scope, verdicts)
-            stored = await job.store(_new_artifacts(call, contract, result, verdicts))
+            workspace = None
+            if inputs.workspace is not None:
+                workspace = new_workspace(call.request, inputs.workspace, result.collected)
+            stored = await job.store(_new_artifacts(call, contract, result, verdicts), workspace)
             removed = await job.remove_files(inputs, result.collected)
         libraries = await self._list_libraries(contract, result, verdicts)
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
-        return build_response(call, contract, ExecRun(inputs, result, files, libraries), timer.timings)
+        notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
+        return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes), timer.timings)
+
+    def _output_spec(self, call: ExecCall, contract: Contract) -> OutputSpec:
+        files = tuple(
+            ExpectedFile(
+                p.path.rel,
+                p.is_glob,
+                # Surplus matches are stored too; one above the bound shows that there are too many.
+                GLOB_MATCHES_MAX + 1 if p.is_glob else 1,
+                p.checks.inspected(),
+                required=p.min_count > 0,
+                opened_max=p.max_count,
+            )
+            for p in contract.promises
+        )
+        workspace = self._policy.workspace if call.params.workspace == "full" else None
+        return OutputSpec(call.request.turn_id or "", files, EXTRAS_MAX, call.bounds.limits, workspace)
 
     async def _resolve_code(self, call: ExecCall, context: JobContext) -> ExecCall:
         """Returns the call with its program, if that was given by its path.
@@ -152,7 +174,7 @@ def _new_artifacts(
     """The files of a run to store: promised ones, also those that fail their checks, and others."""
     promised = [verdict for verdict in verdicts if verdict.produced] + failed_with_bytes(verdicts)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
-    return [_promised(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
+    return [_promise(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
 
 
 def _may_cite(verdicts: list[Verdict]) -> bool:
@@ -167,7 +189,7 @@ def _may_cite(verdicts: list[Verdict]) -> bool:
     )
 
 
-def _promised(call: ExecCall, verdict: Verdict) -> NewArtifact:
+def _promise(call: ExecCall, verdict: Verdict) -> NewArtifact:
     """A promised file; one that fails stays in the turn's workspace, to be read, repaired and promised again."""
     found, promise = verdict.found, verdict.promise
     if found is None or promise is None:
@@ -195,22 +217,6 @@ def _missing_paths(inputs: JobInputs) -> ContractError:
     )
 
 
-def _output_spec(call: ExecCall, contract: Contract) -> OutputSpec:
-    files = tuple(
-        ExpectedFile(
-            p.path.rel,
-            p.is_glob,
-            # Surplus matches are stored too; one above the bound shows that there are too many.
-            GLOB_MATCHES_MAX + 1 if p.is_glob else 1,
-            p.checks.inspected(),
-            required=p.min_count > 0,
-            opened_max=p.max_count,
-        )
-        for p in contract.promises
-    )
-    return OutputSpec(call.request.turn_id or "", files, EXTRAS_MAX, call.bounds.limits)
-
-
 def _input_request(call: ExecCall) -> InputRequest:
     request = call.request
     limits = call.bounds.limits
@@ -225,4 +231,5 @@ def _input_request(call: ExecCall) -> InputRequest:
         timeline=request.timeline,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
+        has_workspace=call.params.workspace is not None,
     )

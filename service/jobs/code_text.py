@@ -77,11 +77,11 @@ def runnable_text(code: str, language: str) -> str:
 
 
 def _bash(code: str) -> str:
-    script, documents = _parted(_NUMBER_SIGN_LINE.sub("", code).splitlines(keepends=True))
+    script, documents = _split_script(_NUMBER_SIGN_LINE.sub("", code).splitlines(keepends=True))
     return _without_matches(_SHELL, script) + documents
 
 
-def _parted(lines: list[str]) -> tuple[str, str]:
+def _split_script(lines: list[str]) -> tuple[str, str]:
     """The lines of a script, and its here-documents but those that it only prints."""
     last = {line.strip(): at for at, line in enumerate(lines)}
     script, documents, ends = [], [], deque[str]()
@@ -110,7 +110,7 @@ def _without_matches(form: re.Pattern[str], code: str) -> str:
 
 def _python(code: str) -> str:
     tokens, parses = _tokens(code)
-    text = _blanked(code, _unrun_spans(tokens))
+    text = _blank_spans(code, _unrun_spans(tokens))
     return text if parses else _NUMBER_SIGN_LINE.sub("", text)
 
 
@@ -183,7 +183,7 @@ def _ends_statement(tokens: list[tokenize.TokenInfo], at: int) -> bool:
     return True
 
 
-def _blanked(code: str, spans: Iterable[_Span]) -> str:
+def _blank_spans(code: str, spans: Iterable[_Span]) -> str:
     lines = list(io.StringIO(code))  # ended by line feeds alone, as for the tokens
     cuts: dict[int, list[tuple[int, int]]] = {}
     for (first, begin), (last, end) in spans:

@@ -72,8 +72,8 @@ def error_line(stderr: str, job: Job | None = None) -> str:
     lines = [line.rstrip() for line in without_sequences(stderr).replace("\r", "\n").split("\n")]
     language = "" if job is None else job.language
     searches: list[Callable[[], str | None]] = [
-        lambda: _chosen(_python_errors(lines), _code_lines(job, "python")),
-        lambda: _chosen(_node_errors(lines), _code_lines(job, "node")) if _is_node(lines) else None,
+        lambda: _choose_error(_python_errors(lines), _code_lines(job, "python")),
+        lambda: _choose_error(_node_errors(lines), _code_lines(job, "node")) if _is_node(lines) else None,
     ]
     if language != "python":
         searches.reverse()
@@ -94,7 +94,7 @@ def _code_lines(job: Job | None, language: str) -> list[str]:
     return job.code.decode(errors="replace").split("\n")
 
 
-def _chosen(errors: Iterator[_Error], code: Sequence[str]) -> str | None:
+def _choose_error(errors: Iterator[_Error], code: Sequence[str]) -> str | None:
     """The last error that shows a line of the program, with those that it is chained to; else the first one."""
     chosen: str | None = None
     follows = is_of_program = False

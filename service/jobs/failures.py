@@ -89,14 +89,14 @@ def _failed_exit(outcome: ProcessOutcome, limits: CallLimits, job: Job | None) -
     if outcome.pids_hits and (outcome.exit_code is None or _PROCESS_WORDS.search(stderr)):
         return _too_many_processes(last or "no more could be started", limits)
     if outcome.signal == signal.SIGBUS:
-        return _killed(outcome.signal, f": {_SIGBUS_REASON}; {_rooms_text(outcome.rooms, limits)}")
+        return _build_killed(outcome.signal, f": {_SIGBUS_REASON}; {_rooms_text(outcome.rooms, limits)}")
     if outcome.signal is not None:
-        return _killed(outcome.signal)
+        return _build_killed(outcome.signal)
     message = f"exit status {outcome.exit_code}"
     return RuntimeFailure(RuntimeCode.NONZERO_EXIT, f"{message}: {last}" if last else message)
 
 
-def _killed(number: int, reason: str = "") -> RuntimeFailure:
+def _build_killed(number: int, reason: str = "") -> RuntimeFailure:
     return RuntimeFailure(RuntimeCode.KILLED, f"the program was ended by {signal_name(number)}{reason}")
 
 

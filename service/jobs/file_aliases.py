@@ -6,11 +6,12 @@ in another sandbox, ``/mnt/data/a.csv``.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from proofbox.contracts.paths import FilePath, Namespace, is_turn_id
-from proofbox.service.sandbox.port import InputFile
+from proofbox.service.jobs.inputs import JobInputs
+from proofbox.service.sandbox.port import InputFile, Job
 
 COPIES_BYTES_MAX = 8 * 1024 * 1024
 """All copies of a call together, in memory beside what they are copies of."""
@@ -22,6 +23,17 @@ _TRANSPARENT = re.compile(
     r"|home|user|tmp|workspace|app)/+)*$"
 )
 _FOREIGN_SANDBOX = "/mnt/"
+
+
+def named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
+    """The files that are put in; for a caller's program with the further names that it may use."""
+    files = list(inputs.files.values())
+    if job.language in {"render", "page_text"}:
+        return files
+    code = job.code.decode(errors="replace")
+    if inputs.workspace is not None:
+        return add_workspace_copies(files, job.turn_id, code, inputs.new_attachments)
+    return add_aliases(files, job.turn_id, code)
 
 
 def add_aliases(inputs: Iterable[InputFile], turn_id: str, code: str) -> list[InputFile]:
@@ -45,6 +57,38 @@ def add_aliases(inputs: Iterable[InputFile], turn_id: str, code: str) -> list[In
         replace(file, links=tuple(_link_names(file.path, turn_id)), copies=copied.get(file.path, ()))
         for file in files
     ]
+
+
+def add_workspace_copies(
+    inputs: Iterable[InputFile], turn_id: str, code: str, new: Collection[FilePath]
+) -> list[InputFile]:
+    """The files of a call with a workspace: its program starts in ``files/``, so new attachments are copied there.
+
+    Files of the turn have no second names, which would not outlast the call.
+
+    Args:
+        inputs: the files.
+        turn_id: the current turn.
+        code: the program, which names some of them.
+        new: the attachments that the workspace does not have yet.
+    """
+    files, left_bytes = add_aliases(inputs, turn_id, code), COPIES_BYTES_MAX
+    taken = {file.path.rel for file in files if _is_own(file.path, turn_id)}
+    copies = []
+    for file in _by_preference(files, turn_id):
+        path = file.path
+        if path in new and path.rel not in taken and file.size_bytes <= left_bytes:
+            taken.add(path.rel)
+            left_bytes -= file.size_bytes
+            own = FilePath(turn_id, Namespace.FILES, path.rel)
+            copies.append(InputFile(own, file.source, file.size_bytes, writable=True))
+    return [_without_bare_names(file, turn_id) for file in files] + copies
+
+
+def _without_bare_names(file: InputFile, turn_id: str) -> InputFile:
+    if file.path.namespace is Namespace.ATTACHMENTS:
+        return replace(file, copies=())
+    return replace(file, links=()) if file.path.turn_id == turn_id else file
 
 
 def is_named(code: str, rel: str) -> bool:

@@ -1,7 +1,6 @@
 """Brings all that a call refers to into place before the program starts, with a ledger of what came from where."""
 
 import asyncio
-import fnmatch
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from proofbox.contracts.codes import NoticeCode
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import Asset, ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
-from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
+from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.found_file import ConversationFile, Origin
 from proofbox.service.artifacts.port import SourcePool
 from proofbox.service.artifacts.staging import Staging
@@ -20,10 +19,21 @@ from proofbox.service.calls.param_references import Reference, References
 from proofbox.service.errors import AssetRefusedError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
-from proofbox.service.jobs.code_text import runnable_text
 from proofbox.service.jobs.file_aliases import is_named
 from proofbox.service.jobs.inputs import InputRequest, JobInputs, inodes_of, pages_bytes
-from proofbox.service.jobs.path_mentions import Mention, find_mentions, find_sids, id_ranges
+from proofbox.service.jobs.path_mentions import (
+    Mention,
+    files_meant,
+    find_elsewhere,
+    find_mentions,
+    find_sids,
+    id_ranges,
+    is_below,
+    is_there,
+    mentions_in,
+    needed,
+)
+from proofbox.service.jobs.workspace import open_workspace
 from proofbox.service.sandbox.port import InputFile
 from proofbox.service.timeline.block_writer import Notice
 
@@ -99,16 +109,18 @@ class _Resolution:
     async def run(self) -> JobInputs:
         """Resolves what is named, then adds the workspace, then files of other turns."""
         request, inputs = self._request, self._inputs
+        if request.has_workspace:
+            await self._open_workspace()
         for index, asset in enumerate(request.assets):
             await self._take_asset(index, asset)
-        mentions = await _mentions(request.text)
+        mentions = await mentions_in(request.text)
         for text in request.further_texts:
-            mentions = list(dict.fromkeys([*mentions, *await _mentions(text)]))
+            mentions = list(dict.fromkeys([*mentions, *await mentions_in(text)]))
         await self._fetch_together(mentions)
         for mention in mentions:
             await self._resolve(mention)
         if inputs.missing and request.language:
-            inputs.missing = await asyncio.to_thread(_needed, request, mentions, inputs.missing)
+            inputs.missing = await asyncio.to_thread(needed, request, mentions, inputs.missing)
         named = [await self._resolve_naming(mention) for mention in find_mentions(request.theme)]
         await self._resolve_citations("\n".join([request.text, *named]))
         await self._add_workspace()
@@ -116,13 +128,22 @@ class _Resolution:
             await self._add_others()
         return inputs
 
+    async def _open_workspace(self) -> None:
+        began, turn_id = time.perf_counter(), self._request.turn_id
+        workspace = await open_workspace(self._all_files.artifacts, self._request.scope, self._staging)
+        self._inputs.add_workspace(workspace, turn_id, _ms_since(began))
+        for file in await self._files.of_turn(turn_id):
+            if file.stored is not None and workspace.has(file.stored):
+                self._inputs.in_workspace[file.path.physical] = file.stored
+
     async def _fetch_together(self, mentions: Sequence[Mention]) -> None:
         """Fetches what the mentions mean: one trip to the store for all, not one for each."""
         meant: dict[FilePath, ConversationFile] = {}
         for mention in mentions:
             known = await self._files.by_rel(mention.turn_id, mention.namespace)
-            if not _is_there(mention, known, self._inputs):
-                meant.update({file.path: file for file in _meant(mention, known)})
+            if not is_there(mention, known, self._inputs):
+                files = [file for file in files_meant(mention, known) if not self._is_in_workspace(file)]
+                meant.update({file.path: file for file in files})
         await self._files.fetch_stored(list(meant.values()), self._staging)
 
     async def _take_asset(self, index: int, asset: Asset) -> None:
@@ -152,17 +173,19 @@ class _Resolution:
 
     async def _resolve(self, mention: Mention) -> None:
         known = await self._files.by_rel(mention.turn_id, mention.namespace)
-        if _is_there(mention, known, self._inputs):
+        if is_there(mention, known, self._inputs):
             return
-        meant = _meant(mention, known)
+        meant = files_meant(mention, known)
         if not meant and mention.turn_id != self._request.turn_id:
-            meant = await _read_elsewhere(mention, self._files, in_blocks=self._request.timeline is not None)
+            meant = await find_elsewhere(mention, self._files, in_blocks=self._request.timeline is not None)
         taking = [await self._take(mention.asked, file) for file in meant]
         if (self._request.own_may_be_absent and mention.turn_id == self._request.turn_id) or (
             meant and all(taking)
         ):
             return
-        if not meant and (mention.pattern is not None or any(_below(mention, path) for path in self._inputs.files)):
+        if not meant and (
+            mention.pattern is not None or any(is_below(mention, path) for path in self._inputs.files)
+        ):
             return
         if mention.asked not in self._inputs.missing:
             self._inputs.missing.append(mention.asked)
@@ -180,7 +203,7 @@ class _Resolution:
         if content.startswith(_BINARY):
             return ""
         text = content.decode(errors="replace")
-        for named in await _mentions(text):
+        for named in await mentions_in(text):
             await self._resolve(named)
         folder = PurePosixPath(file.path.physical).parent
         for near in await self._files.of_turn(mention.turn_id):
@@ -222,7 +245,11 @@ class _Resolution:
             await self._files.of_turn(self._request.turn_id),
             await self._files.read_in_turn(self._request.turn_id),
         ):
-            waiting = [file for file in group if file.path.physical not in self._inputs.files]
+            waiting = [
+                file
+                for file in group
+                if file.path.physical not in self._inputs.files and not self._is_in_workspace(file)
+            ]
             if not self._fits(waiting):
                 left_out += [file.path.physical for file in waiting]
                 continue
@@ -289,13 +316,13 @@ class _Resolution:
     async def _take(self, asked: str, file: ConversationFile) -> bool:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
-        if file.path.physical in self._inputs.files:
+        if file.path.physical in self._inputs.files or self._is_in_workspace(file):
             return True
         got = await self._files.fetch(file, self._staging)
         if got is None:
             return False
         if self._inputs.places.take(file.path):
-            self._add(file.path, got.source, got.size_bytes)
+            self._add(file.path, got.source, got.size_bytes, yields=self._inputs.yields(file.path, file.stored))
             if file.stored is not None:
                 self._inputs.versions[file.path.physical] = file.stored.version
                 self._inputs.stored[file.path.physical] = file.stored
@@ -303,9 +330,12 @@ class _Resolution:
             self._inputs.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, path: FilePath, source: FileContent, size: int) -> None:
+    def _add(self, path: FilePath, source: FileContent, size: int, *, yields: bool = False) -> None:
         writable = path.turn_id == self._request.turn_id
-        self._inputs.files[path.physical] = InputFile(path, source, size, writable)
+        self._inputs.files[path.physical] = InputFile(path, source, size, writable, yields=yields)
+
+    def _is_in_workspace(self, file: ConversationFile) -> bool:
+        return file.path.physical in self._inputs.in_workspace
 
 
 def _has_room(request: InputRequest, inputs: JobInputs, waiting: list[ConversationFile]) -> bool:
@@ -319,73 +349,6 @@ def _fit(request: InputRequest, pages: int, inodes: int) -> bool:
     return (request.room_bytes is None or pages <= request.room_bytes) and (
         request.room_inodes is None or inodes <= request.room_inodes
     )
-
-
-async def _mentions(text: str) -> list[Mention]:
-    return await asyncio.to_thread(find_mentions, text)
-
-
-def _needed(request: InputRequest, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
-    """Those missing paths that the program itself names, and not only a comment or what it prints."""
-    named = {
-        (mention.turn_id, mention.namespace, reading)
-        for mention in find_mentions(runnable_text(request.text, request.language))
-        for reading in mention.readings or ("",)
-    }
-    asked = {
-        mention.asked: {(mention.turn_id, mention.namespace, rel) for rel in mention.readings or ("",)}
-        for mention in mentions
-    }
-    return [path for path in missing if named & asked[path]]
-
-
-def _is_there(mention: Mention, known: dict[str, ConversationFile], inputs: JobInputs) -> bool:
-    """Whether a mention means what was inputs already, and not a likelier reading of it."""
-    for rel in mention.readings:
-        if f"{mention.turn_id}/{mention.namespace}/{rel}" in inputs.files:
-            return True
-        if rel in known:
-            return False
-    return False
-
-
-def _meant(mention: Mention, known: dict[str, ConversationFile]) -> list[ConversationFile]:
-    """Which files of the turn a mention means: a file, all below a folder, or all that match a pattern."""
-    for rel in mention.readings:
-        if rel in known:
-            return [known[rel]]
-    if mention.pattern is not None:
-        # Without its slash `**/` also stands for no folder, as in Python's glob.
-        pattern = mention.pattern.replace("**/", "**")
-        return [file for rel, file in known.items() if fnmatch.fnmatchcase(rel, pattern)]
-    if not mention.readings:
-        return list(known.values())
-    for reading in mention.readings:
-        below = [file for rel, file in known.items() if rel.startswith(f"{reading}/")]
-        if below:
-            return below
-    return []
-
-
-async def _read_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool) -> list[ConversationFile]:
-    """A file that its turn does not have any more, as a program removed it, or that no block of its own turn has.
-
-    A loop may hand in only the blocks that came after, and what was read then.
-    """
-    for rel in mention.readings:
-        path = FilePath(mention.turn_id, mention.namespace, rel)
-        file = files.removed(path) or (await files.find_in_blocks(path) if in_blocks else None)
-        if file is not None:
-            return [file]
-    return []
-
-
-def _below(mention: Mention, physical: str) -> bool:
-    folder = f"{mention.turn_id}/{mention.namespace}/"
-    if not physical.startswith(folder):
-        return False
-    rel = physical.removeprefix(folder)
-    return not mention.readings or any(rel.startswith(f"{reading}/") for reading in mention.readings)
 
 
 def _line(
@@ -402,5 +365,9 @@ def _line(
         physical_path=path.physical,
         sha256=sha256,
         size_bytes=size,
-        ms=round((time.perf_counter() - began) * 1000, 3),
+        ms=_ms_since(began),
     )
+
+
+def _ms_since(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import Asset, SourceRow
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.path_tree import PathTree, folders_of
 from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.calls.observer import UsedInput
 from proofbox.service.identity import ConversationKey
+from proofbox.service.jobs.workspace import WorkspaceInput, workspace_line
 from proofbox.service.sandbox.port import InputFile
 from proofbox.service.timeline.block_writer import Notice
 
@@ -34,6 +36,7 @@ class InputRequest:
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
         theme: names files whose own text names files, a theme or documents to append; those are resolved too.
+        has_workspace: whether the call gets the whole workspace of the conversation.
     """
 
     scope: ConversationKey
@@ -48,6 +51,7 @@ class InputRequest:
     language: str = ""
     theme: str = ""
     further_texts: Sequence[str] = ()
+    has_workspace: bool = False
 
 
 @dataclass(slots=True)
@@ -65,6 +69,9 @@ class JobInputs:
         versions: which of the inputs are versions of the artifact store, by path.
         known: physical paths of files of the conversation, the preferred of several with one name first.
         stored: the inputs of the artifact store, by path.
+        workspace: the workspace of the conversation; None if the call does not ask for it.
+        in_workspace: files of the turn that are not put in because the workspace has them, by path.
+        new_attachments: those that the workspace does not have yet.
     """
 
     files: dict[str, InputFile] = field(default_factory=dict)
@@ -77,6 +84,18 @@ class JobInputs:
     versions: dict[str, int] = field(default_factory=dict)
     known: list[str] = field(default_factory=list)
     stored: dict[str, StoredArtifact] = field(default_factory=dict)
+    workspace: WorkspaceInput | None = None
+    in_workspace: dict[str, StoredArtifact] = field(default_factory=dict)
+    new_attachments: set[FilePath] = field(default_factory=set)
+
+    def yields(self, path: FilePath, stored: StoredArtifact | None) -> bool:
+        """Whether what the workspace has in the place of a file stays; an attachment that is new to it is noted."""
+        if self.workspace is None:
+            return False
+        is_new = self.workspace.is_new(stored)
+        if is_new and path.namespace is Namespace.ATTACHMENTS:
+            self.new_attachments.add(path)
+        return not is_new
 
     @property
     def all_missing(self) -> list[str]:
@@ -97,6 +116,14 @@ class JobInputs:
             for line in self.ledger
         ]
 
+    def add_workspace(self, workspace: WorkspaceInput, turn_id: str, ms: float) -> None:
+        """Adds the workspace of the conversation, in front of all files."""
+        self.workspace = workspace
+        if workspace.stored is not None:
+            line = workspace_line(workspace.stored, turn_id, ms)
+            self.ledger.append(line)
+            self.versions[line.physical_path] = workspace.stored.number
+
     @property
     def size_bytes(self) -> int:
         """All inputs together."""
@@ -104,13 +131,16 @@ class JobInputs:
 
     @property
     def out_dir_bytes(self) -> int:
-        """What they take of OUT_DIR."""
-        return sum(pages_bytes(file.size_bytes) for file in self.files.values())
+        """What they take of OUT_DIR; a file in an archive takes a page more at most."""
+        stored = self.workspace.stored if self.workspace is not None else None
+        restored = 0 if stored is None else stored.size_bytes + stored.entries * _PAGE_BYTES
+        return restored + sum(pages_bytes(file.size_bytes) for file in self.files.values())
 
     @property
     def out_dir_inodes(self) -> int:
         """What they take of OUT_DIR's files and folders, its own few included."""
-        return inodes_of(self.files) + _OWN_INODES
+        stored = self.workspace.stored if self.workspace is not None else None
+        return inodes_of(self.files) + _OWN_INODES + (0 if stored is None else stored.entries)
 
 
 def inodes_of(paths: Iterable[str]) -> int:

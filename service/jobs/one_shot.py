@@ -15,7 +15,7 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
 from proofbox.contracts.tool_call_response import EnvelopeError, Rehosted, ToolCallResponse
 from proofbox.contracts.tools import Language
-from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
+from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, StoredArtifact
 from proofbox.service.artifacts.staging import Staging, build_staging_error
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.audit_port import AuditStore
@@ -313,6 +313,8 @@ class _MovedOutputs:
         self,
         scope: ConversationKey,  # noqa: ARG002 - the port's
         artifacts: Sequence[NewArtifact],
+        *,
+        workspace: NewWorkspace | None = None,  # noqa: ARG002 - a request of these has none
     ) -> list[StoredArtifact]:
         """See `OutputStore.save`."""
         for new in artifacts:

@@ -4,6 +4,8 @@ A mention is a place in the text; what it means is only known against a store. S
 readings, the longest first, and the first one that exists is taken.
 """
 
+import asyncio
+import fnmatch
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,6 +15,10 @@ from urllib.parse import unquote
 
 from proofbox.contracts.logical_paths import parse_sid_ranges
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
+from proofbox.service.artifacts.conversation_files import CallFiles
+from proofbox.service.artifacts.found_file import ConversationFile
+from proofbox.service.jobs.code_text import runnable_text
+from proofbox.service.jobs.inputs import InputRequest, JobInputs
 
 _MENTION = re.compile(
     r"(?<![A-Za-z0-9_.-])(turn_[A-Za-z0-9_.-]+)/(files|attachments)(?![A-Za-z0-9_]|[.-]+[A-Za-z0-9_])(/?)"
@@ -102,7 +108,7 @@ def _tails(text: str, start: int, end: int) -> list[str]:
     line = _rest_of_line(text, end)
     tails = []
     opening = _opening(text, start)
-    delimited = _delimited(line, opening)
+    delimited = _cut_at_delimiter(line, opening)
     if delimited is not None and _MENTION.search(delimited):
         delimited = None  # a list such as srcset, not a name
     if delimited is not None:
@@ -140,16 +146,16 @@ def _opening(text: str, start: int) -> str:
     return ""
 
 
-def _delimited(line: str, opening: str) -> str | None:
+def _cut_at_delimiter(line: str, opening: str) -> str | None:
     if not opening:
         return None
     if opening == "(":
-        return _balanced(line)
+        return _cut_at_closing(line)
     at = line.find(_CLOSING[opening])
     return line[:at] if at >= 0 else None
 
 
-def _balanced(line: str) -> str | None:
+def _cut_at_closing(line: str) -> str | None:
     """Up to the parenthesis that closes, so that ``(turn_1/files/a (2).png)`` is read whole."""
     depth = 0
     for at, character in enumerate(line):
@@ -229,3 +235,72 @@ def id_ranges(sids: Sequence[int]) -> list[tuple[int, int]]:
     ends = [a for a, b in pairwise(ordered) if b != a + 1] + ordered[-1:]
     starts = ordered[:1] + [b for a, b in pairwise(ordered) if b != a + 1]
     return list(zip(starts, ends, strict=True))
+
+
+async def mentions_in(text: str) -> list[Mention]:
+    """The mentions in a text, found off the event loop."""
+    return await asyncio.to_thread(find_mentions, text)
+
+
+def needed(request: InputRequest, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
+    """Those missing paths that the program itself names, and not only a comment or what it prints."""
+    named = {
+        (mention.turn_id, mention.namespace, reading)
+        for mention in find_mentions(runnable_text(request.text, request.language))
+        for reading in mention.readings or ("",)
+    }
+    asked = {
+        mention.asked: {(mention.turn_id, mention.namespace, rel) for rel in mention.readings or ("",)}
+        for mention in mentions
+    }
+    return [path for path in missing if named & asked[path]]
+
+
+def is_there(mention: Mention, known: dict[str, ConversationFile], inputs: JobInputs) -> bool:
+    """Whether a mention means what was inputs already, and not a likelier reading of it."""
+    for rel in mention.readings:
+        if f"{mention.turn_id}/{mention.namespace}/{rel}" in inputs.files:
+            return True
+        if rel in known:
+            return False
+    return False
+
+
+def files_meant(mention: Mention, known: dict[str, ConversationFile]) -> list[ConversationFile]:
+    """Which files of the turn a mention means: a file, all below a folder, or all that match a pattern."""
+    for rel in mention.readings:
+        if rel in known:
+            return [known[rel]]
+    if mention.pattern is not None:
+        # Without its slash `**/` also stands for no folder, as in Python's glob.
+        pattern = mention.pattern.replace("**/", "**")
+        return [file for rel, file in known.items() if fnmatch.fnmatchcase(rel, pattern)]
+    if not mention.readings:
+        return list(known.values())
+    for reading in mention.readings:
+        below = [file for rel, file in known.items() if rel.startswith(f"{reading}/")]
+        if below:
+            return below
+    return []
+
+
+async def find_elsewhere(mention: Mention, files: CallFiles, *, in_blocks: bool) -> list[ConversationFile]:
+    """A file that its turn does not have any more, as a program removed it, or that no block of its own turn has.
+
+    A loop may hand in only the blocks that came after, and what was read then.
+    """
+    for rel in mention.readings:
+        path = FilePath(mention.turn_id, mention.namespace, rel)
+        file = files.removed(path) or (await files.find_in_blocks(path) if in_blocks else None)
+        if file is not None:
+            return [file]
+    return []
+
+
+def is_below(mention: Mention, physical: str) -> bool:
+    """Whether a path lies in the folder that a mention names."""
+    folder = f"{mention.turn_id}/{mention.namespace}/"
+    if not physical.startswith(folder):
+        return False
+    rel = physical.removeprefix(folder)
+    return not mention.readings or any(rel.startswith(f"{reading}/") for reading in mention.readings)

@@ -9,7 +9,7 @@ from proofbox.contracts.provenance import AuditInput, AuditLine
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.conversation_files import ConversationFiles
-from proofbox.service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import NewArtifact, NewWorkspace, SourcePool, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.calls.audit_record import source_sha256
 from proofbox.service.calls.observer import UsedReference
@@ -19,6 +19,7 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
 from proofbox.service.jobs.path_mentions import id_ranges
+from proofbox.service.jobs.workspace import WorkspaceInput, open_workspace, workspace_path
 from proofbox.service.sandbox.port import InputFile
 from proofbox.service.timeline.block_writer import now_text
 
@@ -49,8 +50,13 @@ class ReplayInputs:
             StoreFailedError: a store failed.
         """
         inputs = JobInputs(missing=list(self._line.missing))
+        if request.has_workspace:
+            inputs.workspace = WorkspaceInput()
         for number, used in enumerate(self._line.inputs):
             began = time.perf_counter()
+            if used.path == workspace_path(self._request.turn_id or ""):
+                await self._restore_workspace(inputs, request.scope, used, staging)
+                continue
             source = await self._content(request.scope, used, staging, number)
             size, sha256 = (0, "") if source is None else await asyncio.to_thread(source.measure)
             if source is None or sha256 != used.sha256:
@@ -58,7 +64,8 @@ class ReplayInputs:
             path = FilePath.from_physical(used.path)
             inputs.places.take(path)
             writable = path.turn_id == self._request.turn_id
-            inputs.files[used.path] = InputFile(path, source, size, writable=writable)
+            yields = await self._yields(inputs, request.scope, used)
+            inputs.files[used.path] = InputFile(path, source, size, writable=writable, yields=yields)
             if used.version is not None:
                 inputs.versions[used.path] = used.version
             inputs.ledger.append(
@@ -74,6 +81,24 @@ class ReplayInputs:
         rows = await self._rows(request.scope)
         inputs.cited = [rows[source.sid] for source in self._line.sources if source.sid in rows]
         return inputs
+
+    async def _yields(self, inputs: JobInputs, scope: ConversationKey, used: AuditInput) -> bool:
+        if inputs.workspace is None or used.source in {"asset", "uri"}:
+            return False
+        path = FilePath.from_physical(used.path)
+        stored = None
+        if used.version is not None:
+            stored = await self._files.artifacts.version(scope, path, used.version)
+        return inputs.yields(path, stored)
+
+    async def _restore_workspace(
+        self, inputs: JobInputs, scope: ConversationKey, used: AuditInput, staging: Staging
+    ) -> None:
+        began = time.perf_counter()
+        workspace = await open_workspace(self._files.artifacts, scope, staging, used.version)
+        if workspace.stored is None or workspace.stored.sha256 != used.sha256:
+            raise NotRerunnableError("the workspace that the call began with is not stored any more")
+        inputs.add_workspace(workspace, self._request.turn_id or "", (time.perf_counter() - began) * 1000)
 
     async def resolve_reference(
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference
@@ -135,6 +160,8 @@ class UnsavedOutputs:
         self,
         scope: ConversationKey,  # noqa: ARG002 - the port's
         artifacts: Sequence[NewArtifact],
+        *,
+        workspace: NewWorkspace | None = None,  # noqa: ARG002 - the port's
     ) -> list[StoredArtifact]:
         """Returns the files as if they were stored; their bytes are gone with the staging folder."""
         return [

@@ -176,21 +176,21 @@ def _report(
 ) -> RerunReport:
     (then, stored_line), (facts, line) = first, now
     outputs = _outputs(then.outputs, facts.outputs)
-    outcome = _compared(then.outcome.code, facts.outcome.code)
-    ended = _compared(_exit(then.usage), _exit(facts.usage))
+    outcome = _compare_hashes(then.outcome.code, facts.outcome.code)
+    ended = _compare_hashes(_exit(then.usage), _exit(facts.usage))
     return RerunReport(
         rerun_id=facts.call.tool_call_id,
         tool_call_id=stored.key.tool_call_id,
         conversation_id=stored.key.scope.conversation_id,
         identical=outcome.equal and ended.equal and all(output.result == "identical" for output in outputs),
         outputs=outputs,
-        image=_compared(
+        image=_compare_hashes(
             then.sandbox.image_digest if then.sandbox else None,
             facts.sandbox.image_digest if facts.sandbox else None,
         ),
         outcome=outcome,
         exit=ended,
-        limits=_compared(_limits(then.limits), _limits(facts.limits)),
+        limits=_compare_hashes(_limits(then.limits), _limits(facts.limits)),
         sources_changed=sources_changed,
         first_line=stored_line.sha256,
         line=line.sha256,
@@ -226,7 +226,7 @@ def _outputs(first: Sequence[AuditOutput], now: Sequence[AuditOutput]) -> list[C
     return compared
 
 
-def _compared(first: str | None, now: str | None) -> Compared:
+def _compare_hashes(first: str | None, now: str | None) -> Compared:
     return Compared(first=first, now=now, equal=first == now)
 
 

@@ -1,5 +1,6 @@
 """The job runner: the steps that every program in a sandbox shares, a caller's program and our own alike."""
 
+import asyncio
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
@@ -12,22 +13,23 @@ from proofbox.contracts.codes import RuntimeCode
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, Timings
-from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, SourcePool, StoredArtifact
 from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver, UsedReference
 from proofbox.service.calls.param_references import Reference
+from proofbox.service.errors import QueueTimeoutError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
-from proofbox.service.jobs.file_aliases import add_aliases
+from proofbox.service.jobs.file_aliases import named_inputs
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
+from proofbox.service.jobs.workspace import too_large
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.tracing import Attributes, Span, span
 from proofbox.service.sandbox.limits import CallBounds, CallLimits
 from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
-    InputFile,
     Job,
     OnOutput,
     OutputSpec,
@@ -40,6 +42,7 @@ from proofbox.service.sandbox.preload import flavour_of
 
 # Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
 _INPUT_SHARE = 0.9
+_RETRY_AFTER_S = 5.0
 PhaseName = Literal["queue", "rehost", "acquire", "run", "validate", "host"]
 
 
@@ -168,7 +171,9 @@ class InputSource(Protocol):
 class OutputStore(Protocol):
     """Where the files that jobs produce are stored."""
 
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], *, workspace: NewWorkspace | None = None
+    ) -> list[StoredArtifact]:
         """See `ArtifactStore.save`."""
 
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
@@ -203,18 +208,36 @@ class JobRunner:
         return text
 
     @asynccontextmanager
-    async def slot(self, context: JobContext) -> AsyncIterator["SandboxJob"]:
+    async def slot(self, context: JobContext, *, holds_workspace: bool = False) -> AsyncIterator["SandboxJob"]:
         """Waits for a slot; it and the staging folder of the job last as long as the block.
+
+        Args:
+            context: the call.
+            holds_workspace: whether it also waits for the calls that have the conversation's workspace.
 
         Raises:
             QueueFullError, QueueTimeoutError: there is no slot.
         """
         observer = context.observer
-        with context.timer.phase("queue"):
-            slot = await self.admission.enter(context.bounds.deadline, observer.on_queued, observer.owner)
-        with slot:
-            async with staging(self.artifacts) as folder:
-                yield SandboxJob(self, context, folder)
+        async with AsyncExitStack() as stack:
+            with context.timer.phase("queue"):
+                if holds_workspace:
+                    await self._hold_workspace(context, stack)
+                slot = await self.admission.enter(context.bounds.deadline, observer.on_queued, observer.owner)
+            with slot:
+                async with staging(self.artifacts) as folder:
+                    yield SandboxJob(self, context, folder)
+
+    async def _hold_workspace(self, context: JobContext, stack: AsyncExitStack) -> None:
+        try:
+            async with asyncio.timeout(max(0.0, context.bounds.deadline - time.monotonic())):
+                await stack.enter_async_context(self.artifacts.hold_workspace(context.scope))
+        except TimeoutError as exc:
+            raise QueueTimeoutError(
+                "the call waited for the workspace of the conversation until its deadline; nothing was run, "
+                "call again",
+                retry_after_s=_RETRY_AFTER_S,
+            ) from exc
 
 
 class SandboxJob:
@@ -252,7 +275,8 @@ class SandboxJob:
             observer.on_started(sandbox.info)
             try:
                 with timer.phase("run") as phase:
-                    await sandbox.put(program.job.turn_id, _named_inputs(program.job, inputs))
+                    archive = inputs.workspace.archive if inputs.workspace is not None else None
+                    await sandbox.put(program.job.turn_id, named_inputs(program.job, inputs), archive)
                     inputs.files.clear()
                     outcome = await sandbox.run(program.job, on_output=program.on_output, wanted=program.wanted)
                     phase.set(_span_attributes(outcome))
@@ -262,10 +286,14 @@ class SandboxJob:
             except SandboxLostError as exc:
                 outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
         failure = classify(outcome, limits, program.job) or left_too_much(collected, limits)
+        if failure is None and program.wanted.workspace is not None:
+            failure = too_large(collected, program.wanted.workspace)
         return JobResult(outcome, collected, sandbox.info, failure)
 
-    async def store(self, artifacts: Sequence[NewArtifact]) -> dict[str, StoredArtifact]:
-        """Stores files, all of them or none, and returns them by physical path; external ones become sources.
+    async def store(
+        self, artifacts: Sequence[NewArtifact], workspace: NewWorkspace | None = None
+    ) -> dict[str, StoredArtifact]:
+        """Stores files and the workspace, all or nothing; returns the files by path; external ones become sources.
 
         Raises:
             StoreFailedError, StoreFullError: the store failed.
@@ -274,10 +302,10 @@ class SandboxJob:
         once: dict[FilePath, NewArtifact] = {}
         for artifact in artifacts:
             once.setdefault(artifact.path, artifact)
-        if not once:
+        if not once and workspace is None:
             return {}
         with self._context.timer.phase("host"):
-            stored = await self._outputs.save(self._context.scope, list(once.values()))
+            stored = await self._outputs.save(self._context.scope, list(once.values()), workspace=workspace)
         self._context.observer.on_stored(stored)
         return {version.path.physical: version for version in stored}
 
@@ -290,10 +318,11 @@ class SandboxJob:
         Raises:
             StoreFailedError, StoreFullError: the store failed.
         """
-        given = {line.physical_path for line in inputs.ledger}
+        given = {line.physical_path for line in inputs.ledger} | inputs.in_workspace.keys()
         made = {found.path.physical for found in collected.found if found.source is not None}
         removed = [path for path in collected.removed if path in given and path not in made]
-        if stored := [inputs.stored[path] for path in removed if path in inputs.stored]:
+        known = inputs.stored | inputs.in_workspace
+        if stored := [known[path] for path in removed if path in known]:
             with self._context.timer.phase("host"):
                 await self._outputs.remove(self._context.scope, stored)
         return removed
@@ -312,14 +341,6 @@ class SandboxJob:
             owner,
             is_only_call=self._runner.admission.running_of(owner) <= 1,  # itself
         )
-
-
-def _named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
-    """The files that are put in; for a caller's program with the further names that it may use."""
-    files = list(inputs.files.values())
-    if job.language in {"render", "page_text"}:
-        return files
-    return add_aliases(files, job.turn_id, job.code.decode(errors="replace"))
 
 
 def _span_attributes(outcome: ProcessOutcome) -> Attributes:

@@ -130,12 +130,12 @@ def _count_verdict(promise: Promise, matches: int) -> list[Verdict]:
 
 
 def _verdict(promise: Promise, found: CollectedFile, limits: CallLimits) -> Verdict:
-    code, message = _judged(promise, found, limits)
+    code, message = _judge_file(promise, found, limits)
     mime = found.inspection.mime if found.inspection is not None and found.inspection.mime else ""
     return Verdict(found.path, promise, code, message, mime or mime_of_name(found.path.rel), found)
 
 
-def _judged(promise: Promise, found: CollectedFile, limits: CallLimits) -> tuple[VerdictCode, str | None]:
+def _judge_file(promise: Promise, found: CollectedFile, limits: CallLimits) -> tuple[VerdictCode, str | None]:
     if found.state in _STATES:
         return _STATES[found.state]
     if found.state is FileState.TOO_LARGE:

@@ -45,6 +45,23 @@ class ServedRequest:
         return round(self.seconds * 1_000, 3)
 
 
+@dataclass(frozen=True, slots=True)
+class DeletedData:
+    """Data that was deleted.
+
+    Attributes:
+        kind: ``conversation`` or ``file``.
+        reason: ``request`` or ``retention``.
+        files: how many files and attachments.
+        size_bytes: the bytes of all their versions.
+    """
+
+    kind: str
+    reason: str
+    files: int
+    size_bytes: int
+
+
 class Meter(Protocol):
     """Counts; quick, and never raises."""
 
@@ -53,6 +70,12 @@ class Meter(Protocol):
 
     def call_ended(self, call: EndedCall) -> None:
         """A call has its one answer."""
+
+    def data_deleted(self, deleted: DeletedData) -> None:
+        """A conversation or a file was deleted."""
+
+    def retention_passed(self, *, is_complete: bool) -> None:
+        """A pass of the retention sweeper has ended; incomplete: it failed."""
 
 
 class NoMeter:
@@ -63,3 +86,9 @@ class NoMeter:
 
     def call_ended(self, call: EndedCall) -> None:
         """See `Meter.call_ended`."""
+
+    def data_deleted(self, deleted: DeletedData) -> None:
+        """See `Meter.data_deleted`."""
+
+    def retention_passed(self, *, is_complete: bool) -> None:
+        """See `Meter.retention_passed`."""

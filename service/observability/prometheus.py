@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proofbox.service.observability.metrics_port import EndedCall, ServedRequest
+from proofbox.service.observability.metrics_port import DeletedData, EndedCall, ServedRequest
 
 _CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _PHASE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
@@ -94,6 +94,10 @@ class PrometheusMeter:
             registry=self._registry,
             buckets=_STORE_S,
         )
+        self._deletions = self._counter("deletions", "Conversations and files that were deleted.", "kind", "reason")
+        self._deleted_files = self._counter("deleted_files", "Files that were deleted.", "reason")
+        self._deleted_bytes = self._counter("deleted_bytes", "Bytes of all versions of deleted files.", "reason")
+        self._passes = self._counter("retention_passes", "Passes of the retention sweeper.", "result")
         Gauge("proofbox_build_info", "The release, as a label.", ["version"], registry=self._registry).labels(
             version
         ).set(1)
@@ -127,6 +131,16 @@ class PrometheusMeter:
             for phase, milliseconds in asdict(response.timings_ms).items():
                 if phase != "total":
                     self._phase_s.labels(phase).observe(milliseconds / _MS)
+
+    def data_deleted(self, deleted: DeletedData) -> None:
+        """See `Meter.data_deleted`."""
+        self._deletions.labels(deleted.kind, deleted.reason).inc()
+        self._deleted_files.labels(deleted.reason).inc(deleted.files)
+        self._deleted_bytes.labels(deleted.reason).inc(deleted.size_bytes)
+
+    def retention_passed(self, *, is_complete: bool) -> None:
+        """See `Meter.retention_passed`."""
+        self._passes.labels("done" if is_complete else "failed").inc()
 
     def text(self) -> bytes:
         """All metrics in the text format 0.0.4."""

@@ -31,7 +31,7 @@ from proofbox.service.react.text_file import (
     resolve_target,
 )
 from proofbox.service.react.text_formats import choose_text_mime
-from proofbox.service.timeline.block_writer import shortened, text_head
+from proofbox.service.timeline.block_writer import shorten_param, text_head
 
 _SVG = "image/svg+xml"
 
@@ -83,7 +83,7 @@ class PatchTool:
             )
         async with staging(self._paths.files.artifacts) as folder:
             old = await _read(source, paths.files, folder)
-        patched = await asyncio.to_thread(_patched, named.file.rel, old, params.patch)
+        patched = await asyncio.to_thread(_apply_patch, named.file.rel, old, params.patch)
         if named.foreign:
             await self._files.refuse_folder(paths.files, named.file)
         file = _file(call, named.file, source.mime, patched.text)
@@ -93,7 +93,7 @@ class PatchTool:
             *_, stored = await self._files.store(call, [copy, file] if named.foreign else [file])
         except (StoreFailedError, StoreFullError) as exc:
             return build_hosting_failure(call, file, measured, build_rewrite_notices(named), exc)
-        return _answered(call, named, file, measured, patched, stored)
+        return _build_response(call, named, file, measured, patched, stored)
 
 
 def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
@@ -154,7 +154,7 @@ def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) ->
     )
 
 
-def _patched(name: str, old: str, patch: str) -> _Patched:
+def _apply_patch(name: str, old: str, patch: str) -> _Patched:
     """Applies a patch and looks at what it made; blocking.
 
     Raises:
@@ -198,7 +198,7 @@ def _patched(name: str, old: str, patch: str) -> _Patched:
     return _Patched(text, summary, warning)
 
 
-def _answered(
+def _build_response(
     call: ReactCall[PatchParams],
     named: NamedPath,
     file: TextFile,
@@ -223,7 +223,7 @@ def _answered(
     blocks: list[Block] = [
         *call.opening_blocks(
             build_rewrite_notices(named),
-            shown_params={**call.request.params, "patch": shortened(patch, file.path.logical)},
+            shown_params={**call.request.params, "patch": shorten_param(patch, file.path.logical)},
         ),
         *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
         call.write.result_json(summary),

@@ -43,7 +43,7 @@ class PlanTool:
             "plan_id": plan_id,
             "steps": steps,
             "status": status,
-            "created_ts": await _created(memory, plan_path(call.turn_id, plan_id)) or now,
+            "created_ts": await _find_created(memory, plan_path(call.turn_id, plan_id)) or now,
             "last_ts": now,
         }
         iteration = await _next_iteration(memory, call.turn_id)
@@ -82,7 +82,7 @@ def _plan_id(turn_id: str, steps: Sequence[str]) -> str:
     return f"plan_{hashlib.sha256(identity.encode()).hexdigest()[:_ID_CHARS]}"
 
 
-async def _created(memory: TimelineView, path: str) -> str | None:
+async def _find_created(memory: TimelineView, path: str) -> str | None:
     """When the plan of that path was first recorded; None if it was not, or if that cannot be read."""
     for placed in await memory.of_path(path, 1, binaries=False):
         try:

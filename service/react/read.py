@@ -19,7 +19,7 @@ from proofbox.service.react.read_items import CannotLoadError, Loaded, fingerpri
 from proofbox.service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
 from proofbox.service.timeline.artifact_versions import BLOCKS_MAX
 from proofbox.service.timeline.block_writer import Notice
-from proofbox.service.timeline.port import spelled
+from proofbox.service.timeline.port import canonicalize
 from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.timeline.view import TimelineView
 from proofbox.service.timeline.visibility import Visibility, compute_visibility
@@ -178,7 +178,7 @@ async def _is_in_view(loaded: Loaded, memory: TimelineView, view: Visibility) ->
     if None in wanted:
         return False
     placed = await memory.of_path(loaded.path, BLOCKS_MAX, binaries=False)
-    at_path = (item for item in placed if spelled(item.block.path) == loaded.path)
+    at_path = (item for item in placed if canonicalize(item.block.path) == loaded.path)
     return wanted <= {fingerprint_block(item) for item in at_path if view.shows(item)}
 
 
@@ -207,7 +207,7 @@ def _answer(
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}
-    response = call.refuse(code, f"nothing could be loaded: {_listed(missing, outcome)}")
+    response = call.refuse(code, f"nothing could be loaded: {_list_paths(missing, outcome)}")
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
     )
@@ -222,8 +222,8 @@ def _report(outcome: _Outcome) -> str:
     lines += [f"Partly shown: {path}: {how}" for path, how in outcome.partly.items()]
     lines += [f"Left out, read in further calls: {', '.join(outcome.left_out)}"] if outcome.left_out else []
     missing = [*outcome.missing, *outcome.missing_skills]
-    return "\n".join([*lines, *([f"Missing: {_listed(missing, outcome)}"] if missing else [])])
+    return "\n".join([*lines, *([f"Missing: {_list_paths(missing, outcome)}"] if missing else [])])
 
 
-def _listed(paths: list[str], outcome: _Outcome) -> str:
+def _list_paths(paths: list[str], outcome: _Outcome) -> str:
     return "; ".join(f"{path} ({outcome.reasons[path]})" for path in paths)

@@ -135,6 +135,10 @@ class ReadLoader:
             CannotLoadError: nothing.
         """
         found = await self._paths.resolve(path, SOURCES_MAX + 1)
+        if found is None and isinstance(path, FilePath):
+            deleted = await self._files.deleted_at(path)
+            if deleted is not None:
+                raise CannotLoadError(f"the file was deleted at {deleted}; make or upload it again if you need it")
         if found is None:
             raise CannotLoadError(_NOTHING_BEHIND.get(type(path), _ABSENT))
         return found
@@ -168,7 +172,7 @@ class ReadLoader:
         pieces = [ShownBlock(None, JSON, format_digest(digest)), piece]
         if file.mime in DOCUMENT_KINDS and self._document_text is not None:
             try:
-                pieces.append(_extracted(path, await self._document_text(file), meta, digest, partly))
+                pieces.append(_show_extracted(path, await self._document_text(file), meta, digest, partly))
             except DocumentUnreadableError as exc:
                 partly.append(f"its text cannot be extracted: {exc}")
         return Loaded(path.logical, tuple(pieces), "; ".join(partly) or None)
@@ -305,7 +309,7 @@ def _text_of(found: ResolvedBlocks | ResolvedSources | ResolvedSkill) -> str:
     return text
 
 
-def _extracted(
+def _show_extracted(
     path: FilePath, whole: str, meta: dict[str, Any], digest: dict[str, Any], partly: list[str]
 ) -> ShownBlock:
     """The text of a document, at the document's own path; ``partly`` learns how to read on."""

@@ -71,6 +71,7 @@ class _Clock:
                 # all threads, so it never comes later than that of this one.
                 return pattern.search(text, at, timeout=self.left_s, concurrent=True)
             except (TimeoutError, MemoryError) as exc:
+                self.left_s = 0.0  # other threads may have used part of it
                 raise self._refusal(field_name) from exc
 
     @contextmanager
@@ -131,7 +132,7 @@ class SearchFilesTool:
         read = await reach.read_in_turn(call.turn_id, READ_FILES_MAX)
         files = await reach.of_turn(call.turn_id) + sorted(read, key=lambda file: file.path)
         if name is not None:
-            files = await asyncio.to_thread(_named, files, name, clock)
+            files = await asyncio.to_thread(_filter, files, name, clock)
         found = _Found()
         room = CALL_BYTES_MAX
         async with staging(self._files.artifacts) as folder:
@@ -180,12 +181,12 @@ async def _lines(
 
 
 def _read(field_name: str, text: str | None, clock: _Clock) -> "regex.Pattern[str] | None":
-    """What `_compiled` gives; the time for it counts."""
+    """What `_compile_pattern` gives; the time for it counts."""
     with clock.counting():
-        return _compiled(field_name, text)
+        return _compile_pattern(field_name, text)
 
 
-def _compiled(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
+def _compile_pattern(field_name: str, text: str | None) -> "regex.Pattern[str] | None":
     """A pattern; ``^`` and ``$`` stand for the ends of lines.
 
     Raises:
@@ -225,7 +226,7 @@ def _refuse_expensive(text: str) -> None:
             raise ValueError(f"its repeats {{n}} multiply to more than {REPEATS_MAX}; use * or + in place of some")
 
 
-def _named(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock: _Clock) -> list[ConversationFile]:
+def _filter(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock: _Clock) -> list[ConversationFile]:
     """The files whose path in the workspace, or whose path below files/ or attachments/, matches."""
     return [
         file

@@ -112,7 +112,7 @@ class TextFiles:
             StoreFailedError: the store failed.
         """
         known = await self._sources.sids(call.scope) if "[[" in text else frozenset()
-        return await asyncio.to_thread(_measured, text, known, self._tokens)
+        return await asyncio.to_thread(_measure, text, known, self._tokens)
 
     async def store(self, call: ReactCall[Any], files: Sequence[TextFile]) -> list[StoredArtifact]:
         """Stores texts as new versions, all of them or none.
@@ -223,7 +223,7 @@ def build_hosting_failure(
     )
 
 
-def _measured(text: str, known: frozenset[int], tokens: TokenCounter) -> Measured:
+def _measure(text: str, known: frozenset[int], tokens: TokenCounter) -> Measured:
     content = text.encode()
     cited, unknown = find_sids(text, known)
     return Measured(

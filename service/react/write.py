@@ -19,7 +19,7 @@ from proofbox.service.react.text_file import (
     resolve_target,
 )
 from proofbox.service.react.text_formats import choose_text_mime, refuse_format
-from proofbox.service.timeline.block_writer import Notice, shortened, text_head
+from proofbox.service.timeline.block_writer import Notice, shorten_param, text_head
 
 
 class WriteTool:
@@ -72,7 +72,7 @@ class WriteTool:
             return build_hosting_failure(call, file, measured, notices, exc)
         digest = digest_of(call, file, measured, stored)
         given = str(call.request.params["content"])
-        content = given if find_reference("content", given) else shortened(given, file.path.logical)
+        content = given if find_reference("content", given) else shorten_param(given, file.path.logical)
         shown = {**call.request.params, "content": content}
         blocks = [*call.opening_blocks(notices, shown_params=shown), call.write.meta(digest)]
         if channel == "internal":

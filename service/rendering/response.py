@@ -23,7 +23,7 @@ from proofbox.service.sandbox.limits import CallBounds
 from proofbox.service.sandbox.port import ProcessOutcome
 from proofbox.service.sandbox.program_output import stderr_text
 from proofbox.service.timeline.artifact_versions import has_path
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text, shortened
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text, shorten_param
 from proofbox.service.visible_text import visible_line
 
 _WARNINGS_MAX = 100
@@ -235,7 +235,7 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
     blocks = [write.notes(request.notes)] if request.notes else []
     blocks += [write.notice(notice) for notice in notices]
     given = str(request.params.get("content", ""))
-    shown = given if find_reference("content", given) else shortened(given, call.target.logical)
+    shown = given if find_reference("content", given) else shorten_param(given, call.target.logical)
     return [*blocks, write.call({**request.params, "content": shown})]
 
 

@@ -74,7 +74,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftContainer:
+class OrphanContainer:
     """A container of this service that is still there.
 
     Attributes:
@@ -124,7 +124,7 @@ class Containers(Protocol):
 
         Where nothing can be forked into it, its interpreter imports the libraries of ``flavour``.
 
-        One that imports anything has a small share of the CPU until `begin_waiting`. Nothing of it is left when
+        One that imports anything has a small share of the CPU until `begin_waiting`. No part of it is left when
         this raises. Not to be cancelled.
         """
 
@@ -146,5 +146,5 @@ class Containers(Protocol):
     async def died_of_processes(self, container_id: str) -> bool:
         """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
-    async def list_orphans(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[OrphanContainer]:
         """All containers of this service, of any process of it, running or not."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.tracing import NoTracer, Tracer, inside, open_span
-from proofbox.service.sandbox.containers import Container, Containers, ContainerTransport, LeftContainer
+from proofbox.service.sandbox.containers import Container, Containers, ContainerTransport, OrphanContainer
 from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.pool import Clock, LoopClock, Pool
 from proofbox.service.sandbox.pool_sizing import PoolPolicy
@@ -145,7 +145,7 @@ class PooledEngine:
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        pooled = await self._become(await self._taken(spec), spec)
+        pooled = await self._become(await self._take(spec), spec)
         expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(pooled))
         naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(pooled, spec.call_name)))
         log.debug("call %s has container %s", spec.call_name, pooled.container_id[:12])
@@ -164,13 +164,13 @@ class PooledEngine:
         except SandboxLostError as exc:
             log.warning("a sandbox was lost before its call, which takes another: %s", exc)
             self._discard_later(pooled)
-            return await self._taken(spec)
+            return await self._take(spec)
         except BaseException:
             self._discard_later(pooled)
             raise
         return pooled
 
-    async def _taken(self, spec: SandboxSpec) -> PooledContainer:
+    async def _take(self, spec: SandboxSpec) -> PooledContainer:
         default, limits = self._settings.default_limits, spec.limits
         updates = limits.needs_update(default)
         if limits.needs_own_container(default) or (updates and not self._containers.updates_limits):
@@ -214,13 +214,13 @@ class PooledEngine:
         self.swept += count
         return count
 
-    def _is_left(self, found: LeftContainer) -> bool:
+    def _is_left(self, found: OrphanContainer) -> bool:
         """Not by its deadline: the clock may be set while a call runs."""
         if found.boot_id != self._settings.boot_id:
             return True
         return found.container_id not in self._held and found.name not in self._starting
 
-    async def _remove_left(self, is_left: Callable[[LeftContainer], bool]) -> int:
+    async def _remove_left(self, is_left: Callable[[OrphanContainer], bool]) -> int:
         left = [found.container_id for found in await self._containers.list_orphans() if is_left(found)]
         before, self._going = self._going, frozenset()
         for container_id in left:

@@ -85,7 +85,7 @@ class ImageInventory:
 
     async def _ask(self) -> None:
         try:
-            self._known = _inventory(await self._printed())
+            self._known = _inventory(await self._run_program())
         except (ServiceError, SandboxLostError, ValidationError) as exc:
             self._retry_at = time.monotonic() + _RETRY_AFTER_S
             log.warning("the sandbox image does not list what it has: %s", str(exc).partition("\n")[0])
@@ -95,7 +95,7 @@ class ImageInventory:
         finally:
             self._asking = None
 
-    async def _printed(self) -> bytes:
+    async def _run_program(self) -> bytes:
         """What the program of the image prints."""
         printed = bytearray()
 

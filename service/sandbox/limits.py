@@ -5,9 +5,12 @@ from dataclasses import dataclass, fields, replace
 
 from proofbox.contracts.tool_call_request import Limits
 from proofbox.service.errors import LimitNotAllowedError
+from proofbox.service.sandbox.workspace import ArchiveBounds
 
 # A sandbox that lowers its memory must not be filled by its own temporary file systems, which count as memory.
 TMPFS_SHARE_OF_MEMORY = 0.5
+
+DEFAULT_WORKSPACE = ArchiveBounds(entries_max=10_000, bytes_max=128 * 1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +93,14 @@ class CallPolicy:
         queue_s: how long a call may wait for a place beyond its own wall clock.
         overhead_s: what a sandbox may exist beyond the program's wall clock.
         inline_bytes_max: how many bytes of PDFs and images one answer carries.
+        workspace: how large the workspace of a conversation may be.
     """
 
     limits: CallLimits
     queue_s: float
     overhead_s: float
     inline_bytes_max: int
+    workspace: ArchiveBounds = DEFAULT_WORKSPACE
 
     def bounds(self, asked: Limits, *, timeout_s: float | None = None) -> CallBounds:
         """The bounds of a call that comes now. Raises as `CallLimits.lowered`."""

@@ -164,20 +164,20 @@ class Pool:
             raise ShuttingDownError("the service is shutting down")
         self._demands.of[flavour].arrived(self._clock.time())
         for found in dict.fromkeys((flavour, PreloadSet.BARE)):
-            pooled = await self._waited(found, is_only_call=is_only_call)
+            pooled = await self._take_waiting(found, is_only_call=is_only_call)
             if pooled is not None:
                 self._reserve_at = self._clock.time() + _REFILL_AFTER_S
                 self._refill_after(_REFILL_AFTER_S)
                 self._waiting.note_served(owner)
-                return self._given(pooled, flavour, "warm" if found is flavour else "bare")
-        return self._given(await self._started_for(flavour, owner, is_only_call=is_only_call), flavour, "cold")
+                return self._hand_out(pooled, flavour, "warm" if found is flavour else "bare")
+        return self._hand_out(await self._start_for(flavour, owner, is_only_call=is_only_call), flavour, "cold")
 
-    def _given(self, pooled: PooledContainer, flavour: PreloadSet, took: Took) -> PooledContainer:
+    def _hand_out(self, pooled: PooledContainer, flavour: PreloadSet, took: Took) -> PooledContainer:
         self.counts.taken[flavour, took] += 1
-        pooled.sandbox.info = _acquired(pooled, warm=took != "cold")
+        pooled.sandbox.info = _report_acquired(pooled, warm=took != "cold")
         return pooled
 
-    async def _started_for(self, flavour: PreloadSet, owner: str, *, is_only_call: bool) -> PooledContainer:
+    async def _start_for(self, flavour: PreloadSet, owner: str, *, is_only_call: bool) -> PooledContainer:
         if self._stopped:  # while a container that waited was asked
             raise ShuttingDownError("the service is shutting down")
         future: asyncio.Future[PooledContainer] = asyncio.get_running_loop().create_future()
@@ -193,7 +193,7 @@ class Pool:
         finally:
             self._waiting.remove(waiter)
 
-    async def _waited(self, flavour: PreloadSet, *, is_only_call: bool) -> PooledContainer | None:
+    async def _take_waiting(self, flavour: PreloadSet, *, is_only_call: bool) -> PooledContainer | None:
         """A container that has waited and can be used, and is not reserved for others."""
         waiting = self._ready[flavour]
         is_open = is_only_call or flavour is not PreloadSet.BARE
@@ -341,7 +341,9 @@ class Pool:
         try:
             pooled = await self._start(flavour)
         except Exception as exc:  # noqa: BLE001 - whatever went wrong, a call that waits gets it
-            log.warning("a sandbox could not be started: %s", exc)
+            # A caller gets the sentence alone; the operator also needs the engine's own words.
+            cause = getattr(exc.__cause__, "explanation", exc.__cause__)
+            log.warning("a sandbox could not be started: %s%s", exc, f": {cause}" if cause else "")
             self._failed(exc, began, for_reserve=for_reserve)
             return False
         took_s = self._clock.time() - began
@@ -398,5 +400,5 @@ class Pool:
                 self._discard(waiting.popleft())
 
 
-def _acquired(pooled: PooledContainer, *, warm: bool) -> SandboxInfo:
+def _report_acquired(pooled: PooledContainer, *, warm: bool) -> SandboxInfo:
     return pooled.sandbox.info.model_copy(update={"acquired": "warm" if warm else "cold"})

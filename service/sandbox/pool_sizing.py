@@ -81,7 +81,7 @@ class Demand:
 
     def arrived(self, now: float) -> None:
         """A call wants one."""
-        self._count = self._counted(now) + 1
+        self._count = self._decay_count(now) + 1
         self.asked = now
 
     def refilled(self, took_s: float) -> None:
@@ -90,9 +90,9 @@ class Demand:
 
     def per_s(self, now: float) -> float:
         """Arrivals a second, the newer ones counting more."""
-        return self._counted(now) / _RATE_OVER_S
+        return self._decay_count(now) / _RATE_OVER_S
 
-    def _counted(self, now: float) -> float:
+    def _decay_count(self, now: float) -> float:
         return 0.0 if self.asked is None else self._count * math.exp((self.asked - now) / _RATE_OVER_S)
 
 
@@ -110,7 +110,7 @@ class Demands:
         A flavour gets what arrives while one is started, and one beside that as long as it is in use. Where not all
         fit, they get one each in turns: bare first, then those that are asked for most.
         """
-        wishes = {flavour: self._wish(flavour, policy, now) for flavour in PreloadSet}
+        wanted = {flavour: self._count_wanted(flavour, policy, now) for flavour in PreloadSet}
         in_order = sorted(
             PreloadSet, key=lambda flavour: (flavour is not PreloadSet.BARE, -self.of[flavour].per_s(now))
         )
@@ -120,14 +120,14 @@ class Demands:
         while gets_more:
             gets_more = False
             for flavour in in_order:
-                if granted[flavour] < wishes[flavour] and left and WAITING_BYTES[flavour] <= bytes_left:
+                if granted[flavour] < wanted[flavour] and left and WAITING_BYTES[flavour] <= bytes_left:
                     granted[flavour] += 1
                     left -= 1
                     bytes_left -= WAITING_BYTES[flavour]
                     gets_more = True
         return granted
 
-    def _wish(self, flavour: PreloadSet, policy: PoolPolicy, now: float) -> int:
+    def _count_wanted(self, flavour: PreloadSet, policy: PoolPolicy, now: float) -> int:
         demand = self.of[flavour]
         meanwhile = int(demand.per_s(now) * demand.refill_s * _SPARE)
         if flavour is PreloadSet.BARE:

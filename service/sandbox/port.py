@@ -14,6 +14,7 @@ from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.workspace import ArchiveBounds, CollectedWorkspace, WorkspaceArchive
 
 StreamName = Literal["stdout", "stderr"]
 ProgramKind = Language | Literal["render", "page_text", "inventory"]
@@ -29,7 +30,7 @@ class SandboxSpec:
     Attributes:
         call_name: a name for the container, made by the service.
         limits: the limits it is created with.
-        lifetime_s: after so many seconds nothing of it may exist, whatever the service does.
+        lifetime_s: after so many seconds no part of it may exist, whatever the service does.
         flavour: the libraries that it should have in memory already; any flavour can run any program.
         owner: whose call it is for: where sandboxes are short, owners get them in turn.
         is_only_call: whether the owner has no other call running: a few sandboxes are reserved for such calls.
@@ -54,6 +55,7 @@ class InputFile:
         writable: the program may change it; files of other turns are read-only.
         links: further names of it, relative to OUT_DIR: a change through one is a change of the file.
         copies: names of a copy, relative to OUT_DIR, that the program may change.
+        yields: a file of the restored workspace in its place stays.
     """
 
     path: FilePath
@@ -62,6 +64,7 @@ class InputFile:
     writable: bool
     links: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    yields: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +209,14 @@ class OutputSpec:
         files: the promises, in order.
         extras_max: how many files that were not promised are brought back.
         limits: bounds on count, depth and size.
+        workspace: the bounds of the workspace; None if it is not collected.
     """
 
     turn_id: str
     files: tuple[ExpectedFile, ...]
     extras_max: int
     limits: CallLimits
+    workspace: ArchiveBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +273,7 @@ class Collected:
         removed: physical paths of files of the turn that were put in and that the program removed.
         in_other_turns: what it wrote or removed in folders of other turns, escaped for display; nothing is stored.
         taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
+        workspace: the workspace, if it was wanted.
     """
 
     found: tuple[CollectedFile, ...]
@@ -278,6 +284,7 @@ class Collected:
     removed: tuple[str, ...] = ()
     in_other_turns: tuple[str, ...] = ()
     taken_in: tuple[tuple[int, str], ...] = ()
+    workspace: CollectedWorkspace | None = None
 
 
 class SandboxLostError(Exception):
@@ -296,8 +303,10 @@ class Sandbox(Protocol):
     def info(self) -> SandboxInfo:
         """Which engine, runtime and image, and whether it was warm."""
 
-    async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
-        """Puts files into OUT_DIR and makes the current turn's folders.
+    async def put(
+        self, turn_id: str, files: Sequence[InputFile], workspace: WorkspaceArchive | None = None
+    ) -> None:
+        """Makes the current turn's folders, restores the workspace, then puts files into OUT_DIR.
 
         Raises:
             SandboxLostError: the container is gone, or OUT_DIR cannot hold the files.

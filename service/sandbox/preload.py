@@ -74,13 +74,13 @@ def flavour_of(language: str, code: bytes) -> PreloadSet:
         return PreloadSet.DOCUMENTS
     if language != "python" or len(code) > _SCANNED_BYTES_MAX or _CHANGES_IMPORTS.search(code):
         return PreloadSet.BARE
-    imported = _imported(code)
+    imported = _list_imported(code)
     spared = {flavour: sum(_IMPORT_MS[name] for name in imported & names) for flavour, names in _PACKAGES.items()}
     best = max(spared, key=spared.__getitem__)
     return best if spared[best] else PreloadSet.BARE
 
 
-def _imported(code: bytes) -> set[str]:
+def _list_imported(code: bytes) -> set[str]:
     """The packages we know of that a program names in import statements, wherever they stand."""
     found: set[bytes] = set()
     for statement in _IMPORTS.finditer(code):

@@ -14,7 +14,7 @@ _CHARACTER_BYTES_MAX = 4
 
 def program_output(pieces: Sequence[OutputPiece]) -> ProgramOutput:
     """Each stream alone, and both in the order of the writes; a marker stands where bytes are left out."""
-    texts = list(_decoded(pieces))
+    texts = list(_decode_pieces(pieces))
     alone = {name: "".join(text for stream, text in texts if stream == name) for name in STREAMS}
     return ProgramOutput(
         stdout=alone["stdout"],
@@ -26,10 +26,10 @@ def program_output(pieces: Sequence[OutputPiece]) -> ProgramOutput:
 
 def stderr_text(pieces: Sequence[OutputPiece]) -> str:
     """What is there of stderr."""
-    return "".join(text for stream, text in _decoded(pieces) if stream == "stderr")
+    return "".join(text for stream, text in _decode_pieces(pieces) if stream == "stderr")
 
 
-def _decoded(pieces: Sequence[OutputPiece]) -> Iterator[tuple[StreamName, str]]:
+def _decode_pieces(pieces: Sequence[OutputPiece]) -> Iterator[tuple[StreamName, str]]:
     """Texts of pieces: a character that is cut between two pieces of a stream is part of the second."""
     decoders: dict[StreamName, codecs.IncrementalDecoder] = {name: _UTF_8("replace") for name in STREAMS}
     for piece in pieces:

@@ -62,7 +62,7 @@ def add_line(connection: Connection, principal: Principal, draft: AuditDraft, ca
 
     The chain is locked after everything else that the transaction locks, so that transactions never deadlock.
     """
-    chain = _locked(connection, principal)
+    chain = _lock_chain(connection, principal)
     last = connection.execute(_LAST, {"in_chain": chain}).first()
     seq, previous = (1, None) if last is None else (last.seq + 1, last.sha256)
     text = f'{{"seq":{seq},"previous":{json.dumps(previous)},{draft.text.removeprefix("{")}'
@@ -84,7 +84,7 @@ def _first(
     return None if row is None else AuditedLine(row.line, row.sha256)
 
 
-def _locked(connection: Connection, principal: Principal) -> int:
+def _lock_chain(connection: Connection, principal: Principal) -> int:
     values = {"of_tenant": principal.tenant, "of_project": principal.project}
     found = connection.execute(_LOCKED, values).first()
     if found is None:

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from sqlalchemy import URL, Connection, Engine, create_engine, inspect, select
 
 from proofbox.service.errors import StoreFailedError
-from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.error_translation import translate_errors
 from proofbox.service.storage.schema import audit, audit_keys, calls, chains
 
 _ROWS_AT_ONCE = 200
@@ -60,7 +60,7 @@ def audit_lines(
         query = query.add_columns(calls.c.answer).outerjoin(calls, calls.c.id == audit.c.call)
     if since:
         query = query.where(audit.c.ended >= since)
-    with translated(_ROLE, data_dir), _connected(data_dir, url) as connection:
+    with translate_errors(_ROLE, data_dir), _connected(data_dir, url) as connection:
         if not inspect(connection).has_table(audit.name):
             raise StoreFailedError("the database has no audit lines; start the service once")
         rows = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query)
@@ -73,7 +73,7 @@ def signing_keys(data_dir: Path, url: SecretStr) -> frozenset[str]:
     Raises:
         StoreFailedError: the database does not exist or cannot be read.
     """
-    with translated(_ROLE, data_dir), _connected(data_dir, url) as connection:
+    with translate_errors(_ROLE, data_dir), _connected(data_dir, url) as connection:
         if not inspect(connection).has_table(audit_keys.name):
             return frozenset()
         return frozenset(connection.execute(select(audit_keys.c.public)).scalars())

@@ -13,7 +13,7 @@ from proofbox.service.calls.audit_heads import HeadRecords
 from proofbox.service.calls.signing import SigningKey, key_id
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.artifacts.durable_files import sync_folders
-from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.error_translation import translate_errors
 
 _KEY_ROLE = "the key file of signed audit heads"
 _HEADS_ROLE = "the file of signed audit heads"
@@ -50,14 +50,14 @@ class HeadFiles:
             HeadsInUseError: another process has it locked, and it was not to block.
             StoreFailedError: it cannot be made or opened.
         """
-        descriptor = self._locked(fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = self._open_locked(fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             yield descriptor
         finally:
             os.close(descriptor)
 
-    def _locked(self, operation: int) -> int:
-        with translated(_HEADS_ROLE, self.heads.parent):
+    def _open_locked(self, operation: int) -> int:
+        with translate_errors(_HEADS_ROLE, self.heads.parent):
             self.heads.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             while True:
                 descriptor = os.open(self.heads, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -84,7 +84,7 @@ class HeadFiles:
             StoreFailedError: it cannot be read, or does not exist.
         """
         with (
-            translated(_HEADS_ROLE, self.heads.parent),
+            translate_errors(_HEADS_ROLE, self.heads.parent),
             self.heads.open("rb") if descriptor is None else os.fdopen(os.dup(descriptor), "rb") as file,
         ):
             file.seek(offset)
@@ -104,7 +104,7 @@ class HeadFiles:
             StoreFullError: no space is left.
         """
         raw = "".join(f"{line}\n" for line in lines).encode("ascii")
-        with translated(_HEADS_ROLE, self.heads.parent):
+        with translate_errors(_HEADS_ROLE, self.heads.parent):
             os.ftruncate(descriptor, offset)
             written = 0
             while written < len(raw):
@@ -127,7 +127,7 @@ class HeadFiles:
             SigningRefusedError: the file holds another key, or can be read by others.
             StoreFailedError: it cannot be read.
         """
-        with translated(_KEY_ROLE, self.key.parent):
+        with translate_errors(_KEY_ROLE, self.key.parent):
             found = {path: key for path in (self.key, self._next_key) if (key := _key_in(path)) is not None}
             for path, key in found.items():
                 if public in {None, key.public}:
@@ -149,7 +149,7 @@ class HeadFiles:
         Raises:
             StoreFailedError: a file cannot be read, or can be read by others.
         """
-        with translated(_KEY_ROLE, self.key.parent):
+        with translate_errors(_KEY_ROLE, self.key.parent):
             return [key.public for path in (self.key, self._next_key) if (key := _key_in(path)) is not None]
 
     def replaced(self, found: str, wanted: str) -> str:
@@ -204,7 +204,7 @@ class HeadFiles:
             fresh = SigningKey.generate()
             self._write_key(self._next_key, fresh)
             self.append(descriptor, [records.next_key(fresh, old, now)], offset)
-            with translated(_KEY_ROLE, self.key.parent):
+            with translate_errors(_KEY_ROLE, self.key.parent):
                 self._put_next_in_place()
         return old.id, fresh.id
 
@@ -215,12 +215,12 @@ class HeadFiles:
             StoreFailedError: they cannot be renamed.
         """
         mark = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        with translated(_HEADS_ROLE, self.heads.parent):
+        with translate_errors(_HEADS_ROLE, self.heads.parent):
             there = [path for path in (self.heads, self.key, self._next_key) if path.exists()]
             return [path.rename(path.with_name(f"{path.name}.{mark}")) for path in there]
 
     def _write_key(self, path: Path, key: SigningKey) -> None:
-        with translated(_KEY_ROLE, path.parent):
+        with translate_errors(_KEY_ROLE, path.parent):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

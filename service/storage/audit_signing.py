@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from sqlalchemy import Connection, func, select
 from proofbox.service.calls.audit_chain import AuditCheck, ChainState
 from proofbox.service.calls.audit_heads import Head, HeadRecordError, HeadRecords
 from proofbox.service.calls.signing import SigningKey
-from proofbox.service.concurrency import to_its_end
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.storage.audit_head_files import HeadFiles, HeadsInUseError, SigningRefusedError
 from proofbox.service.storage.conversation_rows import new_or_known
@@ -118,23 +118,25 @@ class HeadSigner:
     async def _round(self) -> Sequence[str]:
         """Sign what is to be signed; what is wrong with the chains that are not."""
         known = await self._database.read(_known_keys)
-        async with self._locked() as descriptor:
-            key = await _in_thread(lambda: self._ready(descriptor, known))
+        async with self._lock_records() as descriptor:
+            key = await run_in_thread(None, lambda: self._ready(descriptor, known))
             if new := set(self._records.keys.values()) - known:
                 await self._database.write(lambda connection: _add_keys(connection, sorted(new)))
             heads, troubles = await self._heads()
             if heads:
-                await _in_thread(lambda: self._append(descriptor, heads, key))
+                await run_in_thread(None, lambda: self._append(descriptor, heads, key))
             return troubles
 
     @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[int]:
+    async def _lock_records(self) -> AsyncIterator[int]:
         """The locked file of records. No thread waits for other processes: it could not be stopped."""
         until = time.monotonic() + _LOCK_S_MAX
         with ExitStack() as stack:
             while True:
                 try:
-                    descriptor = await _in_thread(partial(stack.enter_context, self._files.locked(waits=False)))
+                    descriptor = await run_in_thread(
+                        None, partial(stack.enter_context, self._files.locked(waits=False))
+                    )
                     break
                 except HeadsInUseError:
                     if time.monotonic() > until:
@@ -217,14 +219,14 @@ class HeadSigner:
         for chain, row in ends.items():
             signed = self._signed.get(chain)
             if signed is None or row.last > signed.seq:
-                state, problem = await self._checked(chain, row.id, signed)
+                state, problem = await self._check_chain(chain, row.id, signed)
                 if problem is not None:
                     troubles.append(f"{_name(chain)}: {problem}")
                 elif state is not None and state.sha256 is not None:
                     heads.append(Head(*chain, state.seq, state.sha256, now_text()))
         return heads, troubles
 
-    async def _checked(
+    async def _check_chain(
         self, chain: _Chain, number: int, signed: Head | None
     ) -> tuple[ChainState | None, str | None]:
         """Read a chain from its last signed head on; how far it is whole, and what is wrong with it."""
@@ -243,11 +245,6 @@ class HeadSigner:
                 return state, None
             first = rows[-1].seq + 1
             await asyncio.sleep(time.monotonic() - began)  # a long chain is read beside the calls
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Run work on files, to its end: the file is not closed while a thread writes to it."""
-    return await to_its_end(asyncio.ensure_future(asyncio.to_thread(work)))
 
 
 def _take(check: AuditCheck, chain: _Chain, number: int, first: int, connection: Connection) -> Sequence[Any]:

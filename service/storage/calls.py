@@ -97,7 +97,7 @@ class SqlCallStore(CallStore):
             if found is None:
                 number, stored = _insert(connection, conversation, call)
             else:
-                number, stored = found.id, _stored(found)
+                number, stored = found.id, _build_stored_call(found)
             if named is None and call.idempotency_key is not None:
                 connection.execute(
                     _NEW_NAME, {"principal": principal, "name": call.idempotency_key, "call": number}
@@ -142,7 +142,7 @@ class SqlCallStore(CallStore):
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
-            return replace(_stored(known), audited=line_of(connection, known.id))
+            return replace(_build_stored_call(known), audited=line_of(connection, known.id))
 
         return await self._database.write(work)
 
@@ -156,7 +156,7 @@ class SqlCallStore(CallStore):
         values = {**principal_values(principal), "call_id": tool_call_id}
 
         def work(connection: Connection) -> list[StoredCall]:
-            return [_stored(row) for row in connection.execute(_BY_ID.order_by(calls.c.id), values)]
+            return [_build_stored_call(row) for row in connection.execute(_BY_ID.order_by(calls.c.id), values)]
 
         return await self._database.read(work)
 
@@ -164,7 +164,7 @@ class SqlCallStore(CallStore):
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         def work(connection: Connection) -> list[StoredCall]:
             found = connection.execute(_LEFT_OPEN.order_by(calls.c.id), {"boot_id": boot_id})
-            return [_stored(row) for row in found]
+            return [_build_stored_call(row) for row in found]
 
         return await self._database.read(work)
 
@@ -214,7 +214,7 @@ def _name_taken(call: NewCall) -> str:
     )
 
 
-def _stored(row: Row[Any]) -> StoredCall:
+def _build_stored_call(row: Row[Any]) -> StoredCall:
     scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.conversation_name)
     return StoredCall(
         key=CallKey(scope, row.tool_call_id),

@@ -1,9 +1,10 @@
 """Rows of principals and conversations, and the lock of a conversation's writers."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select
+from sqlalchemy import Connection, Table, bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from proofbox.service.identity import ConversationKey, Principal
@@ -15,15 +16,21 @@ _NAMED = (
     principals.c.user_type == bindparam("scope_user_type"),
     principals.c.user == bindparam("scope_user"),
 )
+DELETED = "\x7fdeleted"
+"""The tenant of conversations that are being deleted: no caller has it, so nobody finds them any more."""
+USE_KNOWN_S = 60
+"""How exactly the last use of a conversation is recorded."""
 _FOUND = (
-    select(conversations.c.id, conversations.c.principal)
+    select(conversations.c.id, conversations.c.principal, conversations.c.used)
     .join_from(conversations, principals)
     .where(*_NAMED, conversations.c.name == bindparam("scope_conversation"))
 )
 _LOCKED = _FOUND.with_for_update(key_share=True, of=conversations)
+_LOCKED_FOR_REMOVAL = _FOUND.with_for_update(of=conversations)
 _LOCKED_PRINCIPAL = (
     select(principals.c.id).where(principals.c.id == bindparam("principal")).with_for_update(key_share=True)
 )
+_USED = update(conversations).where(conversations.c.id == bindparam("of_id")).values(used=bindparam("at"))
 
 PRINCIPAL = select(principals.c.id).where(*_NAMED).scalar_subquery()
 """The row of the principal of `principal_values`, inside another query."""
@@ -51,26 +58,40 @@ def lock_conversation(connection: Connection, scope: ConversationKey) -> tuple[i
 
     So positions and versions in a conversation are assigned by one writer at a time. SQLite has one writer anyway.
     """
-    found = connection.execute(_LOCKED, scope_values(scope)).first()
+    found = _locked(connection, scope)
     return None if found is None else (found.id, found.principal)
 
 
+def lock_for_removal(connection: Connection, scope: ConversationKey) -> Any:
+    """Return the row of a conversation, if it exists, and its last use; all others that write to it wait."""
+    return connection.execute(_LOCKED_FOR_REMOVAL, scope_values(scope)).first()
+
+
 def ensure_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int]:
-    """Do the same as `lock_conversation`; insert the rows if they are new."""
-    if (known := lock_conversation(connection, scope)) is not None:
-        return known
-    who = scope.principal
+    """Do the same as `lock_conversation`; insert the rows if they are new, and record that it is used."""
+    while (known := _locked(connection, scope)) is None:  # again if it was deleted in between
+        _insert(connection, scope)
+    now = datetime.now(UTC)
+    if known.used < time_text(now - timedelta(seconds=USE_KNOWN_S)):
+        connection.execute(_USED, {"of_id": known.id, "at": time_text(now)})
+    return known.id, known.principal
+
+
+def _locked(connection: Connection, scope: ConversationKey) -> Any:
+    return connection.execute(_LOCKED, scope_values(scope)).first()
+
+
+def _insert(connection: Connection, scope: ConversationKey) -> None:
+    who, now = scope.principal, utc_now()
     connection.execute(
         new_or_known(principals, connection.dialect.name),
         {"tenant": who.tenant, "project": who.project, "user_type": who.user_type, "user": who.user},
     )
     owner = connection.scalar(select(PRINCIPAL), principal_values(who))
     connection.execute(
-        new_or_known(conversations, connection.dialect.name), {"principal": owner, "name": scope.conversation_id}
+        new_or_known(conversations, connection.dialect.name),
+        {"principal": owner, "name": scope.conversation_id, "created": now, "used": now},
     )
-    made = lock_conversation(connection, scope)
-    assert made is not None
-    return made
 
 
 def lock_principal(connection: Connection, principal: int) -> None:
@@ -88,4 +109,9 @@ def new_or_known(table: Table, dialect: str) -> postgresql.Insert | sqlite.Inser
 
 def utc_now() -> str:
     """The time as the stores write it: UTC, RFC 3339, milliseconds, ``Z``."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time_text(datetime.now(UTC))
+
+
+def time_text(moment: datetime) -> str:
+    """A time as the stores write it."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from proofbox.service.concurrency import in_thread
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
-from proofbox.service.storage.error_translation import InUseError, translated
+from proofbox.service.storage.error_translation import InUseError, translate_errors
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Database:
         self._readers = ThreadPoolExecutor(_READERS, "database-reader")
         try:
             # In the thread of the writer, which alone uses its connection.
-            await in_thread(self._writers, partial(self._open, backend, beside=beside))
+            await run_in_thread(self._writers, partial(self._open, backend, beside=beside))
         except BaseException:
             await self.close()
             raise
@@ -111,12 +111,12 @@ class Database:
     def _open(self, backend: Backend, *, beside: bool) -> None:
         if not beside:
             self._lock_folder()
-        with translated(_ROLE, self.data_dir):
+        with translate_errors(_ROLE, self.data_dir):
             self._backend = backend
             backend.open(_READERS)
 
     def _lock_folder(self) -> None:
-        with translated("the data folder", self.data_dir):
+        with translate_errors("the data folder", self.data_dir):
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -147,14 +147,14 @@ class Database:
         self._idle = None
         if writers is not None and readers is not None:
             with ThreadPoolExecutor(1, "database-closer") as closer:
-                await in_thread(closer, partial(self._close, writers, readers))
+                await run_in_thread(closer, partial(self._close, writers, readers))
 
     def _close(self, writers: ThreadPoolExecutor, readers: ThreadPoolExecutor) -> None:
         writers.shutdown()
         readers.shutdown()
         try:
             if self._backend is not None:
-                with translated(_ROLE, self.data_dir):
+                with translate_errors(_ROLE, self.data_dir):
                     self._backend.close()
         finally:
             self._backend = None
@@ -177,14 +177,14 @@ class Database:
 
         def transaction() -> T:
             try:
-                with translated(_ROLE, self.data_dir), backend.writing() as connection:
+                with translate_errors(_ROLE, self.data_dir), backend.writing() as connection:
                     return work(connection)
             except StoreFullError:
                 backend.truncate_wal()
                 raise
 
         try:
-            return await in_thread(self._writers, transaction)
+            return await run_in_thread(self._writers, transaction)
         finally:
             if self._idle is not None:
                 self._idle.cancel()
@@ -205,7 +205,7 @@ class Database:
             raise StoreFailedError(f"{_ROLE} is closed")
 
         def translating() -> T:
-            with translated(_ROLE, self.data_dir), backend.reading() as connection:
+            with translate_errors(_ROLE, self.data_dir), backend.reading() as connection:
                 return work(connection)
 
-        return await in_thread(self._readers, translating)
+        return await run_in_thread(self._readers, translating)

@@ -49,7 +49,7 @@ class InUseError(StoreFailedError):
 
 
 @contextmanager
-def translated(role: str, folder: Path) -> Iterator[None]:
+def translate_errors(role: str, folder: Path) -> Iterator[None]:
     """Translate the exceptions of the block.
 
     Args:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proofbox.service.artifacts.download_links import LinkKey
 from proofbox.service.errors import StoreFailedError
-from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.error_translation import translate_errors
 
 _NAME = "link-keys.json"
 _ROLE = "the file of the keys of download links"
@@ -37,7 +37,7 @@ class LinkKeyFile:
             StoreFailedError: the file cannot be read or created, other users can read it, or it is invalid.
             StoreFullError: no space is left.
         """
-        with translated(_ROLE, self._path.parent):
+        with translate_errors(_ROLE, self._path.parent):
             if not self._path.exists():
                 self._write([_fresh()])
             found = self._path.stat()
@@ -59,7 +59,7 @@ class LinkKeyFile:
         Raises:
             StoreFailedError: the file cannot be read or made.
         """
-        with translated(_ROLE, self._path.parent):
+        with translate_errors(_ROLE, self._path.parent):
             now = time.time()
             valid = []
             if self._path.exists() and not at_once:

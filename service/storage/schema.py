@@ -73,8 +73,13 @@ conversations = Table(
     Column("id", _ROW_ID, Identity(), primary_key=True),
     Column("principal", _ROW_ID, ForeignKey("principals.id"), nullable=False),
     Column("name", Words, nullable=False),
+    # When it was first and last written to; `used` to the minute, so that a call writes it at most once.
+    Column("created", TEXT, nullable=False, server_default=""),
+    Column("used", TEXT, nullable=False, server_default=""),
     UniqueConstraint("principal", "name"),
 )
+Index("conversations_principal", conversations.c.principal, conversations.c.id)
+Index("conversations_used", conversations.c.used)
 
 artifacts = Table(
     "artifacts",
@@ -105,7 +110,38 @@ _hosted = artifacts.c.hosted_name
 # Only compared as a whole; it may have thousands of bytes.
 Index("artifacts_hosted", _hosted, sqlite_where=_hosted.is_not(None), postgresql_using="hash")
 
-# The journal of saves; empty unless one is under way or incomplete.
+# The workspaces of conversations: the newest, and a few before it for reruns.
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("id", _ROW_ID, Identity(), primary_key=True),
+    _conversation(),
+    Column("turn", Words, nullable=False),
+    Column("tool_call_id", Words, nullable=False),
+    Column("sha256", TEXT, nullable=False),
+    Column("size_bytes", _ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("entries", Integer, nullable=False),
+    Column("covers", _ROW_ID, nullable=False),
+    Column("created", TEXT, nullable=False),
+)
+Index("workspaces_newest", workspaces.c.conversation, workspaces.c.id)
+Index("workspaces_sha256", workspaces.c.sha256)
+
+# The files that a client deleted: when, and where the timeline records it. The path may have a later version.
+deleted_files = Table(
+    "deleted_files",
+    metadata,
+    _conversation(primary_key=True),
+    Column("turn", Words, primary_key=True, nullable=False),
+    Column("namespace", TEXT, primary_key=True, nullable=False),
+    Column("rel", Words, primary_key=True, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("deleted", TEXT, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# The journal of saves and removals; empty unless one is under way or incomplete.
 unfinished = Table(
     "unfinished",
     metadata,

@@ -63,7 +63,7 @@ class SqlSourcePool(SourcePool):
     @override
     async def rows(self, scope: ConversationKey) -> list[SourceRow]:
         def work(connection: Connection) -> list[SourceRow]:
-            return [_parsed(row.source) for row in connection.execute(_ALL, scope_values(scope))]
+            return [_parse_source(row.source) for row in connection.execute(_ALL, scope_values(scope))]
 
         return await self._database.read(work)
 
@@ -84,7 +84,7 @@ class SqlSourcePool(SourcePool):
                 # No sid lies beyond, and no column takes any number that a caller may write.
                 values = {**scope_values(scope), "first": min(first, _SID_MAX + 1), "last": min(last, _SID_MAX)}
                 found.update({row.sid: row.source for row in connection.execute(query, values)})
-            return [_parsed(found[sid]) for sid in sorted(found)[:limit]]
+            return [_parse_source(found[sid]) for sid in sorted(found)[:limit]]
 
         return await self._database.read(work)
 
@@ -118,10 +118,10 @@ class SqlSourcePool(SourcePool):
                     _add(connection, conversation, [row])
                 elif (stored := _meaning(known)) != (given := _meaning(row)):
                     raise SidConflictError(
-                        f"source {row.sid} is {_shown(stored)} in this conversation and {_shown(given)} in "
+                        f"source {row.sid} is {_show(stored)} in this conversation and {_show(given)} in "
                         "sources_pool; give the new source another sid"
                     )
-                elif (filled := _filled(known, row)) != known:
+                elif (filled := _fill_row(known, row)) != known:
                     _change(connection, conversation, [filled])
 
         await self._database.write(work)
@@ -134,7 +134,7 @@ def put_files(connection: Connection, conversation: int, artifacts: Sequence[Sto
     for artifact in artifacts:
         file = _file_of(artifact)
         known = rows.get(file)
-        rows[file] = _row_of(artifact, next(free)) if known is None else _updated(known, artifact)
+        rows[file] = _row_of(artifact, next(free)) if known is None else _update_row(known, artifact)
     _add(connection, conversation, [row for file, row in rows.items() if file not in old])
     _change(connection, conversation, [row for file, row in rows.items() if file in old])
     return [rows[_file_of(artifact)] for artifact in artifacts]
@@ -149,7 +149,7 @@ def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -
         for query, names in ((_OF_SHORT, short_ones), (_OF_LONG, long_ones)):
             if names:
                 for row in connection.execute(query, {"in_conversation": conversation, "of_files": names}):
-                    rows.setdefault(row.file, _parsed(row.source))
+                    rows.setdefault(row.file, _parse_source(row.source))
     return rows
 
 
@@ -158,14 +158,14 @@ def _file_of(artifact: StoredArtifact) -> str:
     return storable(artifact.path.logical)
 
 
-def _updated(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
+def _update_row(known: SourceRow, artifact: StoredArtifact) -> SourceRow:
     """Return the row with the current values of the store; the caller's values stay."""
     row = _row_of(artifact, known.sid)
     values = {"title": known.title or row.title, "url": known.url, "text": known.text}
     return row.model_copy(update=values)
 
 
-def _filled(known: SourceRow, given: SourceRow) -> SourceRow:
+def _fill_row(known: SourceRow, given: SourceRow) -> SourceRow:
     """A stored row whose blank fields have the values of a row of the same meaning."""
     blank = [name for name in _FILLED if getattr(known, name) in (None, "")]
     return known.model_copy(update={name: getattr(given, name) for name in blank})
@@ -173,7 +173,7 @@ def _filled(known: SourceRow, given: SourceRow) -> SourceRow:
 
 def _known(connection: Connection, conversation: int, query: Select[Any], **values: object) -> SourceRow | None:
     found = connection.execute(query, {"in_conversation": conversation, **values}).first()
-    return None if found is None else _parsed(found.source)
+    return None if found is None else _parse_source(found.source)
 
 
 def _columns(row: SourceRow) -> dict[str, object]:
@@ -260,13 +260,13 @@ def _meaning(row: SourceRow) -> tuple[str, ...]:
     return "the text", row.title, row.text or ""
 
 
-def _shown(meaning: tuple[str, ...]) -> str:
+def _show(meaning: tuple[str, ...]) -> str:
     kind, *what = meaning
     text = " — ".join(part for part in what if part)
     return f"{kind} '{text[:_SHOWN_MAX]}'"
 
 
-def _parsed(source: str) -> SourceRow:
+def _parse_source(source: str) -> SourceRow:
     try:
         return SourceRow.model_validate_json(source)
     except ValidationError as exc:

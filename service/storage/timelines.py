@@ -65,7 +65,7 @@ class SqlTimelineStore(TimelineStore):
 
         def work(connection: Connection) -> int:
             conversation, _ = ensure_conversation(connection, scope)
-            last = _last(connection, conversation)
+            last = last_position(connection, conversation)
             if if_last not in (None, last):
                 raise TimelineMovedError(
                     f"if_last: the timeline ends at {last}, not at {if_last}; read what came after and decide again"
@@ -79,7 +79,7 @@ class SqlTimelineStore(TimelineStore):
         self, scope: ConversationKey, position: int, limit: int, *, binaries: bool
     ) -> list[PlacedBlock]:
         query = (_WHOLE if binaries else _BARE).where(blocks.c.position > _AT).order_by(blocks.c.position)
-        return await self._found(scope, query.limit(limit), at=position)
+        return await self._find(scope, query.limit(limit), at=position)
 
     @override
     async def last(self, scope: ConversationKey) -> int:
@@ -91,7 +91,7 @@ class SqlTimelineStore(TimelineStore):
     @override
     async def before(self, scope: ConversationKey, position: int, limit: int) -> list[PlacedBlock]:
         query = _BARE.where(blocks.c.position <= _AT).order_by(blocks.c.position.desc())
-        return await self._found(scope, query.limit(limit), at=position)
+        return await self._find(scope, query.limit(limit), at=position)
 
     @override
     async def of_path(self, scope: ConversationKey, path: str, limit: int, *, binaries: bool) -> list[PlacedBlock]:
@@ -104,12 +104,12 @@ class SqlTimelineStore(TimelineStore):
         both = union(newest(blocks.c.path), newest(blocks.c.describes)).subquery()
         positions = select(both.c.position).order_by(both.c.position.desc()).limit(limit)
         query = (_WHOLE if binaries else _BARE).where(blocks.c.position.in_(positions)).order_by(blocks.c.position)
-        return await self._found(scope, query)
+        return await self._find(scope, query)
 
     @override
     async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[PlacedBlock]:
         query = _BARE.where(is_text(blocks.c.call_id, tool_call_id)).order_by(blocks.c.position)
-        return await self._found(scope, query.limit(limit))
+        return await self._find(scope, query.limit(limit))
 
     @override
     async def of_turns(
@@ -119,7 +119,7 @@ class SqlTimelineStore(TimelineStore):
         found: list[PlacedBlock] = []
         left = iter(turn_ids)
         while group := list(islice(left, _TURNS_AT_ONCE)):
-            found += await self._found(scope, query.where(blocks.c.turn.in_(group)))
+            found += await self._find(scope, query.where(blocks.c.turn.in_(group)))
         return sorted(found, key=lambda placed: placed.position)
 
     @override
@@ -131,14 +131,14 @@ class SqlTimelineStore(TimelineStore):
     @override
     async def hidings(self, scope: ConversationKey, after: int) -> list[PlacedBlock]:
         query = _BARE.where(blocks.c.position > _AT, blocks.c.hides.is_not(None)).order_by(blocks.c.position)
-        return await self._found(scope, query, at=after)
+        return await self._find(scope, query, at=after)
 
     @override
     async def summaries(self, scope: ConversationKey) -> list[PlacedBlock]:
         # A range of the index by path; what was read of a summary has its path too.
         path = blocks.c.path
         query = _BARE.where(path >= "su:", path < "su;", short(path)).order_by(blocks.c.position)
-        return [placed for placed in await self._found(scope, query) if placed.block.type == "conv.range.summary"]
+        return [placed for placed in await self._find(scope, query) if placed.block.type == "conv.range.summary"]
 
     @override
     async def turns(self, scope: ConversationKey) -> list[TurnSpan]:
@@ -170,14 +170,14 @@ class SqlTimelineStore(TimelineStore):
                     if group and (call_id is None or row.call_id != call_id):
                         break
                     call_id = row.call_id
-                    group.append(_placed(row))
+                    group.append(_place_row(row))
             return group[::-1]
 
         return await self._database.read(work)
 
-    async def _found(self, scope: ConversationKey, query: Select[Any], **values: object) -> list[PlacedBlock]:
+    async def _find(self, scope: ConversationKey, query: Select[Any], **values: object) -> list[PlacedBlock]:
         def work(connection: Connection) -> list[PlacedBlock]:
-            return [_placed(row) for row in connection.execute(query, {**scope_values(scope), **values})]
+            return [_place_row(row) for row in connection.execute(query, {**scope_values(scope), **values})]
 
         return await self._database.read(work)
 
@@ -190,7 +190,7 @@ def block_rows(blocks: Iterable[Block]) -> list[BlockRow]:
 def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockRow]) -> None:
     """Add rows at the end of a timeline whose conversation this transaction has locked."""
     if rows:
-        _append_after(connection, conversation, _last(connection, conversation), rows)
+        _append_after(connection, conversation, last_position(connection, conversation), rows)
 
 
 def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:
@@ -210,13 +210,14 @@ def _append_after(connection: Connection, conversation: int, last: int, rows: Se
     return last + len(rows)
 
 
-def _last(connection: Connection, conversation: int) -> int:
+def last_position(connection: Connection, conversation: int) -> int:
+    """The position of the last block of a timeline; 0 if it has none."""
     (last,) = connection.execute(_LAST_OF, {"in_conversation": conversation}).one()
     return int(last)
 
 
 def _row(block: Block) -> BlockRow:
-    content = _decoded(block.base64)
+    content = _decode_text(block.base64)
     stored = block if content is None else block.model_copy(update={"base64": None})
     return {
         "turn": block.turn_id,
@@ -229,7 +230,7 @@ def _row(block: Block) -> BlockRow:
     }
 
 
-def _decoded(text: str | None) -> bytes | None:
+def _decode_text(text: str | None) -> bytes | None:
     """Decode base64 if encoding gives the same text again: bytes take a quarter less space."""
     if text is None:
         return None
@@ -240,7 +241,7 @@ def _decoded(text: str | None) -> bytes | None:
     return content if base64.b64encode(content).decode() == text else None
 
 
-def _placed(row: Row[Any]) -> PlacedBlock:
+def _place_row(row: Row[Any]) -> PlacedBlock:
     try:
         block = Block.model_validate_json(row.block)
     except ValidationError as exc:

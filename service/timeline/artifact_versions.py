@@ -15,7 +15,7 @@ from proofbox.contracts.blocks import TRUNCATED_SUFFIX, Block
 from proofbox.contracts.logical_paths import TurnPath
 from proofbox.contracts.media_types import OCTET_STREAM
 from proofbox.contracts.paths import call_path, is_call_id, is_turn_id
-from proofbox.service.timeline.port import PlacedBlock, described_path, spelled
+from proofbox.service.timeline.port import PlacedBlock, canonicalize, described_path
 from proofbox.service.timeline.view import TimelineView
 from proofbox.service.visible_text import visible_text
 
@@ -170,7 +170,7 @@ def build_versions(
         has_earlier: there are older blocks than these.
     """
     versions: list[Version] = []
-    for group in _grouped(path, placed):
+    for group in _group_blocks(path, placed):
         call_id = group.call_id
         if tools.get(call_id or "") in _READERS and versions:
             continue
@@ -198,7 +198,7 @@ def build_versions(
     return versions
 
 
-def _grouped(path: str, placed: Iterable[PlacedBlock]) -> list[_Group]:
+def _group_blocks(path: str, placed: Iterable[PlacedBlock]) -> list[_Group]:
     groups: list[_Group] = []
     of_calls: dict[str, _Group] = {}
     for item in placed:
@@ -276,7 +276,7 @@ async def find_latest_blocks(memory: TimelineView, path: TurnPath) -> list[Place
         StoreFailedError: the store failed.
     """
     placed = await memory.of_path(str(path), BLOCKS_MAX, binaries=False)
-    placed = [item for item in placed if spelled(item.block.path) == str(path)]
+    placed = [item for item in placed if canonicalize(item.block.path) == str(path)]
     if not placed:
         return []
     own = [item for item in placed if find_call_id(item.block) == path.item_id]
@@ -301,7 +301,7 @@ def has_path(blocks: Iterable[Block] | None, path: str) -> bool:
 
 def collect_paths(blocks: Iterable[Block] | None) -> frozenset[str]:
     """The logical paths that blocks of a timeline hold or describe."""
-    found = {path for block in blocks or () for path in (spelled(block.path), described_path(block))}
+    found = {path for block in blocks or () for path in (canonicalize(block.path), described_path(block))}
     return frozenset(path for path in found if path)
 
 

@@ -12,7 +12,7 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.logical_paths import TurnPath, parse
 from proofbox.contracts.paths import UnsafePathError
 from proofbox.service.timeline.artifact_versions import HOSTING_FIELDS
-from proofbox.service.timeline.port import PlacedBlock, described_path, spelled
+from proofbox.service.timeline.port import PlacedBlock, canonicalize, described_path
 from proofbox.service.timeline.shown_json import (
     format_call,
     format_digest_line,
@@ -40,6 +40,11 @@ def rendered(blocks: Iterable[Block]) -> str:
 def hidden_line(replacement: str, path: str) -> str:
     """What stands in place of hidden blocks, on one line."""
     return visible_text(f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})")
+
+
+def deleted_line(replacement: str) -> str:
+    """What stands in place of the blocks of a deleted file, on one line."""
+    return visible_text(f"DELETED — {' '.join(replacement.split())}")
 
 
 class RenderedView:
@@ -83,7 +88,7 @@ class RenderedView:
     def covered(self, placed: PlacedBlock) -> str:
         """The next block, for which a summary stands: the digest of an artifact stays, all else goes."""
         self.skip_covered()
-        return "" if described_path(placed.block) is None else self._in_turn_text(_kept(placed))
+        return "" if described_path(placed.block) is None else self._in_turn_text(_show_digest(placed))
 
     def skip_covered(self) -> None:
         """Blocks for which a summary stands come next, and are not read."""
@@ -152,10 +157,10 @@ class RenderedView:
             return of_calls.get(block.type, _PARTS.get(block.type, _message(block.type)))(placed)
         digest = _digest(block)
         if digest is not None:
-            tells_of_file = not digest["artifact_path"].startswith("tc:")
-            summary = _summary(self._tool, block, digest) if tells_of_file and not self._has_summary else []
+            is_of_file = not digest["artifact_path"].startswith("tc:")
+            summary = _summary(self._tool, block, digest) if is_of_file and not self._has_summary else []
             self._has_summary = True
-            self._described = spelled(digest["artifact_path"])
+            self._described = canonicalize(digest["artifact_path"])
             return [*summary, *_artifact(self._tool, block, digest)]
         if not block.path.startswith("tc:"):
             return [_head(block, "artifact", self._tool), _path_line(block.path), *_content(placed)]
@@ -257,7 +262,7 @@ def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     return [*lines, shown] if shown else lines
 
 
-def _kept(placed: PlacedBlock) -> list[str]:
+def _show_digest(placed: PlacedBlock) -> list[str]:
     """The digest of a block for which a summary stands: how its artifact is found again."""
     digest = _digest(placed.block)
     if digest is None:

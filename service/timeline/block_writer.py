@@ -199,7 +199,7 @@ def digest_text(digest: Digest) -> str:
     return _json({name: value for name, value in fields.items() if value not in ("", [], {})})
 
 
-def shortened(text: str, see: str) -> str:
+def shorten_param(text: str, see: str) -> str:
     """A long parameter as its call block shows it: its beginning, and the path of the file that holds it."""
     return text if len(text) <= CONTENT_SHOWN_CHARS else f"{text[:CONTENT_SHOWN_CHARS]}... [see {see}]"
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
-from proofbox.service.timeline.block_text import RenderedView, hidden_line, own_line
+from proofbox.service.timeline.block_text import RenderedView, deleted_line, hidden_line, own_line
 from proofbox.service.timeline.port import PlacedBlock
 from proofbox.service.timeline.view import TimelineView
 from proofbox.service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
@@ -74,10 +74,10 @@ async def with_visibility(memory: TimelineView, visibility: Visibility, page: Se
     groups = _Groups(await _begun_groups(memory, visibility, page[0].position - 1))
     # Digests are parsed for it.
     hidings = await asyncio.to_thread(lambda: [visibility.hiding(placed) for placed in page])
-    return [_marked(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
+    return [_mark_block(placed.block, hiding, groups) for placed, hiding in zip(page, hidings, strict=True)]
 
 
-def _marked(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
+def _mark_block(block: Block, hiding: Hiding | None, groups: "_Groups") -> Block:
     if hiding is None:
         return block
     replacement = {"replacement_text": hiding.replacement} if groups.begins(hiding) else {}
@@ -140,7 +140,11 @@ class _Reading:
         return self._view.summary(placed) if hiding is None else self._view.hidden_summary(self._line(hiding))
 
     def _line(self, hiding: Hiding) -> str | None:
-        return hidden_line(hiding.replacement, hiding.path) if self._groups.begins(hiding) else None
+        if not self._groups.begins(hiding):
+            return None
+        if hiding.is_deletion:
+            return deleted_line(hiding.replacement)
+        return hidden_line(hiding.replacement, hiding.path)
 
 
 async def _begun(memory: TimelineView, visibility: Visibility, after: int) -> _Reading:
@@ -191,7 +195,7 @@ async def _pages(
     memory: TimelineView, visibility: Visibility, after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
-    waiting = deque(await _kept_digests(memory, visibility, after))
+    waiting = deque(await _list_digests(memory, visibility, after))
     for start, end in _stretches(visibility, after, last):
         between = []
         while waiting and waiting[0].position <= end:
@@ -209,7 +213,7 @@ async def _pages(
     yield tuple(waiting)
 
 
-async def _kept_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
+async def _list_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
     turns = [
         span.turn_id
         for span in visibility.spans

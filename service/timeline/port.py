@@ -51,10 +51,10 @@ def described_path(block: Block) -> str | None:
     except (ValueError, RecursionError):
         return None
     path = payload.get("artifact_path") if isinstance(payload, dict) else None
-    return spelled(path) if isinstance(path, str) else None
+    return canonicalize(path) if isinstance(path, str) else None
 
 
-def spelled(path: str) -> str:
+def canonicalize(path: str) -> str:
     """The canonical spelling of a logical path that another program wrote; any other text stays as it is."""
     if path.isascii() and ".tool_calls." not in path:
         return path  # the only spelling that it has
@@ -65,8 +65,11 @@ def spelled(path: str) -> str:
 
 
 def hidden_path(block: Block) -> str | None:
-    """The logical path whose earlier blocks a block hides: the result of ``react.hide``; None for others."""
-    path = block.meta.get("hides") if block.type == "react.tool.result" else None
+    """The logical path whose earlier blocks a block hides; None for others.
+
+    Such a block is the result of ``react.hide``, or the notice that a file was deleted.
+    """
+    path = block.meta.get("hides") if block.type in {"react.tool.result", "react.notice"} else None
     return path if isinstance(path, str) else None
 
 

@@ -12,10 +12,10 @@ from proofbox.service.timeline.port import (
     PlacedBlock,
     TimelineStore,
     TurnSpan,
+    canonicalize,
     described_path,
     hidden_path,
     removed_paths,
-    spelled,
 )
 
 
@@ -206,7 +206,7 @@ class SuppliedTimelineView:
 
 def _file_paths(placed: Iterable[PlacedBlock]) -> dict[str, None]:
     """The ``fi:`` paths of blocks, and those that their digests describe, in order."""
-    paths = (path for item in placed for path in (spelled(item.block.path), described_path(item.block)))
+    paths = (path for item in placed for path in (canonicalize(item.block.path), described_path(item.block)))
     return dict.fromkeys(path for path in paths if path is not None and path.startswith("fi:"))
 
 
@@ -214,7 +214,7 @@ def _by_path(placed: Sequence[PlacedBlock]) -> dict[str, list[PlacedBlock]]:
     """Blocks by their path and by the path that they describe; built once: a loop's whole timeline may be in it."""
     found: dict[str, list[PlacedBlock]] = {}
     for item in placed:
-        for path in {spelled(item.block.path), described_path(item.block)} - {None}:
+        for path in {canonicalize(item.block.path), described_path(item.block)} - {None}:
             found.setdefault(path or "", []).append(item)
     return found
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
-from proofbox.service.timeline.port import PlacedBlock, TurnSpan, described_path, hidden_path, spelled
+from proofbox.service.timeline.port import PlacedBlock, TurnSpan, canonicalize, described_path, hidden_path
 from proofbox.service.timeline.view import TimelineView
 
 SUMMARY = "conv.range.summary"
@@ -31,12 +31,14 @@ class Hiding:
         path: the logical path that it hides.
         since: the first position that it hides.
         replacement: the text in its place.
+        is_deletion: the file behind the path was deleted: ``react.read`` brings nothing back.
     """
 
     position: int
     path: str
     since: int
     replacement: str
+    is_deletion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Visibility:
         """What hides the block; None if nothing does, or if it came hidden."""
         if not self._hidings_of or comes_hidden(placed.block):
             return None
-        paths = {spelled(placed.block.path), described_path(placed.block)}
+        paths = {canonicalize(placed.block.path), described_path(placed.block)}
         found = [
             self._first_over(placed.position, self._hidings_of[path]) for path in paths if path in self._hidings_of
         ]
@@ -148,9 +150,10 @@ def _hiding(placed: PlacedBlock) -> Hiding:
     since = meta.get("hides_from")
     return Hiding(
         placed.position,
-        spelled(hidden_path(placed.block) or ""),
+        canonicalize(hidden_path(placed.block) or ""),
         since if isinstance(since, int) else 1,
         str(meta.get("replacement_text", "")),
+        meta.get("deletes") is True,
     )
 
 

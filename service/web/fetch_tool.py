@@ -78,7 +78,7 @@ class WebFetchTool:
             ToolRefusedError: ``fetch_failed``, if no page could be had.
             ServiceError: the service is at fault.
         """
-        asked = {text: _parsed(text) for text in call.params.urls}
+        asked = {text: _parse_url(text) for text in call.params.urls}
         wanted = list(dict.fromkeys(url for url in asked.values() if isinstance(url, WebUrl)))
         timer = PhaseTimer(call.began)
         fetched = dict(zip(wanted, await self._fetch(wanted, call), strict=True))
@@ -158,7 +158,7 @@ class WebFetchTool:
         return known
 
 
-def _parsed(text: str) -> WebUrl | WebFailedError:
+def _parse_url(text: str) -> WebUrl | WebFailedError:
     try:
         return WebUrl.parse(text)
     except UrlRefusedError as exc:

@@ -173,12 +173,12 @@ def _page_text(row: Any) -> PageText | WebFailedError:
     return PageText(
         title=" ".join(clean_text(row["title"]).split())[:_TITLE_CHARS_MAX],
         text=text,
-        language=_matching(_LANGUAGE, row.get("language")),
-        published=_matching(_DATE, row.get("date")),
+        language=_match_value(_LANGUAGE, row.get("language")),
+        published=_match_value(_DATE, row.get("date")),
     )
 
 
-def _matching(pattern: re.Pattern[str], value: Any) -> str | None:
+def _match_value(pattern: re.Pattern[str], value: Any) -> str | None:
     return value if isinstance(value, str) and pattern.fullmatch(value) else None
 
 

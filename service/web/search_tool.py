@@ -59,7 +59,7 @@ class WebSearchTool:
         failed = [answer for answer in answers if isinstance(answer, WebFailedError)]
         if len(failed) == len(answers):
             raise ToolRefusedError(failed[0].code, failed[0].message)
-        hits = _fitting(_merged([answer for answer in answers if isinstance(answer, list)]))
+        hits = _fitting(_merge_hits([answer for answer in answers if isinstance(answer, list)]))
         rows = await self._remember(call, hits)
         content = _content(hits, rows)
         blocks = result_blocks(call, content, [row.sid for row in rows])
@@ -81,7 +81,7 @@ class WebSearchTool:
         return rows
 
 
-def _merged(answers: list[list[Hit]]) -> list[Hit]:
+def _merge_hits(answers: list[list[Hit]]) -> list[Hit]:
     """The best of each query first, then the second of each; every address once."""
     merged: dict[str, Hit] = {}
     for rank in range(max(map(len, answers), default=0)):

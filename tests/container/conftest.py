@@ -1,16 +1,19 @@
 """One service for the whole session, in-process, on the real engine; each test has a conversation of its own."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 import pytest_asyncio
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.serving import application
 from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
+from tests.support.librechat import SIGNING_KEY
 
 
 @pytest.fixture(scope="session")
@@ -49,4 +52,16 @@ async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
     """The HTTP doors of the same service, without a socket between."""
     transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        yield client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def librechat(service: Service, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """LibreChat's API of the same service."""
+    keys = tmp_path / "librechat.pem"
+    keys.write_bytes(SIGNING_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    settings = service.settings.model_copy(update={"librechat": True, "librechat_key_file": keys})
+    transport = httpx.ASGITransport(application(replace(service, settings=settings)), raise_app_exceptions=False)
+    url = "http://localhost/librechat/v1"
+    async with httpx.AsyncClient(transport=transport, base_url=url, timeout=120) as client:
         yield client

@@ -50,9 +50,9 @@ def differences(one: Image.Image, other: Image.Image) -> list[tuple[int, int]]:
 
 
 def reference(name: str, shown: Image.Image) -> Image.Image:
-    """The reference sheet of a file; ``PROOFBOX_RENEW_PICTURES=1`` makes ``shown`` the reference first."""
+    """The reference sheet of a file; ``PROOFBOX_TEST_RENEW_PICTURES=1`` makes ``shown`` the reference first."""
     path = PICTURES / f"{name}.png"
-    if os.environ.get("PROOFBOX_RENEW_PICTURES") == "1":
+    if os.environ.get("PROOFBOX_TEST_RENEW_PICTURES") == "1":
         PICTURES.mkdir(exist_ok=True)
         shown.save(path, optimize=True)
     with Image.open(path) as picture:

@@ -1,6 +1,6 @@
 """The blocks of exec calls, block for block as committed in ``golden/``, and what a content block carries.
 
-``PROOFBOX_GOLDEN=write`` writes the committed files anew; read the difference before you commit it.
+``PROOFBOX_TEST_GOLDEN=write`` writes the committed files anew; read the difference before you commit it.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def run_case(service: Service, case: str, view: str) -> ToolCallResponse:
 
 def committed(name: str, actual: str) -> str:
     path = GOLDEN / name
-    if os.environ.get("PROOFBOX_GOLDEN") == "write":
+    if os.environ.get("PROOFBOX_TEST_GOLDEN") == "write":
         path.write_text(actual, encoding="utf-8")
     return path.read_text(encoding="utf-8")
 

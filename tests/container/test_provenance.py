@@ -357,7 +357,7 @@ async def test_a_call_is_run_again_from_the_command_line_when_the_service_is_sto
     command = [
         sys.executable,
         "-m",
-        "proofbox.service.app.cli",
+        "proofbox.cli",
         "rerun",
         call.last_id,
         "--conversation",

@@ -25,6 +25,8 @@ from proofbox.contracts.paths import UnsafePathError
         {"env": {"A": "ä" * (VALUES_BYTES_MAX // 2 - 1)}},
         {"env": {"_x9": "1", "API_URL": "a=b\nc"}},
         {"cwd": "work"},
+        {"workspace": "full"},
+        {"workspace": "read"},
         {"cwd": "files/work"},
         {"explore": True},
         {"explore": True, "contract": []},
@@ -60,6 +62,7 @@ def test_what_is_within_the_bounds_is_taken(given):
             )
         ),
         ({"cwd": "../x"}, "cwd"),
+        ({"workspace": "half"}, "workspace"),
         ({"cwd": "/etc"}, "cwd"),
         ({"cwd": "a/../../b"}, "cwd"),
         ({"cwd": "a\0b"}, "cwd"),

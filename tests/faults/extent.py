@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from itertools import product
 
-WHOLE = os.environ.get("PROOFBOX_FAULTS") == "all"
+WHOLE = os.environ.get("PROOFBOX_TEST_FAULTS") == "all"
 
 
 def pairs(first: Iterable[str], second: Iterable[str], chosen: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from proofbox.contracts.paths import FilePath
+from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Language, exec_tool_id
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
@@ -28,6 +29,8 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.upload_links import UploadLinks
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.rerun import Provenance
@@ -39,6 +42,7 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
 from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.readiness import StoreReadiness
 from proofbox.service.storage.skill_folder import FolderSkills
@@ -126,6 +130,7 @@ def services(
     link_keys: list[LinkKey],
 ) -> Services:
     meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
+    quotas = Quotas(NO_LIMITS)
     return Services(
         calls=calls,
         provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
@@ -136,6 +141,14 @@ def services(
             inline_bytes_max=100_000,
         ),
         artifacts=stores.artifacts,
+        conversations=Conversations(
+            SqlConversationStore(stores.database, stores.artifacts),
+            stores.artifacts,
+            calls,
+            quotas,
+            meter,
+            AuditService(version="1.0", boot_id="boot-1"),
+        ),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
         paths=LogicalPathResolver(
@@ -146,8 +159,9 @@ def services(
         engine=engine,
         image=ImageInventory(engine, LIMITS),
         authenticator=Authenticator(PRINCIPAL),
-        quotas=Quotas(NO_LIMITS),
+        quotas=quotas,
         links=DownloadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
+        uploads=UploadLinks(lambda: link_keys, LINK_S, lambda: flags.now),
         hosts=None,
         metrics=meter.text,
         meter=meter,

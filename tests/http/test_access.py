@@ -24,7 +24,7 @@ from tests.http.conftest import PRINCIPAL
 
 CALLS = "/v1/tool-calls"
 METHODS = ("get", "put", "post", "delete", "patch", "head")
-# Which scope each route asks for; "any" is any key, "open" is nobody's.
+# Which scopes each route asks for; "any" is any key, "open" is nobody's.
 NEEDED = {
     "make_tool_call": "calls:run",
     "get_tool_call": "calls:read",
@@ -37,9 +37,14 @@ NEEDED = {
     "list_artifacts": "artifacts:read",
     "get_artifact": "artifacts:read",
     "get_linked_file": "open",
+    "put_linked_attachment": "open",
     "get_timeline": "timeline:read",
     "append_to_timeline": "timeline:write",
     "get_sources": "timeline:read",
+    "list_conversations": "timeline:read",
+    "list_files": "artifacts:read",
+    "delete_conversation": "artifacts:write timeline:write",
+    "delete_file": "artifacts:write",
     "get_metrics": "metrics:read",
     "live": "open",
     "ready": "open",
@@ -111,7 +116,7 @@ def test_every_operation_says_which_scope_it_asks_for(guarded):
     told = {}
     for _, _, operation in operations(guarded):
         scopes = operation.get("security", [{"api_key": ["open"]}])[0]["api_key"]
-        told[operation["operationId"]] = scopes[0] if scopes else "any"
+        told[operation["operationId"]] = " ".join(scopes) or "any"
     assert told == NEEDED
     assert guarded.openapi()["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"
 
@@ -142,7 +147,7 @@ async def test_every_route_without_a_key_that_works_is_401_and_says_how_to_ask(o
         assert ("invalid_token" in answer.headers["www-authenticate"]) == (authorization is not None)
         assert "ratelimit" not in answer.headers
         asked += 1
-    assert asked == len(NEEDED) - 3
+    assert asked == len([needed for needed in NEEDED.values() if needed != "open"])
 
 
 async def test_what_no_route_has_is_closed_too(outsider):
@@ -171,7 +176,7 @@ async def test_a_key_opens_the_routes_of_its_scopes_and_no_others(outsider, guar
         if operation["operationId"] == "watch_tool_call" and lacking is not Permission.CALLS_READ:
             continue
         answer = await outsider.request(method.upper(), filled(path), headers=headers)
-        if NEEDED[operation["operationId"]] == lacking.value:
+        if lacking.value in NEEDED[operation["operationId"]].split():
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
             assert f'error="insufficient_scope", scope="{lacking}"' in answer.headers["www-authenticate"]
         else:

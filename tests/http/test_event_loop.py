@@ -11,7 +11,6 @@ import pytest
 import uvicorn
 
 from proofbox.service.app import bootstrap as main
-from proofbox.service.app import sandbox_engine as sandboxes
 from proofbox.service.app.serving import http_config
 from proofbox.service.app.settings import Settings
 from tests.support.loop_watch import watched_loop
@@ -22,10 +21,9 @@ TURN = "/v1/conversations/conv-1/turns/turn_1"
 
 
 @pytest.fixture
-async def client(tmp_path, monkeypatch):
+async def client(tmp_path):
     """A client for another thread than that of the service."""
-    monkeypatch.setattr(sandboxes, "_docker", lambda *_: ScriptedContainers())
-    service = main.build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)))
+    service = main.build(Settings(data_dir=tmp_path / "data", asset_roots=(tmp_path,)), ScriptedContainers())
     config = http_config(service)
     server = uvicorn.Server(config)
     with socket.socket() as door:

@@ -50,7 +50,12 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("put", "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name}"): "put_attachment",
         ("get", "/v1/conversations/{conversation_id}/artifacts"): "list_artifacts",
         ("get", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "get_artifact",
+        ("delete", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "delete_file",
+        ("get", "/v1/conversations"): "list_conversations",
+        ("delete", "/v1/conversations/{conversation_id}"): "delete_conversation",
+        ("get", "/v1/conversations/{conversation_id}/files"): "list_files",
         ("get", "/v1/links/{number}"): "get_linked_file",
+        ("put", "/v1/uploads/{token}"): "put_linked_attachment",
         ("get", "/v1/conversations/{conversation_id}/timeline"): "get_timeline",
         ("post", "/v1/conversations/{conversation_id}/timeline"): "append_to_timeline",
         ("get", "/v1/conversations/{conversation_id}/sources"): "get_sources",
@@ -75,6 +80,13 @@ def test_every_reference_of_the_document_leads_somewhere(document):
 def test_every_schema_is_a_json_schema(document):
     for schema in document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_parameters_of_tools_that_programs_call_are_schemas_for_generated_clients(document):
+    schemas = document["components"]["schemas"]
+    assert set(schemas["ExecParams"]["properties"]) == set(ExecParams.model_fields)
+    formats = ("Pdf", "Docx", "Pptx", "Png", "Xlsx")
+    assert all("path" in schemas[f"Write{name}Params"]["properties"] for name in formats)
 
 
 def test_problems_are_documented_as_problem_json_and_name_their_codes(document):
@@ -159,7 +171,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 13 * len(JUNK)
+    assert len(answers) == 17 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

@@ -16,7 +16,7 @@ ROUTE = "/v1/tool-calls"
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/tool-calls/", "/v1/tools/x", "/v1/conversations/c1", "/v2/tools", "/redoc"]
+    "path", ["/", "/v1", "/v1/tool-calls/", "/v1/tools/x", "/v1/conversations/c1/x", "/v2/tools", "/redoc"]
 )
 async def test_a_path_without_a_route_is_a_problem(client, path):
     answer = await client.get(path)
@@ -34,7 +34,7 @@ async def test_a_path_without_a_route_is_a_problem(client, path):
         ("TRACE", "/livez", "GET"),
         ("PATCH", f"{ROUTE}/t1", "DELETE, GET"),
         ("PUT", "/v1/conversations/c1/timeline", "GET, POST"),
-        ("POST", "/v1/conversations/c1/artifacts/x", "GET, HEAD"),
+        ("POST", "/v1/conversations/c1/artifacts/x", "DELETE, GET, HEAD"),
     ],
 )
 async def test_a_method_that_a_route_does_not_take_is_a_problem_that_says_which_it_takes(

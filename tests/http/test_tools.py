@@ -1,12 +1,15 @@
 """The catalogue over HTTP, and calls as model APIs write them."""
 
 import json
+from dataclasses import replace
 
+import httpx
 import pytest
 
 from proofbox.contracts.function_names import function_name
 from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tools import catalogue
+from proofbox.service.api.app import create_app
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.support.printing_engine import PrintingEngine
 
@@ -27,7 +30,8 @@ def engine():
 
 async def test_the_catalogue_lists_what_the_image_has(client):
     answer = (await client.get("/v1/tools")).json()
-    assert answer == {"tools": [tool.model_dump() for tool in catalogue(CONTENTS)], "image": CONTENTS.model_dump()}
+    tools = [tool.model_dump() for tool in catalogue(CONTENTS)]
+    assert answer == {"tools": tools, "image": CONTENTS.model_dump(), "absent": {}}
     assert "numpy 2.5" in answer["tools"][0]["description"]
 
 
@@ -35,7 +39,20 @@ async def test_a_catalogue_whose_image_cannot_be_asked_lacks_the_libraries_and_n
     engine.is_down = True
     answer = await client.get("/v1/tools")
     assert answer.status_code == 200
-    assert answer.json() == {"tools": [tool.model_dump() for tool in catalogue()], "image": None}
+    tools = [tool.model_dump() for tool in catalogue()]
+    assert answer.json() == {"tools": tools, "image": None, "absent": {}}
+
+
+@pytest.mark.parametrize("form", ["proofbox", "openai", "anthropic"])
+async def test_a_tool_whose_libraries_are_not_installed_is_absent_and_the_reason_is_given(services, form):
+    reason = "memory search is not installed"
+    app = create_app(replace(services, absent_tools={"react.memsearch": reason}))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://proofbox") as client:
+        answer = await client.get("/v1/tools", params={"format": form})
+    listed = answer.json()
+    assert "memsearch" not in json.dumps(listed["tools"])
+    assert len(listed["tools"]) == len(catalogue()) - 1
+    assert listed.get("absent") == ({"react.memsearch": reason} if form == "proofbox" else None)
 
 
 async def test_both_forms_for_model_apis_have_the_same_functions(client):

@@ -18,7 +18,7 @@ from tests.container.calling import Caller
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SECURITY = Path(__file__).parents[1] / "security"
-# What differs from Docker: no option for the inodes of a tmpfs, its own files of /etc and list of kernel files.
+# What differs from Docker: no option for the inodes of a tmpfs, other files of /etc and other kernel files.
 # On version 1 of control groups their namespace is the machine's. See docs/engines.md.
 _OF_ETC = ["image nodev,noexec,nosuid,ro"]
 _READ_ONLY = ["tmpfs nodev,noexec,nosuid,ro,mode=755,size=4k"]

@@ -16,7 +16,7 @@ from proofbox.service.sandbox.linux.cgroups import Cgroups
 from proofbox.service.sandbox.oci.container_state import ContainerState
 from proofbox.service.sandbox.oci.containers import usable_cgroups
 
-IMAGE = "proofbox-sandbox:latest"
+IMAGE = Settings().sandbox_image
 USERS = range(Settings().sandbox_user_first, Settings().sandbox_user_first + Settings().sandbox_users)
 
 

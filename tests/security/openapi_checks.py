@@ -17,9 +17,9 @@ from schemathesis.openapi.checks import (
     UnsupportedMethodResponse,
 )
 
-RUNS_MAX = int(os.environ.get("PROOFBOX_FUZZ_RUNS", "20"))
+RUNS_MAX = int(os.environ.get("PROOFBOX_TEST_FUZZ_RUNS", "20"))
 """How many programs are run: each takes a container."""
-SECRETS = tuple(filter(None, os.environ.get("PROOFBOX_FUZZ_SECRETS", "").split("\n")))
+SECRETS = tuple(filter(None, os.environ.get("PROOFBOX_TEST_FUZZ_SECRETS", "").split("\n")))
 """What no problem and no report may hold: folders of the machine."""
 TRACES = ("Traceback (most recent call", "site-packages", 'File "/', "sqlalchemy", "pydantic_core", "0x7f")
 PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "request_id", "retryable", "where"}

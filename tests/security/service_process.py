@@ -69,7 +69,7 @@ class ServiceProcess:
         self.lives += 1
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "proofbox.service.app.cli", "serve"],
+                [sys.executable, "-m", "proofbox.cli", "serve"],
                 cwd=REPOSITORY,
                 env=environment,
                 stdin=subprocess.DEVNULL,

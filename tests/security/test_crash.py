@@ -372,7 +372,10 @@ def test_an_image_that_the_engine_does_not_have_is_told_in_one_line_at_the_start
     service = ServiceProcess(tmp_path / "data", engine, image="proofbox-sandbox:never-built")
     service.launch()
     assert service.wait() == 2
-    told = "proofbox: the engine has no sandbox image; run 'make images'"
+    told = (
+        "proofbox: the engine has no sandbox image (No such image: proofbox-sandbox:never-built); "
+        "run 'proofbox image build', or in a checkout 'make images'"
+    )
     assert service.complaints == [f"{told}{IMAGE_HINT[Settings().engine]}"]
 
 

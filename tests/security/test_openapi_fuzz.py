@@ -15,13 +15,13 @@ from proofbox.service.app.settings import Settings
 pytestmark = pytest.mark.docker
 
 HERE = Path(__file__).parent
-MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
+MINUTES = float(os.environ.get("PROOFBOX_TEST_FUZZ_MINUTES", "0"))
 SCOPES = "calls:run,calls:read,artifacts:read,artifacts:write,timeline:read,timeline:write,metrics:read"
 UNLIMITED = (
     *("--scopes", SCOPES, "--limit", "requests_per_minute=0", "--limit", "calls_per_minute=0"),
     *("--limit", "upload_bytes_per_minute=0", "--limit", "queued_calls=0", "--limit", "running_calls=0"),
 )
-SEED = os.environ.get("PROOFBOX_FUZZ_SEED", "20260704")
+SEED = os.environ.get("PROOFBOX_TEST_FUZZ_SEED", "20260704")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def key(tmp_path) -> str:
         [
             sys.executable,
             "-m",
-            "proofbox.service.app.cli",
+            "proofbox.cli",
             "keys",
             "create",
             "--name",
@@ -74,8 +74,8 @@ def schemathesis(url: str, key: str, secrets: list[str], folder: Path) -> subpro
             **os.environ,
             "SCHEMATHESIS_HOOKS": "openapi_checks",
             "PYTHONPATH": f"{HERE}{os.pathsep}{REPOSITORY}",
-            "PROOFBOX_FUZZ_SECRETS": "\n".join(secrets),
-            "PROOFBOX_FUZZ_RUNS": "1000" if MINUTES else "16",
+            "PROOFBOX_TEST_FUZZ_SECRETS": "\n".join(secrets),
+            "PROOFBOX_TEST_FUZZ_RUNS": "1000" if MINUTES else "16",
         },
         capture_output=True,
         text=True,

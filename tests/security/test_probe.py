@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
-RENEWS = "PROOFBOX_RENEW_PROBE" in os.environ
+RENEWS = "PROOFBOX_TEST_RENEW_PROBE" in os.environ
 # Beside the masked paths: what is readable on most machines, and must not be.
 SECRETS = (
     "/dev/kmsg",

@@ -10,6 +10,8 @@ import pytest
 from engine_sides import OciSide, kinds_held_by
 from service_process import REPOSITORY, ServiceProcess, eventually, request, serving
 
+from proofbox.service.app.settings import Settings
+
 pytestmark = pytest.mark.oci
 
 SLEEPS = "import subprocess\nsubprocess.run(['sleep', '987'])"
@@ -120,7 +122,7 @@ def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp
         "--inh-caps=-sys_admin",
         sys.executable,
         "-m",
-        "proofbox.service.app.cli",
+        "proofbox.cli",
     ]
     environment = {**os.environ, "PROOFBOX_ENGINE": "oci", "PROOFBOX_DATA_DIR": str(tmp_path / "data")}
     done = subprocess.run(
@@ -136,7 +138,7 @@ def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp
 def test_an_archive_is_all_that_is_needed_where_no_engine_answers(tmp_path, side):
     archive = tmp_path / "image.tar"
     with archive.open("wb") as file:
-        subprocess.run(["docker", "save", "proofbox-sandbox:latest"], stdout=file, check=True)
+        subprocess.run(["docker", "save", Settings().sandbox_image], stdout=file, check=True)
     settings = {"engine_host": f"unix://{tmp_path}/nobody.sock", "oci_image_archive": archive}
     with serving(tmp_path / "data", side, engine="oci", oci_cache_dir=tmp_path / "cache", **settings) as service:
         assert service.call(WRITES)["ok"] is True

@@ -24,8 +24,10 @@ import sys
 import time
 from pathlib import Path
 
+from proofbox.service.app.settings import Settings
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-DEFAULT_IMAGE = os.environ.get("PROOFBOX_IMAGE") or "proofbox-sandbox:latest"
+DEFAULT_IMAGE = Settings().sandbox_image
 READERS_IMAGE = "proofbox-readers:latest"
 CONTAINERD, DOCKERD = "containerd", "dockerd"
 GVISOR = {"path": "/usr/bin/runsc", "runtimeArgs": ["--platform=ptrace", "--network=none", "--oci-seccomp"]}

@@ -14,8 +14,8 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
+from proofbox.cli import main
 from proofbox.contracts.paths import FilePath
-from proofbox.service.app.cli import main
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from proofbox.service.app.cli import main
-from proofbox.service.app.cli_audit import Noted, verify
+from proofbox.cli import main
+from proofbox.cli.local.audit_actions import Noted, verify
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState, NewCall

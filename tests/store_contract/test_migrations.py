@@ -19,7 +19,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage import migrations
+from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.migrations import revisions, upgrade
 from proofbox.service.storage.schema import metadata
@@ -56,7 +59,13 @@ async def test_a_new_sqlite_database_is_the_very_one_that_the_revisions_make(ope
         with contextlib.closing(sqlite3.connect(folder / "proofbox.sqlite3")) as database:
             rows = database.execute("SELECT name, sql FROM sqlite_master").fetchall()
             (stamped,) = database.execute("SELECT version_num FROM alembic_version").fetchall()
-            return {name: " ".join((sql or "").split()) for name, sql in rows}, stamped
+            texts = {name: " ".join((sql or "").split()) for name, sql in rows}
+            # A column that was added stands behind the constraints of its table.
+            texts["conversations"] = [
+                sorted(row[1:] for row in database.execute(f"PRAGMA {what}(conversations)"))
+                for what in ("table_xinfo", "foreign_key_list", "index_list")
+            ]
+            return texts, stamped
 
     assert len(said(tmp_path)[0]) > 30
     assert said(tmp_path / "new") == said(tmp_path)
@@ -162,12 +171,64 @@ async def test_a_revision_that_is_not_known_is_of_a_newer_release(tmp_path, requ
         with psycopg.connect(url.get_secret_value()) as direct:
             return direct.execute(statement).rowcount
 
-    newest = "0001"
+    newest = revisions()[-1]
     assert await asyncio.to_thread(stamp, newest, "0987") == 1
     try:
-        with pytest.raises(StoreFailedError, match=r"schema 987 and this release knows 1; run the newer release"):
+        with pytest.raises(StoreFailedError, match=r"schema 987 and this release knows \d+; run the newer release"):
             await database.open()
     finally:
         await asyncio.to_thread(stamp, "0987", newest)
     await database.open()
     await database.close()
+
+
+# ---- upgrades ----
+
+
+def first_release(connection):
+    """A database of the first release, with the rows of two conversations."""
+    upgrade(connection, "0001")
+    connection.exec_driver_sql(
+        'INSERT INTO principals (id, tenant, project, user_type, "user") '
+        "VALUES (1, 'acme', 'books', 'registered', 'ann')"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO conversations (id, principal, name) VALUES (1, 1, 'conv-1'), (2, 1, 'empty')"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO calls (id, conversation, tool_call_id, payload_sha256, state, boot_id, created, request, "
+        "answer) VALUES (1, 1, 'call-1', 'a', 'done', 'boot-0', '2026-02-03T04:05:06.007Z', '{}', 'answer'), "
+        "(2, 1, 'call-2', 'a', 'done', 'boot-0', '2026-03-03T04:05:06.007Z', '{}', 'answer')"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO artifacts (id, conversation, turn, namespace, rel, version, sha256, size_bytes, mime, "
+        "visibility, description, created) VALUES (1, 1, 'turn_1', 'files', 'a.txt', 1, "
+        f"'{'0' * 64}', 7, 'text/plain', 'internal', '', '2026-01-01T00:00:00.000Z')"
+    )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_conversations_of_the_first_release_get_the_times_of_what_they_hold(tmp_path, request, kind):
+    url = SecretStr("") if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    if kind == "sqlite":
+        engine = create_engine(f"sqlite:///{tmp_path}/proofbox.sqlite3")
+    else:
+        engine = create_engine(url.get_secret_value().replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+    with engine.begin() as connection:
+        first_release(connection)
+    engine.dispose()
+    database = Database(tmp_path, url)
+    await database.open()
+    try:
+        artifacts = SqlArtifactStore(database, LocalBlobStore(tmp_path))
+        empty, full = await SqlConversationStore(database, artifacts).page(SCOPE.principal, None, 10)
+        assert (full.created, full.last_used) == ("2026-01-01T00:00:00.000Z", "2026-03-03T04:05:06.007Z")
+        assert (full.files, full.size_bytes) == (1, 7)
+        assert full.last_used < empty.created == empty.last_used
+        found = await SqlCallStore(database).find(SCOPE.principal, "call-2")
+        assert [call.answer for call in found] == ["answer"]
+    finally:
+        await database.close()

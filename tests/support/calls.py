@@ -136,6 +136,14 @@ class MemoryCalls:
     ) -> AsyncIterator[CallEvent]:
         return self._follow(self._find(principal, tool_call_id, conversation_id), after)
 
+    def is_busy(self, scope: ConversationKey) -> bool:
+        own = (scope.principal, scope.conversation_id)
+        return any(call.answer is None for (*key, _), call in self._calls.items() if tuple(key) == own)
+
+    def forget_conversation(self, scope: ConversationKey) -> None:
+        own = (scope.principal, scope.conversation_id)
+        self._calls = {key: call for key, call in self._calls.items() if key[:2] != own}
+
     # ---- what tests do ----
 
     async def changed(self) -> None:

@@ -12,4 +12,4 @@ def examples(count: int) -> int:
     Returns:
         The same, or a tenth of it, but at least 5.
     """
-    return max(5, count // 10) if os.environ.get("PROOFBOX_EXAMPLES") == "few" else count
+    return max(5, count // 10) if os.environ.get("PROOFBOX_TEST_EXAMPLES") == "few" else count

@@ -5,6 +5,7 @@ import asyncio
 import fnmatch
 import hashlib
 import inspect
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from proofbox.service.sandbox.port import (
     SandboxSpec,
     StreamName,
 )
+from proofbox.service.sandbox.workspace import ArchiveBounds, CollectedWorkspace, WorkspaceArchive
 
 INFO = SandboxInfo(engine="fake", runtime="none", image_digest="sha256:0", acquired="cold")
 
@@ -83,9 +85,15 @@ class FakeSandbox:
         self._files: dict[str, bytes] = {}
         self._put: dict[str, bytes] = {}
 
-    async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
+    async def put(
+        self, turn_id: str, files: Sequence[InputFile], workspace: WorkspaceArchive | None = None
+    ) -> None:
+        if workspace is not None:
+            restored = json.loads(workspace.source.read())
+            self._files = {f"{turn_id}/files/{rel}": bytes.fromhex(data) for rel, data in restored.items()}
         for file in files:
-            self._files[file.path.physical] = file.source.read()
+            if not (file.yields and file.path.physical in self._files):
+                self._files[file.path.physical] = file.source.read()
         self._put = dict(self._files) if self._engine.keeps_inputs else {}
         if self._engine.is_lost_at == "put":
             raise SandboxLostError("the container is gone")
@@ -122,7 +130,19 @@ class FakeSandbox:
             if f"{own}{rel}" not in promised and self._put.get(f"{own}{rel}") != data
         ]
         removed = tuple(path for path in self._put if path not in self._files)
-        return Collected((*found, *extras[: wanted.extras_max]), extras_total=len(extras), removed=removed)
+        workspace = None if wanted.workspace is None else await self._pack(wanted.workspace, present, into)
+        return Collected(
+            (*found, *extras[: wanted.extras_max]), extras_total=len(extras), removed=removed, workspace=workspace
+        )
+
+    async def _pack(self, bounds: ArchiveBounds, present: dict[str, bytes], into: Staging) -> CollectedWorkspace:
+        archive = json.dumps({rel: data.hex() for rel, data in sorted(present.items())}).encode()
+        if len(present) > bounds.entries_max or len(archive) > bounds.bytes_max:
+            return CollectedWorkspace(len(present), len(archive))
+        source = FileContent(await into.write("workspace", archive))
+        return CollectedWorkspace(
+            len(present), len(archive), self._engine.left_out, source, hashlib.sha256(archive).hexdigest()
+        )
 
     async def _expected(
         self, wanted: OutputSpec, index: int, expected: ExpectedFile, present: dict[str, bytes], into: Staging
@@ -163,6 +183,7 @@ class FakeSandboxEngine:
         program: what each sandbox runs.
         inspections: what the inspector reports of a promised file, by its name; any other file is fine.
         is_lost_at: the step at which the sandbox is lost: ``put``, ``run`` or ``collect``.
+        left_out: how many entries the archive of a workspace lacks.
         is_down: the engine does not answer.
         is_hanging: the engine never answers a ping.
         in_memory_bytes_max: larger collected files lie in the staging folder.
@@ -176,6 +197,7 @@ class FakeSandboxEngine:
         self.program = program
         self.inspections: dict[str, Inspection] = {}
         self.is_lost_at = ""
+        self.left_out = 0
         self.is_down = False
         self.is_hanging = False
         self.in_memory_bytes_max = 64 * 1024

@@ -24,13 +24,16 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings, CallTicket
+from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy
@@ -40,6 +43,7 @@ from proofbox.service.storage.asset_folders import AssetFolders
 from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.audit_export import audit_lines
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.readiness import StoreReadiness
@@ -78,10 +82,12 @@ class DiskStore(SqlArtifactStore):
                 (folder / name).symlink_to("/dev/full")
             yield folder
 
-    async def save(self, scope: ConversationKey, artifacts: Sequence[NewArtifact]) -> list[StoredArtifact]:
+    async def save(
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], **rest: Any
+    ) -> list[StoredArtifact]:
         if self.saves_nothing is not None:
             raise self.saves_nothing
-        return await super().save(scope, artifacts)
+        return await super().save(scope, artifacts, **rest)
 
 
 class FixedPages:
@@ -106,12 +112,12 @@ class Pipeline:
         admission: bounds how many calls run; the test may hold its only place.
     """
 
-    def __init__(self, folder: Path, database: Database, artifacts: DiskStore) -> None:
+    def __init__(self, folder: Path, database: Database, artifacts: DiskStore, running_max: int = 1) -> None:
         self.folder = folder
         self.engine = FakeSandboxEngine()
         self.artifacts = artifacts
         self.web = FixedPages()
-        self.admission = Admission(running_max=1, queue_max=1)
+        self.admission = Admission(running_max=running_max, queue_max=1)
         self.database = database
         self.sources = SqlSourcePool(database)
         self.timelines = SqlTimelineStore(database)
@@ -138,6 +144,10 @@ class Pipeline:
         store = SqlCallStore(database)
         self.calls = Calls(all_tools(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
         self.provenance = Provenance(store, SqlAuditStore(database), reruns)
+        self.quotas = Quotas(NO_LIMITS)
+        self.conversations = Conversations(
+            SqlConversationStore(database, artifacts), artifacts, self.calls, self.quotas, NoMeter(), audited
+        )
         self._count = 0
 
     async def submit(self, tool_id: str, params: dict[str, Any], **fields: Any) -> CallTicket:
@@ -211,13 +221,13 @@ class Pipeline:
 
 
 @asynccontextmanager
-async def opened_pipeline(folder: Path) -> AsyncIterator[Pipeline]:
+async def opened_pipeline(folder: Path, running_max: int = 1) -> AsyncIterator[Pipeline]:
     """A pipeline on fresh local stores; its calls have ended when the block is left."""
     database = Database(folder / "data")
     await database.open()
     artifacts = DiskStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()
-    pipeline = Pipeline(folder, database, artifacts)
+    pipeline = Pipeline(folder, database, artifacts, running_max)
     try:
         yield pipeline
     finally:
@@ -233,14 +243,16 @@ def services_over(pipeline: Pipeline) -> Services:
         provenance=pipeline.provenance,
         attachments=Attachments(pipeline.artifacts, pipeline.sources, bytes_max=MIB, inline_bytes_max=1_000),
         artifacts=pipeline.artifacts,
+        conversations=pipeline.conversations,
         sources=pipeline.sources,
         timeline=Timeline(pipeline.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),
         paths=pipeline.paths,
         engine=pipeline.engine,
         image=ImageInventory(pipeline.engine, LIMITS),
         authenticator=Authenticator(ANN),
-        quotas=Quotas(NO_LIMITS),
+        quotas=pipeline.quotas,
         links=DownloadLinks(list, 600, time.time),
+        uploads=UploadLinks(list, 600, time.time),
         hosts=None,
         metrics=bytes,
         draining=lambda: False,

@@ -33,7 +33,8 @@ class ReadingSandbox:
         self._folder = folder
         self._engine = engine
 
-    async def put(self, turn_id, files) -> None:
+    async def put(self, turn_id, files, workspace=None) -> None:
+        del workspace  # these jobs have none
         (self._folder / turn_id / "files").mkdir(parents=True)
         for file in files:
             (self._folder / file.path.physical).write_bytes(file.source.read())

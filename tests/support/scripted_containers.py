@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from proofbox.contracts.tool_call_response import SandboxInfo
-from proofbox.service.sandbox.containers import Container, ContainerTransport, LeftContainer
+from proofbox.service.sandbox.containers import Container, ContainerTransport, OrphanContainer
 from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.oci.transport import SocketTransport
 from proofbox.service.sandbox.preload import PreloadSet
@@ -72,7 +72,7 @@ class ScriptedContainers:
     async def died_of_memory(self, container_id: str) -> bool:
         return False
 
-    async def list_orphans(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[OrphanContainer]:
         return []
 
 

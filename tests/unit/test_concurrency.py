@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from proofbox.service.concurrency import in_thread
+from proofbox.service.concurrency import run_in_thread
 
 
 @pytest.fixture
@@ -16,9 +16,9 @@ def executor():
 
 
 async def test_a_result_and_an_exception_come_back(executor):
-    assert await in_thread(executor, lambda: 7) == 7
+    assert await run_in_thread(executor, lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        await in_thread(executor, lambda: 1 / 0)
+        await run_in_thread(executor, lambda: 1 / 0)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -32,7 +32,7 @@ async def test_a_cancellation_goes_on_only_after_the_work_has_ended(executor, fa
         if fails:
             raise ZeroDivisionError
 
-    task = asyncio.ensure_future(in_thread(executor, work))
+    task = asyncio.ensure_future(run_in_thread(executor, work))
     await asyncio.to_thread(begun.wait)
     for _ in range(3):
         task.cancel()

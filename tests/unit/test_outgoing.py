@@ -13,6 +13,7 @@ CLIENTS = {
     "http.client",
     "httpcore",
     "httpx",
+    "httpx2",
     "opentelemetry",
     "psycopg",
     "requests",
@@ -44,7 +45,11 @@ WHOSE_ADDRESSES = {
     "service/sandbox/zygotes/zygote.py": "a socket pair to a zygote of its own",
     "service/sandbox/oci/runtime.py": "a socket pair to a container of its own",
     "service/sandbox/oci/transport.py": "a socket pair to a container of its own",
+    "proofbox/client/async_driver.py": "the service that the program of the client names",
+    "proofbox/client/sync_driver.py": "the service that the program of the client names",
+    "proofbox/client/transport.py": "settings and errors of the client, connects to nothing",
     "service/api/server.py": "listens, and connects to nothing",
+    "service/app/ports.py": "binds the service's port, and connects to nothing",
     "service/sandbox/sandbox_users.py": "binds names of its own, and connects to nothing",
 }
 READS_ONLY = {"service/web/urls.py"}
@@ -63,7 +68,7 @@ def clients_of(path: Path) -> set[str]:
 def test_every_module_with_a_client_of_a_network_is_known_and_none_is_left_over():
     found = {
         str(path.relative_to(ROOT))
-        for folder in ("service", "contracts")
+        for folder in ("service", "contracts", "proofbox/cli", "proofbox/client")
         for path in (ROOT / folder).rglob("*.py")
         if clients_of(path)
     }

@@ -14,7 +14,7 @@ def inspect(subject: Subject) -> None:
     lines = [line.strip() for line in whole_text(subject).removeprefix("\ufeff").splitlines()]
     lines = [line for line in lines if line]
     if not lines or lines[0].upper() != f"BEGIN:{outer}":
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     opened: list[str] = []
     for line in lines:
         word, _, name = line.upper().partition(":")

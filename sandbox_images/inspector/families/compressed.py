@@ -54,7 +54,7 @@ def unpacking_problem(subject: Subject, error: Exception) -> Problem:
         return Problem(f"is damaged or cut off: {error}")
     magic, name = _MAGIC_AND_NAME[subject.format.mime]
     if subject.head(len(magic)) != magic:
-        return subject.not_what_it_says()
+        return subject.wrong_format()
     if isinstance(error, EOFError):
         return Problem(f"is cut off: its {name} data ends too early")
     return Problem(f"is damaged: its {name} data does not unpack: {error}")

@@ -14,10 +14,10 @@ def inspect(subject: Subject) -> None:
     """Parse the header; blank if nothing follows it."""
     data = subject.file.read(_HEADER_BYTES_MAX)
     if b"\x00" in data:
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     header = BytesHeaderParser().parsebytes(data)
     if header.defects or not any(field in header for field in _FIELDS):
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     body = str(header.get_payload()) + subject.file.read(1).decode("latin-1")
     if subject.must_not_be_blank() and not body.strip():
         raise Problem("is blank: nothing follows its header")

@@ -1,4 +1,4 @@
-"""EPUB books: a ZIP archive that says what it is, with a container that leads to the book's package."""
+"""EPUB books: a ZIP archive of a declared type, with a container that leads to the book's package."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def inspect(subject: Subject) -> None:
     """Read the directory of tables, or the length that a web font states."""
     head = subject.head(_DIRECTORY_BYTES)
     if not head.startswith(_VERSIONS[subject.extension]):
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     if subject.extension in {"woff", "woff2"}:
         if int.from_bytes(head[8:12]) != subject.size:
             raise Problem("is cut off or damaged: it has another length than its header states")

@@ -35,7 +35,7 @@ def inspect(subject: Subject) -> None:
 
 
 def _start(subject: Subject) -> str:
-    return str(subject.not_what_it_says()).split(": ", 1)[1]
+    return str(subject.wrong_format()).split(": ", 1)[1]
 
 
 def _decoded(subject: Subject) -> str:
@@ -57,20 +57,20 @@ def _decoded(subject: Subject) -> str:
             except (LookupError, UnicodeError):
                 pass
         if b"<" not in data[:_CHARSET_WITHIN_BYTES]:
-            raise subject.not_what_it_says() from error
+            raise subject.wrong_format() from error
         raise Problem(f"is not UTF-8: the byte at offset {error.start:,} does not belong there") from error
 
 
 def _without_comments(text: str) -> str:
     """Drop the comments; one that is never closed takes the rest with it, as in a browser."""
-    kept, position = [], 0
+    parts, position = [], 0
     while (start := text.find("<!--", position)) >= 0:
-        kept.append(text[position:start])
+        parts.append(text[position:start])
         end = text.find("-->", start + 2)
         if end < 0:
-            return "".join(kept)
+            return "".join(parts)
         position = end + 3
-    return "".join([*kept, text[position:]])
+    return "".join([*parts, text[position:]])
 
 
 def _shows_something(root: etree._Element) -> bool:
@@ -81,7 +81,7 @@ def _shows_something(root: etree._Element) -> bool:
 
 
 def _is_filled_by_script(root: etree._Element) -> bool:
-    """Say whether a script names the id of an element that it could fill."""
+    """Return whether a script names the id of an element that it could fill."""
     scripts = "\n".join("".join(script.itertext()) for script in root.iter("script"))
     words = set(re.findall(r"[\w.:-]+", scripts))
     return any(

@@ -19,7 +19,7 @@ _WEBP_HEAD_BYTES = 30
 _WEBP_SIDE_BITS = 0x3FFF
 
 _STRIP_ROWS = 512
-"""Rows looked at in one go: converting a whole picture would double its memory."""
+"""Rows examined at once: converting a whole picture would double its memory."""
 
 
 def inspect(subject: Subject) -> None:
@@ -54,7 +54,7 @@ def _refuse_too_large(subject: Subject, size: tuple[int, int]) -> None:
 
 
 def _webp_canvas(head: bytes) -> tuple[int, int]:
-    """Return the canvas that a WebP file declares; one of 1 x 1 px where the head is none, for Pillow to say so.
+    """Return the canvas that a WebP file declares; one of 1 x 1 px where the head is none, which Pillow reports.
 
     Pillow makes room for the whole canvas when it opens such a file, before its size could be asked for. The
     offsets are those of RFC 9649, sections 2.5 to 2.7.
@@ -75,7 +75,7 @@ def _open(subject: Subject, pillow_format: str) -> Image.Image:
     try:
         return Image.open(subject.file, formats=[pillow_format])
     except UnidentifiedImageError as error:
-        raise subject.not_what_it_says() from error
+        raise subject.wrong_format() from error
 
 
 def _decode(image: Image.Image, pixels_max: int) -> bool:
@@ -95,7 +95,7 @@ def _decode(image: Image.Image, pixels_max: int) -> bool:
 
 
 def _is_even(image: Image.Image, colours: set[tuple[float, ...]]) -> bool:
-    """Say whether a frame shows one colour only, the same as the frames before it; adds it to ``colours``."""
+    """Return whether a frame shows one colour only, the same as the frames before it; adds it to ``colours``."""
     for top in range(0, image.height, _STRIP_ROWS):
         strip = image.crop((0, top, image.width, min(top + _STRIP_ROWS, image.height)))
         if strip.mode in {"P", "PA", "LA", "La", "RGBa"} or "transparency" in strip.info:

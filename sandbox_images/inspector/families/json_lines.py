@@ -17,7 +17,7 @@ def inspect(subject: Subject) -> None:
     """Parse every line (``facts.rows``: lines that are not blank; ``facts.columns``: keys, in order of appearance).
 
     A column is there if one line has it, as a key may be left out where its value is null; what must stand in
-    every line is for ``json_schema`` to say, which is held against each line.
+    every line is left to ``json_schema``, which is checked for each line.
     """
     check = schema_check(subject.checks["json_schema"]) if "json_schema" in subject.checks else None
     wanted = subject.checks.get("columns")

@@ -6,9 +6,9 @@ from model import Problem, Subject, counted
 
 _PARTS_MAX = 100_000
 _LARGE_SIZE = 1
-_BOX_BYTES, _LARGE_BOX_BYTES = 8, 16
-_FIRST_BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot"})
-_INDEX_BOXES = frozenset({b"moov", b"moof"})
+_HEAD_BYTES, _LARGE_HEAD_BYTES = 8, 16
+_FIRST_KINDS = frozenset({b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot"})
+_INDEX_KINDS = frozenset({b"moov", b"moof"})
 _RIFF_FORMS = {"wav": (b"WAVE", (b"fmt ", b"data")), "avi": (b"AVI ", (b"LIST",))}
 _MAGIC = {
     "flac": b"fLaC",
@@ -27,34 +27,34 @@ def inspect(subject: Subject) -> None:
         case "wav" | "avi":
             content = _judge_riff(subject)
         case "mp4" | "m4v" | "m4a" | "mov":
-            content = _judge_boxes(subject)
+            content = _judge_parts(subject)
         case _:
             content = _judge_magic(subject)
     if content == 0 and subject.must_not_be_blank():
         raise Problem("is blank: it holds no sound and no picture")
 
 
-def _judge_boxes(subject: Subject) -> int:
-    """Walk through the boxes of ISO/IEC 14496-12; returns the bytes of media data."""
+def _judge_parts(subject: Subject) -> int:
+    """Walk through the parts of ISO/IEC 14496-12; returns the bytes of media data."""
     at, content = 0, 0
     seen: set[bytes | int] = set()
     while at < subject.size:
         if len(seen) > _PARTS_MAX:
             raise Problem(f"has more than {_PARTS_MAX:,} boxes, the most that are checked")
-        head = _at(subject, at, _LARGE_BOX_BYTES)
+        head = _at(subject, at, _LARGE_HEAD_BYTES)
         size, kind = int.from_bytes(head[:4]), head[4:8]
-        if at == 0 and (len(head) < _BOX_BYTES or kind not in _FIRST_BOXES):
-            raise subject.not_what_it_says()
+        if at == 0 and (len(head) < _HEAD_BYTES or kind not in _FIRST_KINDS):
+            raise subject.wrong_format()
         if size == _LARGE_SIZE:
             size = int.from_bytes(head[8:16])
         elif size == 0:
             size = subject.size - at  # the last one, to the end of the file
-        if size < _BOX_BYTES or at + size > subject.size:
+        if size < _HEAD_BYTES or at + size > subject.size:
             raise Problem(f"is cut off or damaged: the box at offset {at:,} does not fit into the file")
-        content += size - _BOX_BYTES if kind == b"mdat" else 0
-        seen.add(kind if kind in _INDEX_BOXES else at)
+        content += size - _HEAD_BYTES if kind == b"mdat" else 0
+        seen.add(kind if kind in _INDEX_KINDS else at)
         at += size
-    if not _INDEX_BOXES & seen:
+    if not _INDEX_KINDS & seen:
         raise Problem("is cut off: it has no moov box, which says what is in it")
     return content
 
@@ -64,7 +64,7 @@ def _judge_riff(subject: Subject) -> int:
     form, needed = _RIFF_FORMS[subject.extension]
     head = subject.head(12)
     if head[:4] not in {b"RIFF", b"RF64"} or head[8:12] != form:
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     at, content = 12, 0
     seen: set[bytes] = set()
     parts = 0
@@ -90,7 +90,7 @@ def _judge_magic(subject: Subject) -> int:
     head = subject.head(_EBML_HEAD_BYTES)
     magic = _MAGIC[subject.extension]
     if not head.startswith(magic):
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     doctype = _DOCTYPES.get(subject.extension)
     if doctype is not None and doctype not in head:
         raise Problem(f"is not {subject.format.name}: its header names another type")

@@ -27,7 +27,7 @@ def inspect(subject: Subject) -> None:
         return
     if head.startswith(b"ID3"):
         raise Problem("is damaged: no sound follows its tag")
-    raise subject.not_what_it_says()
+    raise subject.wrong_format()
 
 
 def _tag_bytes(head: bytes) -> int:

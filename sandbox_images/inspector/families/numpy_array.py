@@ -28,7 +28,7 @@ def inspect(subject: Subject) -> None:
         elements = _judge_archive(subject)
     else:
         if subject.head(len(_MAGIC)) != _MAGIC:
-            raise subject.not_what_it_says()
+            raise subject.wrong_format()
         shape = _judge_array(subject.file, subject.size, "")
         subject.facts["shape"] = [str(side) for side in shape]
         elements = math.prod(shape)
@@ -55,7 +55,7 @@ def _judge_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[in
 
 
 def _judge_array(file: IO[bytes], size: int, who: str) -> tuple[int, ...]:
-    """Return the shape of an array; raises ``Problem`` if its data is not as long as its header says."""
+    """Return the shape of an array; raises ``Problem`` if its data is not as long as its header declares."""
     head = file.read(len(_MAGIC) + 2)
     if len(head) < len(_MAGIC) + 2 or head[: len(_MAGIC)] != _MAGIC or head[len(_MAGIC)] not in _ENCODINGS:
         raise Problem(f"{who}is not a NumPy array")

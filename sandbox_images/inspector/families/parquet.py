@@ -6,7 +6,7 @@ from model import Problem, Subject, counted
 
 try:
     from pyarrow import parquet
-except ImportError:  # an image without it still tells a Parquet file from something else
+except ImportError:  # an image without it still recognises a Parquet file
     parquet = None
 
 _MAGIC = b"PAR1"
@@ -18,7 +18,7 @@ _BATCH_ROWS = 16_384
 def inspect(subject: Subject) -> None:
     """Read the table (``facts.rows``, ``facts.columns``); blank if it has no row."""
     if subject.head(4) != _MAGIC:
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     if subject.tail(4) != _MAGIC:
         raise Problem("is cut off: a Parquet table ends with PAR1")
     if parquet is None:
@@ -41,7 +41,7 @@ def _refuse_what_needs_reading(subject: Subject) -> None:
 
 
 def _decode(subject: Subject, table: parquet.ParquetFile) -> None:
-    """Decode the row groups, each of which must hold the rows that the footer says.
+    """Decode the row groups, each of which must hold the rows that the footer declares.
 
     A file whose page encoding pyarrow does not know is not broken.
     """

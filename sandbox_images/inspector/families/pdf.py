@@ -21,7 +21,7 @@ def inspect(subject: Subject) -> None:
     The pages are those that the tree really holds: the count that a document claims for itself is not believed.
     """
     if b"%PDF-" not in subject.head(_HEADER_WITHIN_BYTES):
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     if b"%%EOF" not in subject.tail(_END_WITHIN_BYTES):
         raise Problem("is cut off: a PDF's end-of-file marker is missing")
     document = _open(subject)
@@ -112,7 +112,7 @@ def _count_with_pdfium(document: pdfium.PdfDocument, pages_max: int) -> int:
 
 
 def _exists(document: pdfium.PdfDocument, index: int) -> bool:
-    """Say whether there is a page behind a number that the document merely claims."""
+    """Return whether there is a page behind a number that the document merely claims."""
     try:
         document.get_page_size(index)
     except pdfium.PdfiumError:
@@ -121,7 +121,7 @@ def _exists(document: pdfium.PdfDocument, index: int) -> bool:
 
 
 def _has_ink(document: pdfium.PdfDocument, index: int) -> bool:
-    """Say whether a page has text or renders to more than one colour; a page that does not load has none."""
+    """Return whether a page has text or renders to more than one colour; a page that does not load has none."""
     try:
         page = document[index]
     except (pdfium.PdfiumError, IndexError):
@@ -144,7 +144,7 @@ def _has_ink(document: pdfium.PdfDocument, index: int) -> bool:
 
 
 def _is_uneven(bitmap: pdfium.PdfBitmap) -> bool:
-    """Say whether two pixels of a bitmap differ."""
+    """Return whether two pixels of a bitmap differ."""
     pixels = memoryview(bitmap.buffer).cast("B")
     row_bytes = bitmap.width * bitmap.n_channels
     even_row = bytes(pixels[: bitmap.n_channels]) * bitmap.width

@@ -18,7 +18,7 @@ def inspect(subject: Subject) -> None:
     """Read the groups; blank if there is neither text nor a picture."""
     data = subject.file.read()
     if not data.startswith(_HEADER):
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     braces = _ESCAPES.sub(b"", data)
     # Raw bytes after \bin may be braces; current programs do not write them.
     if not _BINARY.search(data) and braces.count(b"{") != braces.count(b"}"):

@@ -13,15 +13,15 @@ _MAGIC = b"SQLite format 3\x00"
 def inspect(subject: Subject) -> None:
     """Have SQLite walk through the whole file (``facts.tables``: names); blank if no table has a row."""
     if subject.head(len(_MAGIC)) != _MAGIC:
-        raise subject.not_what_it_says()
+        raise subject.wrong_format()
     uri = f"file:/proc/self/fd/{subject.file.fileno()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as database:
             database.execute("PRAGMA trusted_schema = OFF")
             database.execute("PRAGMA cell_size_check = ON")
-            (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
-            if said != "ok":
-                raise Problem(f"is damaged: {said.splitlines()[-1]}")
+            (status,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            if status != "ok":
+                raise Problem(f"is damaged: {status.splitlines()[-1]}")
             tables = [name for (name,) in database.execute(_TABLES)]
             subject.facts["tables"] = [one_line(name, COLUMN_NAME_CHARS) for name in tables[:COLUMN_NAMES_SHOWN]]
             if subject.must_not_be_blank() and not any(_has_row(database, name) for name in tables):

@@ -60,7 +60,7 @@ def _viewbox(root: etree._Element) -> tuple[float, float] | None:
 
 
 def _draws(root: etree._Element) -> bool:
-    """Say whether an element is drawn that is not merely kept for reference."""
+    """Return whether an element is drawn that is not merely defined for reference."""
     waiting = [root]
     while waiting:
         element = waiting.pop()

@@ -64,7 +64,7 @@ def inspect(subject: Subject) -> None:
         if subject.facts.get("members"):
             raise Problem(f"is damaged or cut off: {error}") from error
         raise (
-            subject.not_what_it_says()
+            subject.wrong_format()
             if packing is None
             else Problem(f"is not {subject.format.name}: there is no tar archive in its {packing} data")
         ) from error

@@ -20,7 +20,7 @@ _NOT_A_LINE_FEED = re.compile(r"[^\n]")
 
 
 def takes_comments(path: str) -> bool:
-    """Say whether the program that reads a file of this name takes comments in it."""
+    """Return whether the program that reads a file of this name takes comments in it."""
     *folders, name = path.lower().split("/")
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _NAMES) or folders[-1:] in [[f] for f in _FOLDERS]
 

@@ -14,13 +14,17 @@ _CONTENT_TYPES = "[Content_Types].xml"
 _TYPES = "{http://schemas.openxmlformats.org/package/2006/content-types}"
 _OOXML = "application/vnd.openxmlformats-officedocument."
 _MAIN_PARTS = {
-    _OOXML + "wordprocessingml.document.main+xml": "word",
-    _OOXML + "spreadsheetml.sheet.main+xml": "excel",
-    _OOXML + "presentationml.presentation.main+xml": "powerpoint",
+    _OOXML + "wordprocessingml.document.main+xml": "office.word",
+    _OOXML + "spreadsheetml.sheet.main+xml": "office.excel",
+    _OOXML + "presentationml.presentation.main+xml": "office.powerpoint",
 }
 """The content type of each main part, and the family that it belongs to."""
 
-_NAMES = {"word": "a Word document", "excel": "an Excel workbook", "powerpoint": "a PowerPoint presentation"}
+_NAMES = {
+    "office.word": "a Word document",
+    "office.excel": "an Excel workbook",
+    "office.powerpoint": "a PowerPoint presentation",
+}
 
 
 def judge_package(subject: Subject) -> None:

@@ -1,4 +1,4 @@
-"""Reads a file as the text that it must be: UTF-8, or what the contract says, without NUL, piece by piece."""
+"""Reads a file as the text that it must be: UTF-8, or the encoding of the contract, without NUL, piece by piece."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _decoder(encoding: str) -> tuple[codecs.IncrementalDecoder, str]:
 
 
 def _is_legacy(data: bytes) -> bool:
-    """Say whether more bytes are no UTF-8 than characters outside of ASCII are: one that is broken has few."""
+    """Return whether more bytes are no UTF-8 than characters outside of ASCII are: one that is broken has few."""
     text = data.decode(_UTF_8, "surrogateescape")
     beyond_ascii = [char for char in text if char > "\x7f"]
     strays = sum("\udc80" <= char <= "\udcff" for char in beyond_ascii)

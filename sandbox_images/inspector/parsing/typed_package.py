@@ -1,4 +1,4 @@
-"""ZIP archives whose member ``mimetype`` says what they are: OpenDocument and EPUB."""
+"""ZIP archives whose member ``mimetype`` declares their type: OpenDocument and EPUB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TYPE_BYTES_MAX = 256
 
 
 def open_typed_package(subject: Subject) -> zipfile.ZipFile:
-    """Open the archive, its members judged, if it says that it is what the extension promises.
+    """Open the archive, its members judged, if its type is that of the extension.
 
     Raises:
         Problem: As ``open_zip``; its type is missing or another one.

@@ -74,7 +74,7 @@ def parse_xml(subject: Subject) -> etree._Element:
         tree = etree.parse(subject.file, parser)
     except etree.XMLSyntaxError as error:
         if not subject.head(_SNIFFED_BYTES).lstrip(_BEFORE_MARKUP).startswith(b"<"):
-            raise subject.not_what_it_says() from error
+            raise subject.wrong_format() from error
         raise Problem(f"is not well-formed XML: {error.msg}") from error
     dtd = tree.docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):

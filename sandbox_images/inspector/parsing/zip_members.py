@@ -38,7 +38,7 @@ def open_zip(subject: Subject) -> zipfile.ZipFile:
             raise Problem(
                 "is damaged or cut off: the directory at the end of the ZIP archive is missing"
             ) from error
-        raise subject.not_what_it_says() from error
+        raise subject.wrong_format() from error
     members = archive.infolist()
     if len(members) > subject.limits.members_max:
         raise Problem(

@@ -1,1 +1,1 @@
-"""DOCX: the intermediate representation as WordprocessingML; ``writer.write_docx`` is the door."""
+"""DOCX: the intermediate representation as WordprocessingML; ``writer.write_docx`` is the entry point."""

@@ -43,7 +43,7 @@ _ABOVE_HEADING = 20.0
 """What a heading at the top of a page, but the first, goes without."""
 _SHORTEST, _LONGEST = 6, 60
 """Letters of a cell that count for the width of its column."""
-KEPT_ROWS = 15
+UNSPLIT_ROWS = 15
 """A table of no more rows stands on one page, if its cells are short."""
 
 
@@ -173,21 +173,21 @@ def pages_of(blocks: list[Block], page: tuple[float, float], entries: int) -> di
 
 def _together(block: Block, waiting: list[Block], page: tuple[float, float]) -> float:
     """How much stands on one page from a block's start on: a heading goes with the start of what it heads."""
-    together = _kept(block, *page) + _notes(block)
+    together = _height_together(block, *page) + _notes(block)
     if isinstance(block, Heading):
         for after in reversed(waiting):
-            together += _kept(after, *page) + _notes(after)
+            together += _height_together(after, *page) + _notes(after)
             if not isinstance(after, Heading):
                 break
     return together
 
 
-def _kept(block: Block, width: float, height: float) -> float:
+def _height_together(block: Block, width: float, height: float) -> float:
     """How much of a block stands on one page at least."""
     needed = height_of(block, width)
     if needed <= 3 * _LINE + _AFTER:  # two lines are kept at either side of a page's end
         return needed
-    short = isinstance(block, Table) and block.rows <= KEPT_ROWS
+    short = isinstance(block, Table) and block.rows <= UNSPLIT_ROWS
     whole = short or isinstance(block, Heading | Figure | Diagram | Chart)
     return needed if whole and needed < height else min(needed, 2 * _LINE)
 

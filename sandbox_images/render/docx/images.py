@@ -52,7 +52,7 @@ def picture(state: State, place: Place, image: Image) -> str:
 
 
 def logo_run(state: State, place: Place) -> str:
-    """The run of the theme's logo; empty if it cannot be had, which is told."""
+    """The run of the theme's logo; empty if it is not available, which is reported."""
     address = state.document.theme.logo or ""
     try:
         asset = read_asset(state.document, address)

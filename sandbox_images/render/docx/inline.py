@@ -89,7 +89,7 @@ def _link(state: State, place: Place, link: tuple[str | None, int | None], parts
 
 
 def run_xml(state: State, run: Run, *, linked: bool = False) -> str:
-    """The runs of a text: letters of scripts from right to left are told apart."""
+    """The runs of a text: letters of scripts from right to left are distinguished."""
     if not has_rtl(run.text):
         return f"<w:r>{_look(state, run, linked=linked)}{text_elements(run.text)}</w:r>"
     plain, turned = _look(state, run, linked=linked), _look(state, run, linked=linked, rtl=True)

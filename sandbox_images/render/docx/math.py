@@ -209,7 +209,7 @@ def _structure(target: etree._Element, source: etree._Element, name: str, depth:
 
 
 def _hide(properties: etree._Element, name: str, missing: list[str]) -> None:
-    """Says of arguments that are not there that they are not shown, or Word draws empty boxes."""
+    """Hides arguments that are missing, or Word draws empty boxes."""
     hidden = {("rad", "deg"): "degHide", ("nary", "sub"): "subHide", ("nary", "sup"): "supHide"}
     for wanted in missing:
         mark = hidden.get((name, wanted))

@@ -131,9 +131,11 @@ class Media:
                 with Picture.open(io.BytesIO(data)) as picture:
                     if picture.width * picture.height > _MAX_PIXELS:
                         return None
-                    kept = picture if picture.mode in {"RGB", "RGBA", "L", "LA", "P"} else picture.convert("RGB")
+                    retained = (
+                        picture if picture.mode in {"RGB", "RGBA", "L", "LA", "P"} else picture.convert("RGB")
+                    )
                     drawn = io.BytesIO()
-                    kept.save(drawn, "PNG")
+                    retained.save(drawn, "PNG")
         except Exception:  # noqa: BLE001 - decoders raise what they like on broken files
             return None
         return drawn.getvalue()
@@ -155,7 +157,7 @@ def write_package(file: BinaryIO, parts: dict[str, str | bytes], types: dict[str
     Args:
         file: where to.
         parts: content by part name, without a leading slash.
-        types: media types of parts that their extension doesn't tell.
+        types: media types of parts that their extension doesn't imply.
     """
     defaults = {"rels": "application/vnd.openxmlformats-package.relationships+xml", "xml": "application/xml"}
     used = {name.rpartition(".")[2] for name in parts}

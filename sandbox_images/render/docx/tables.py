@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from render.docx.borders import LEAST, MAX_NESTED, WORD_COLUMNS, cell_frame, closed, grid_xml, scaled, spacer
-from render.docx.height_estimate import KEPT_ROWS
+from render.docx.height_estimate import UNSPLIT_ROWS
 from render.docx.writer_state import Place, State
 from render.docx.xml import TWIPS
 from render.ir import Block, Cell, Frame, Image, Paragraph, Run, Table
@@ -67,7 +67,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
     parts = [_opening(place, widths, head, banded=state.has_house_table), grid_xml(widths)]
     ground = None if state.has_house_table else Frame(state.content.theme.colours["surface"])
     inner = replace(place, indent=0, align=None, bar=None, level=0, nested=place.nested + 1, ground=None)
-    kept = table.rows <= KEPT_ROWS and all(_short(cell) for cell in table.cells)
+    retained = table.rows <= UNSPLIT_ROWS and all(_short(cell) for cell in table.cells)
     small = "Small" if is_too_wide(table, round(room * _SMALL_FROM)) else ""
     repeated = True  # a header that is higher than a page would leave no room for rows
     for number, cells in enumerate(rows):
@@ -85,7 +85,7 @@ def _one(state: State, place: Place, table: Table, write: WriteBlocks) -> str:
                 style = ("TableHeader" if is_head else "TableText") + small
                 room = max(width - 2 * _SIDE, 100)
                 where = replace(
-                    inner, width=room, style=style, align=cell.align, keep=kept and number < table.rows - 1
+                    inner, width=room, style=style, align=cell.align, keep=retained and number < table.rows - 1
                 )
                 parts.append(closed(write(state, where, cell.blocks)))
             else:
@@ -133,7 +133,7 @@ def _cell_shape(cell: Cell, width: int, frame: Frame | None, *, first: bool) -> 
 
 
 def column_widths(table: Table, room: int) -> list[int]:
-    """Widths of the columns in twips: as the source says, else as the longest words and texts need."""
+    """Widths of the columns in twips: as in the source, else as the longest words and texts need."""
     if table.widths:
         total = sum(table.widths) or 1.0
         return scaled([width / total * room for width in table.widths], room)

@@ -1,4 +1,4 @@
-"""The only door to files: data URIs and regular files below OUT_DIR, each of bounded size.
+"""The only way to files: data URIs and regular files below OUT_DIR, each of bounded size.
 
 Paths are tried as they are written, below the turn of the target, and below its ``files/``: a model writes
 ``turn_1/files/chart.png``, ``files/chart.png``, ``chart.png`` or ``fi:turn_1.files/chart.png`` for the same file.
@@ -38,7 +38,7 @@ _LOGICAL = re.compile(r"fi:(turn_[A-Za-z0-9_.-]+?)\.(files|user\.attachments)/(.
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>", re.IGNORECASE)
 
 
-class AssetRefused(Exception):  # noqa: N818 - not an error of the document: it is told and shown
+class AssetRefused(Exception):  # noqa: N818 - not an error of the document: it is reported and shown
     """An asset that isn't read: ``code`` is that of the warning."""
 
     def __init__(self, code: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Documents that show nothing: told apart from those whose author draws with styles alone."""
+"""Documents that show nothing: distinguished from those whose author draws with styles alone."""
 
 from render.frontend.element_tree import body_of, name_of
 from render.model import Document

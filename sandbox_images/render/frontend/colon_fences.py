@@ -81,10 +81,10 @@ def _colon_fence(state: StateBlock, first: int, last: int, silent: bool) -> bool
     opening.attrs = dict(attributes)
     if title:
         state.push("html_block", "", 0).content = f'<p class="pb-callout-title">{escapeHtml(title)}</p>\n'
-    kept = state.lineMax, state.parentType
+    retained = state.lineMax, state.parentType
     state.lineMax, state.parentType = end, "container"
     state.md.block.tokenize(state, first + 1, end)
-    state.lineMax, state.parentType = kept
+    state.lineMax, state.parentType = retained
     state.push("colon_fence_close", tag, -1).block = True
     state.line = end + 1 if end < last else last
     return True
@@ -103,12 +103,12 @@ def read_fence(info: str) -> tuple[str, dict[str, str | int | float], str]:
             str(attributes.pop("title", "")) or (words[1].strip() if len(words) > 1 else "") or name.capitalize()
         )
         return "aside", {**attributes, "class": "pb-callout", "data-kind": CALLOUTS[name]}, title
-    tag, kept = _MARKS.get(name, ("div", ""))
+    tag, retained = _MARKS.get(name, ("div", ""))
     width = re.fullmatch(r"(\d{1,3})(?:\.\d+)?%", str(attributes.get("width", "")))
-    if kept == "pb-column" and width:
+    if retained == "pb-column" and width:
         attributes |= {"data-width": width[0], "style": f"flex:{width[1]} 1 0"}
     attributes.pop("width", None)
-    return tag, {**attributes, "class": " ".join([kept, *classes[1:]] if kept else classes)}, ""
+    return tag, {**attributes, "class": " ".join([retained, *classes[1:]] if retained else classes)}, ""
 
 
 def _attributes(text: str) -> tuple[list[str], dict[str, str | int | float]]:

@@ -26,7 +26,7 @@ MARP_KEYS = frozenset(
     | {"marp", "lang", "paginate", "header", "footer", "class", "color", "transition"}
     | {f"background{name}" for name in ("Color", "Image", "Position", "Repeat", "Size")}
 )
-"""Marp's directives: a comment with any other word before a colon is what the speaker says."""
+"""Marp's directives: a comment with any other word before a colon is a speaker note."""
 _BARE = re.compile(
     r"^(\s*[\w-]+\s*:[ \t]+)((?:#[0-9a-fA-F]{3,8}|[*!&%@`][^\n]*?|url\([^\n]*?|[\w-]+-gradient\([^\n]*?))[ \t]*$",
     re.MULTILINE,
@@ -47,7 +47,7 @@ def read_yaml(text: str) -> Any:
     """The value of a YAML text.
 
     Raises:
-        ValueError: it is none, has aliases, or says what JSON cannot.
+        ValueError: it is none, has aliases, or has values that JSON has not.
     """
     try:
         value = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - a SafeLoader
@@ -64,7 +64,7 @@ def read_settings(text: str) -> dict[str, Any]:
     ``header: **Report**``), is read as text. Of what isn't YAML at all the lines of ``key: value`` are read.
 
     Returns:
-        An empty mapping if there is nothing of the kind.
+        An empty mapping if there is none.
     """
     settings = _mapping(text)
     return {match[1]: match[2].strip() for match in _LINE.finditer(text)} if settings is None else settings

@@ -6,7 +6,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline import linkify as linkify_inline
 from render.limits import BLOCK_ADDRESSES_MAX, BLOCK_BRACKETS_MAX
 
-_KEPT_PLAIN = "inline_plain"
+_PLAIN = "inline_plain"
 
 
 def bounds_plugin(parser: MarkdownIt) -> None:
@@ -36,7 +36,7 @@ def _linkify_inline(state: StateInline, silent: bool) -> bool:
 def _linkify(state: StateCore) -> None:
     crowded = [token for token in state.tokens if token.type == "inline" and _is_crowded(token.content)]
     for token in crowded:
-        token.type = _KEPT_PLAIN
+        token.type = _PLAIN
     linkify(state)
     for token in crowded:
         token.type = "inline"

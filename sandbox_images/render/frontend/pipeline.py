@@ -140,7 +140,7 @@ def _theme_name(request: RenderRequest, front_matter: dict[str, Any]) -> str:
 
 
 def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
-    """What the document says of itself: front matter, request, its own head, its first heading."""
+    """What the document declares about itself: front matter, request, its own head, its first heading."""
     given = document.request.metadata
     tree = document.tree
     metas = {
@@ -180,7 +180,7 @@ def _add_css(document: Document) -> None:
 
 
 def _write_head(document: Document) -> None:
-    """Puts what the document says of itself where a layout engine looks for it."""
+    """Puts what the document declares about itself where a layout engine reads it."""
     head = head_of(document.tree)
     metadata = document.metadata
     ours = {"author": metadata.author, "description": metadata.subject, "keywords": ", ".join(metadata.keywords)}

@@ -58,7 +58,7 @@ def _markdown_of(section: Element) -> str:
 def _parts(section: Element, text: str) -> Iterator[str]:
     """The slides of a text, at its separators outside of code.
 
-    These are patterns; what they are without their signs is looked for. One of line ends alone is so many blank lines.
+    These are patterns; what they are without their signs is searched. One of line ends alone is so many blank lines.
     """
     given = [value for kind in ("", "-vertical") if (value := section.get(f"data-separator{kind}") or "")]
     marks = {mark for value in given if (mark := _PATTERN_SIGNS.sub("", value))}

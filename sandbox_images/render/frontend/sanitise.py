@@ -72,7 +72,7 @@ def scrub_css(document: Document, css: str) -> str:
 
 
 def _judge(document: Document, parent: Element, child: Element) -> bool:
-    """Handles one child of a parent; tells whether it stays and is to be looked into."""
+    """Handles one child of a parent; returns whether it stays and is to be searched."""
     name = name_of(child).rpartition("}")[2].lower()
     relations = (child.get("rel") or "").lower().split()
     if not name:
@@ -106,7 +106,7 @@ def _judge(document: Document, parent: Element, child: Element) -> bool:
 
 
 def _is_idle(child: Element, name: str, relations: list[str]) -> bool:
-    """Whether an element says nothing to a document: hints for browsers, and links that would embed files."""
+    """Whether an element has no meaning in a document: hints for browsers, and links that would embed files."""
     if name == "link":
         return "stylesheet" not in relations
     return name == "meta" and (child.get("http-equiv") or "").lower() not in {
@@ -117,7 +117,7 @@ def _is_idle(child: Element, name: str, relations: list[str]) -> bool:
 
 
 def _comment(document: Document, parent: Element, child: Element) -> None:
-    """Drops a comment; in a Marp deck it is a directive, or else what the speaker says, as ``notes:`` is in any deck."""
+    """Drops a comment; in a Marp deck it is a directive, or else a speaker note, as ``notes:`` is in any deck."""
     text = (child.text or "").strip()
     spoken = SPOKEN.match(text)
     marp = document.tree.get("data-marp") == "true"
@@ -230,9 +230,9 @@ def _drop_attribute(element: Element, key: str, plain: str) -> None:
 
 def _clean_link(document: Document, element: Element, key: str) -> None:
     href = element.attrib[key]
-    kept = safe_link(href)
-    if kept is not None:
-        element.set(key, kept)
+    retained = safe_link(href)
+    if retained is not None:
+        element.set(key, retained)
     else:
         del element.attrib[key]
         document.warn(

@@ -8,7 +8,7 @@ from render.weasy.positions import content_edges, fixed_blocks, fixed_body, pain
 
 SCALE_MIN = 0.5
 """Text of 16 px is 6 pt then; what is wider yet is cut."""
-LOOKED_AT_PAGES = 30
+EXAMINED_PAGES = 30
 SLIDE_PX_MIN, SLIDE_PX_MAX = 200.0, 4_000.0
 _WIDTH = re.compile(r"(?<![\w-])(?:min-)?width\s*:|white-space\s*:|grid-template|(?<![\w-])flex")
 _SIZED_PAGE = re.compile(r"@page[^{]*\{[^{}]*\bsize\s*:", re.IGNORECASE)
@@ -24,13 +24,13 @@ _PLACES = [f"{edge}-{side}" for edge in ("top", "bottom") for side in ("left", "
 def wider_page(document: Document, laid: weasyprint.Document) -> tuple[str, float] | None:
     """CSS of the page that holds what was cut at the right edge, and the zoom to write it with.
 
-    None: nothing was cut, or the author has said how large the page is.
+    None: nothing was cut, or the author has set how large the page is.
     """
     own = "".join(style.text or "" for style in document.tree.iter("style"))
     inline = (element.get("style") or "" for element in document.tree.iter())
     if _SIZED_PAGE.search(own) or not any(map(_WIDTH.search, (own, *inline))):
         return None
-    pages = laid.pages[:LOOKED_AT_PAGES]
+    pages = laid.pages[:EXAMINED_PAGES]
     left, right = content_edges(pages[0])
     painted = [painted_rectangle(page, flow_only=True) for page in pages]
     reach = max(area.right for area in painted)

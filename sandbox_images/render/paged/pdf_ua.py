@@ -14,7 +14,7 @@ _WORD_JOINER = b"2060"
 _HEADING = re.compile(r"/H([1-6])")
 _NO_TEXT = re.compile(rb"(<[0-9a-f]{4}> )<>")
 _PLAIN = frozenset({"/Span", "/Div", "/NonStruct"})
-"""Tags that say nothing of what they hold."""
+"""Tags that have no information on their content."""
 
 Kid = tuple[Any, Any]
 """A child of a tag as the tag names it, and the child itself."""
@@ -29,7 +29,7 @@ def mend(pdf: pydyf.PDF, *, archive: bool) -> None:
         elif isinstance(item, pydyf.Dictionary) and item.get("S") in _PLAIN and _has_link(pdf, item):
             item["S"] = "/Link"
         elif isinstance(item, pydyf.Dictionary) and item.get("S") == "/Figure" and not item.get("Alt"):
-            # Decoration, as its author says by an empty alternative text: a figure would need one.
+            # Decoration, as its author declares by an empty alternative text: a figure would need one.
             item["S"] = "/NonStruct"
             item.pop("A", None)
         elif isinstance(item, pydyf.Stream):

@@ -141,7 +141,7 @@ def _chosen(laid: weasyprint.Document, ranges: Any) -> weasyprint.Document:
 
 
 def _attachments(document: Document) -> list[weasyprint.Attachment]:
-    """The files that the request attaches; what cannot be had is told."""
+    """The files that the request attaches; missing ones are reported."""
     found = []
     given = document.request.options.get("attachments") or []
     for path in given[:ATTACHMENTS_MAX] if isinstance(given, list) else []:

@@ -21,7 +21,7 @@ from render.weasy.box_style import Paint
 Place = tuple[float, float, float, float]
 """Left, top, width, height."""
 
-_KEPT = {"title": 0, "content": 1, "section": 2, "title-only": 5, "blank": 6}
+_RETAINED = {"title": 0, "content": 1, "section": 2, "title-only": 5, "blank": 6}
 _LEVELS = 9
 _SCRIPTS = '<a:ea typeface=""/><a:cs typeface="Arial"/>' + "".join(
     f'<a:font script="{script}" typeface="{face}"/>'
@@ -108,9 +108,9 @@ def new_deck(theme: Theme, *, decorated: bool) -> Deck:
         if relation.reltype.endswith("/printerSettings"):
             presentation.part.rels.pop(key)
     master = presentation.slide_master
-    layouts = {name: presentation.slide_layouts[index] for name, index in _KEPT.items()}
+    layouts = {name: presentation.slide_layouts[index] for name, index in _RETAINED.items()}
     for layout in list(presentation.slide_layouts):
-        if all(layout is not kept for kept in layouts.values()):
+        if all(layout is not retained for retained in layouts.values()):
             presentation.slide_layouts.remove(layout)
     _theme_part(master, theme)
     _master(master, theme)

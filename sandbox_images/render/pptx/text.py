@@ -45,7 +45,7 @@ class TextWriter:
         Args:
             paragraphs: with their places, which make the space between them.
             left: where the frame's text begins.
-            heading: whether the heading font is the one that goes without saying.
+            heading: whether the heading font is the one that is the default.
             exact: whether lines are as tall as they were measured, in points.
         """
         out: list[str] = []
@@ -144,7 +144,7 @@ class TextWriter:
         return f"<a:rPr {' '.join(flags)}>{inner}</a:rPr>"
 
     def _face(self, piece: Piece, *, heading: bool) -> str:
-        """Fonts, as far as they aren't those that go without saying."""
+        """Fonts, as far as they aren't those that are the default."""
         face = "" if piece.family.startswith("\0") else self.palette.face(piece.family)
         if not heading:
             return face

@@ -198,7 +198,7 @@ class Painter:
         height = lines[0].height if lines else node.look.size * 1.3
         paragraphs = [
             Para(
-                row or [Piece("", size=node.look.size, family=node.look.family, kept=True)],
+                row or [Piece("", size=node.look.size, family=node.look.family, is_verbatim=True)],
                 line=height,
                 height=height,
             )
@@ -240,7 +240,7 @@ class Painter:
         node = self.boxes.principal.get(id(element))
         if node is None or node.kind in {"inline", "text"}:
             return []
-        return [[*row, replace(row[-1], text="\n", kept=True)] for row in runs_of(element, self.boxes)]
+        return [[*row, replace(row[-1], text="\n", is_verbatim=True)] for row in runs_of(element, self.boxes)]
 
     def _table(self, node: BoxNode) -> None:
         self._open = None
@@ -258,10 +258,10 @@ class Painter:
 
     def _cell(self, cell: BoxNode, outside: list[Shape]) -> list[Para]:
         """The paragraphs of a table's cell; pictures in it are put on top of the table."""
-        kept, self.shapes, bullet, self._bullet = self.shapes, [], self._bullet, None
+        outer, self.shapes, bullet, self._bullet = self.shapes, [], self._bullet, None
         self._children(cell, _Place(id(cell)))
         self._open = None
-        painted, self.shapes, self._bullet = self.shapes, kept, bullet
+        painted, self.shapes, self._bullet = self.shapes, outer, bullet
         paragraphs: list[Para] = []
         for shape in painted:
             if isinstance(shape, TextShape):

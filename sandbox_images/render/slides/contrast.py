@@ -1,4 +1,4 @@
-"""Keeps text readable: a colour that can't be told from its ground becomes black or white."""
+"""Keeps text readable: a colour that can't be distinguished from its ground becomes black or white."""
 
 from dataclasses import replace
 

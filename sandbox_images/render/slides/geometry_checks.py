@@ -152,15 +152,15 @@ def _is_seen(shape: Shape) -> bool:
 
 def clamp(shapes: list[Shape]) -> list[Shape]:
     """Cuts decorations at the slide's edges, and drops those that are off it."""
-    kept = []
+    retained = []
     for shape in shapes:
         if shape.turn:
-            kept.append(shape)
+            retained.append(shape)
             continue
         right, bottom = min(shape.right, slide_width()), min(shape.bottom, slide_height())
         if not solid(shape):
             if isinstance(shape, TextShape) and shape.radius > 1 and not shape.paragraphs and _is_seen(shape):
-                kept.append(shape)  # cut, a circle would be another circle; what leaves a slide is not shown
+                retained.append(shape)  # cut, a circle would be another circle; what leaves a slide is not shown
                 continue
             if right <= 0 or bottom <= 0 or shape.x >= slide_width() or shape.y >= slide_height():
                 continue
@@ -170,5 +170,5 @@ def clamp(shapes: list[Shape]) -> list[Shape]:
             shape.x, shape.y = max(0.0, shape.x), max(0.0, shape.y)
             shape.width = max(1.0, min(shape.width, slide_width() - shape.x))
             shape.height = max(1.0, min(shape.height, slide_height() - shape.y))
-        kept.append(shape)
-    return kept
+        retained.append(shape)
+    return retained

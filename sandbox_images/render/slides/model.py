@@ -29,7 +29,7 @@ class Piece:
     spacing: float = 0.0
     raised: int = 0
     link: str = ""
-    kept: bool = False
+    is_verbatim: bool = False
     """Whether its spaces are kept as they are."""
 
 

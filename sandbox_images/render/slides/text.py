@@ -172,7 +172,7 @@ def _replaced(rows: list[list[Piece]], child: Element, node: BoxNode, style: _St
     size = style.look.size
     width = boxes.steps.get(id(child), node.width)
     count = max(1, min(400, round(width / (size * 0.226))))
-    rows[-1].append(Piece(GAP * count, size=size, kept=True, family=_GAP_FACE))
+    rows[-1].append(Piece(GAP * count, size=size, is_verbatim=True, family=_GAP_FACE))
 
 
 def break_before_pictures(pieces: list[Piece], lines: list[BoxNode]) -> list[Piece]:
@@ -212,7 +212,7 @@ def _before_after(rows: list[list[Piece]], element: Element, style: _Style, boxe
     text = boxes.pseudo.get((id(element), which), "")
     if text:
         look = boxes.looks.get((id(element), which), style.look)
-        rows[-1].append(replace(_piece(text, replace(style, look=look)), kept=False))
+        rows[-1].append(replace(_piece(text, replace(style, look=look)), is_verbatim=False))
 
 
 def _add(rows: list[list[Piece]], text: str | None, style: _Style) -> None:
@@ -237,7 +237,7 @@ def _piece(text: str, style: _Style) -> Piece:
         spacing=look.spacing,
         raised=style.raised,
         link=style.link,
-        kept=look.preformatted,
+        is_verbatim=look.preformatted,
     )
 
 
@@ -246,13 +246,13 @@ def collapsed(row: list[Piece]) -> list[Piece]:
     out: list[Piece] = []
     blank = True
     for piece in row:
-        if piece.kept:
+        if piece.is_verbatim:
             out.append(piece)
             blank = False
             continue
         if piece.text == "\n":
             _strip_end(out)
-            out.append(replace(piece, kept=True))
+            out.append(replace(piece, is_verbatim=True))
             blank = True
             continue
         text = _BLANKS.sub(" ", piece.text)
@@ -269,7 +269,7 @@ def collapsed(row: list[Piece]) -> list[Piece]:
 
 
 def _strip_end(out: list[Piece]) -> None:
-    while out and not out[-1].kept and out[-1].text.endswith(" "):
+    while out and not out[-1].is_verbatim and out[-1].text.endswith(" "):
         text = out[-1].text.rstrip(" ")
         if text:
             out[-1] = replace(out[-1], text=text)

@@ -199,7 +199,7 @@ def _callout(reader: "Reader", element: Element, look: Look, flow: Flow) -> None
             inner.text(child.tail, look)
     blocks = inner.finish()
     frame = reader.frame(element)
-    if frame:  # the author says how it looks
+    if frame:  # the author styles it
         heading: list[Block] = [Paragraph([Run(title, bold=True, colour=look.colour)])] if title else []
         flow.block(Box([*heading, *blocks], frame))
     else:

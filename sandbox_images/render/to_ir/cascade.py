@@ -1,4 +1,4 @@
-"""The cascade: what the author's style sheets and ``style`` attributes say of each element.
+"""The cascade: what the author's style sheets and ``style`` attributes set for each element.
 
 The theme's own style sheets are not asked: in a DOCX its look is that of the named styles. Selectors are those of
 cssselect2, as in the layout of pages; of media, ``print`` counts, and layers are taken in their order.
@@ -62,7 +62,7 @@ class Cascade:
         self._walk({name: tinycss2.parse_component_value_list(value) for name, value in theme.items()})
 
     def style(self, element: Element) -> Declarations:
-        """What the author says of an element itself; what it inherits is not among it."""
+        """What the author sets for an element itself; what it inherits is not among it."""
         return self._styles.get(element, _EMPTY)
 
     def added(self, element: Element, place: Literal["before", "after"]) -> Declarations:

@@ -49,7 +49,7 @@ def read_columns(reader: "Reader", element: Element, look: Look, flow: Flow) -> 
 
 
 def read_side_by_side(reader: "Reader", element: Element, look: Look, flow: Flow) -> bool:
-    """Reads a flex or grid container whose items stand side by side; tells whether it is one."""
+    """Reads a flex or grid container whose items stand side by side; returns whether it is one."""
     style = reader.style(element)
     display = style.get("display", "").lower()
     if display not in {"flex", "grid", "inline-flex", "inline-grid"}:

@@ -46,7 +46,7 @@ def _svg_size(data: bytes) -> tuple[float, float] | None:
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         return None
     try:
-        root = fromstring(data)  # noqa: S314 - no DTD, no entities: looked for above
+        root = fromstring(data)  # noqa: S314 - no DTD, no entities: searched above
     except (SyntaxError, ValueError, RecursionError, LookupError):
         return None
     width, height = length(root.get("width")), length(root.get("height"))
@@ -69,7 +69,7 @@ def shown_size(
 
     Args:
         element: the ``img`` or ``svg``.
-        style: what the author says of it.
+        style: the author's style of it.
         natural: width and height of the picture.
         room: the width of which percentages are taken; 0 if it is not known.
     """

@@ -1,4 +1,4 @@
-"""Text on its way into runs: the look that elements give it, and white space collapsed as HTML says."""
+"""Text on its way into runs: the look that elements give it, and white space collapsed as HTML defines."""
 
 import re
 from dataclasses import dataclass, replace

@@ -102,7 +102,7 @@ def _box(item: Element) -> Element | None:
 
 
 def _marker(reader: "Reader", element: Element) -> Marker:
-    """How a list counts: as it says itself, or as its first item does."""
+    """How a list counts: as it declares itself, or as its first item does."""
     first = element.find("li")
     styles = [reader.style(found) for found in (first, element) if found is not None]
     named = next((style["list-style-type"] for style in styles if "list-style-type" in style), "")

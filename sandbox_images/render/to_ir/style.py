@@ -24,7 +24,7 @@ _BORDER_WIDTHS = {"thin": 1.0, "medium": 3.0, "thick": 5.0}
 _BORDER_STYLES = frozenset({
     "none", "hidden", "solid", "dashed", "dotted", "double", "groove", "ridge", "inset", "outset",
 })  # fmt: skip
-_KEPT = frozenset({
+_RETAINED = frozenset({
     "font-weight", "font-style", "font-size", "font-family", "text-align", "text-decoration-line", "text-transform",
     "vertical-align", "white-space", "display", "visibility", "width", "max-width", "height", "max-height",
     "list-style-type", "break-before", "break-after", "flex-basis", "flex-direction", "grid-template-columns",
@@ -43,7 +43,7 @@ def longhands(name: str, tokens: list[Any]) -> Iterator[tuple[str, str]]:
         tokens: its value, with no ``var()`` left in it.
     """
     name = _RENAMED.get(name, name)
-    if name in _KEPT:
+    if name in _RETAINED:
         yield name, tinycss2.serialize(tokens).strip()
     elif name in {"color", "background-color"}:
         found = first_colour(tokens) or _no_colour(tokens)

@@ -19,7 +19,7 @@ BLOCKS = frozenset({
     "caption", "listing", "plaintext", "xmp",
 })  # fmt: skip
 LOOK_ATTRIBUTES = ("align", "color", "dir", "lang")
-"""Attributes that say how text looks."""
+"""Attributes that style text."""
 _MARK = "#fff3a3"
 _ALIGNS: dict[str, Align] = {
     "left": "left", "start": "left", "right": "right", "end": "right", "center": "center", "middle": "center",
@@ -107,7 +107,7 @@ def frame_of(style: Declarations, bgcolor: str | None, page: str) -> Frame | Non
     """The ground and the lines that an element has; None if it has none.
 
     Args:
-        style: what the author says of the element.
+        style: the author's style of the element.
         bgcolor: its attribute.
         page: colour of the page, which is no ground.
     """
@@ -122,7 +122,7 @@ def styled(element: Element, style: Declarations, look: Look, body_size: float) 
 
     Args:
         element: whose look it is.
-        style: what the author says of it.
+        style: the author's style of it.
         look: what is handed down to it.
         body_size: the size of the author's body text, in pixels.
     """

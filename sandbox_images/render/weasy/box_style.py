@@ -119,7 +119,7 @@ def shadow_of(text: str, current: Paint) -> Shadow | None:
 
 
 class Look:
-    """What a box looks like; every question has an answer, whatever the style sheet said."""
+    """What a box looks like; every question has an answer, whatever is in the style sheet."""
 
     __slots__ = ("_style",)
 
@@ -175,7 +175,7 @@ class Look:
     def shadow(self) -> Shadow | None:
         """The first shadow that falls outside of the box.
 
-        The engine knows no ``box-shadow``: the style sheet says the same in ``bookmark-label``, which slides don't use.
+        The engine knows no ``box-shadow``: the style sheet has it in ``bookmark-label``, which slides don't use.
         """
         label = self._get("bookmark_label", ())
         text = label[0][1] if label and isinstance(label[0], tuple) and label[0][0] == "string" else ""

@@ -1,4 +1,4 @@
-"""The one door to WeasyPrint's box tree: lays out a tree and hands out plain boxes with positions, sizes and looks.
+"""The only interface to WeasyPrint's box tree: lays out a tree and hands out plain boxes with positions, sizes and looks.
 
 The box tree is a private structure of WeasyPrint, pinned to 70.*; nothing else in the slides' writer imports from
 ``weasyprint``. `tests/container/in_image/render/test_layout_boxes.py` fails if its shape changes. Lengths are CSS pixels.

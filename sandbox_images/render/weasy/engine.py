@@ -1,6 +1,6 @@
-"""WeasyPrint, from a document's tree: no file or address is opened but through the assets' door.
+"""WeasyPrint, from a document's tree: no file or address is opened but through `assets`.
 
-Theme and page defaults are *user* style sheets: whatever the author says, in a style sheet or with ``@page``, wins.
+Theme and page defaults are *user* style sheets: whatever the author sets, in a style sheet or with ``@page``, wins.
 """
 
 import gc
@@ -29,10 +29,10 @@ from weasyprint.text.fonts import FontConfiguration
 from weasyprint.urls import URLFetcher, URLFetcherResponse
 
 DROPPED_SHOWN_MAX = 15
-"""So many dropped declarations are told one by one; a browser's style sheet has hundreds."""
+"""So many dropped declarations are reported one by one; a browser's style sheet has hundreds."""
 _PAGE_RULE = re.compile(r"@page[^{]*\{(?:[^{}]|\{[^{}]*\})*\}|@charset[^;]*;|/\*.*?\*/", re.DOTALL)
 _AUTHORED_CHARACTERS = 120
-"""A style sheet longer than this, ``@page`` aside, says how the text looks; ours would get in its way."""
+"""A style sheet longer than this, ``@page`` aside, styles the text; ours would get in its way."""
 _VENDOR = re.compile(
     r"`-(?:webkit|moz|ms|o)-|`(?:transition|animation|cursor|user-select|will-change|pointer-events|scroll-behavior)\b"
 )
@@ -119,33 +119,33 @@ def fewer_collections() -> Iterator[None]:
     Layout makes millions of objects that all live until the end: looking through them again and again takes a third
     of its time.
     """
-    kept = gc.get_threshold()
+    retained = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(50_000, 1_000, 1_000)
     try:
         yield
     finally:
-        gc.set_threshold(*kept)
+        gc.set_threshold(*retained)
         gc.unfreeze()
 
 
 @contextmanager
 def noticing(document: Document) -> Iterator[None]:
-    """Collects what WeasyPrint says as warnings of a document."""
+    """Collects messages of WeasyPrint as warnings of a document."""
     logger = logging.getLogger("weasyprint")
     handler = _Notices(document)
-    kept = logger.handlers[:], logger.propagate, logger.level
+    retained = logger.handlers[:], logger.propagate, logger.level
     logger.handlers, logger.propagate = [handler], False
     logger.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        logger.handlers, logger.propagate = kept[0], kept[1]
-        logger.setLevel(kept[2])
+        logger.handlers, logger.propagate = retained[0], retained[1]
+        logger.setLevel(retained[2])
 
 
 def is_authored(document: Document) -> bool:
-    """Whether the source says itself how its text looks."""
+    """Whether the source styles its own text."""
     if any("stylesheet" in (link.get("rel") or "") for link in document.tree.iter("link")):
         return True
     css = "".join(style.text or "" for style in document.tree.iter("style") if not style.get("data-pb"))

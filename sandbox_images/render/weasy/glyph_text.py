@@ -1,4 +1,4 @@
-"""Which letters a PDF says that its glyphs are.
+"""Which letters a PDF maps its glyphs to.
 
 WeasyPrint takes the text that a glyph is first drawn for. For the ellipsis of a cut line that is all the text that is
 not shown, so long that pypdf gives up; for a letter whose first syllable is drawn in another order than it is

@@ -59,7 +59,7 @@ def without_notes(sheet: weasyprint.CSS) -> weasyprint.CSS:
 
 
 def _set_up_again(layout: Layout, style: Any) -> None:
-    """Takes a Pango layout that a line of the same style has done with: fonts are looked up once for a style."""
+    """Takes a Pango layout that a line of the same style has done with: fonts are searched once for a style."""
     ready = style.__dict__.get("_pb_ready")
     if not ready:
         _set_up(layout, style)
@@ -83,8 +83,8 @@ def _give_back(layout: Layout) -> None:
         and "\t" not in layout.text
     )
     if is_plain:
-        kept = {name: held[name] for name in _OF_LAYOUT if name in held}
-        style.__dict__.setdefault("_pb_ready", []).append(kept)
+        retained = {name: held[name] for name in _OF_LAYOUT if name in held}
+        style.__dict__.setdefault("_pb_ready", []).append(retained)
     _deactivate(layout)
 
 
@@ -140,7 +140,7 @@ def _emoji(_picture: Image.Image, image_id: str, png: bytes) -> RasterImage:
 
 
 class _ArraysOfAnyLength:
-    """WeasyPrint's door to its libraries, with one type for arrays of all lengths.
+    """WeasyPrint's interface to its libraries, with one type for arrays of all lengths.
 
     It names the length in the type, and each type takes 6 ms to parse: all declarations are read with it.
     """
@@ -161,7 +161,7 @@ _any_length = _ArraysOfAnyLength(ffi)
 
 
 class _ConfiguredAhead:
-    """WeasyPrint's door to fontconfig, with a configuration loaded ahead: the next document gets it.
+    """WeasyPrint's interface to fontconfig, with a configuration loaded ahead: the next document gets it.
 
     To load one takes 5 ms. It serves one document, which may add fonts of its own to it.
     """

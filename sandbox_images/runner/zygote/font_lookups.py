@@ -16,7 +16,7 @@ _SETTINGS = tuple(
     )
 )
 """What `findfont` depends on beside its arguments."""
-_KEPT_MAX = 1_000
+_CACHED_MAX = 1_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def cache_font_lookups() -> None:
             return fonts
         nonlocal latest
         now, found = [dict.__getitem__(settings, name) for name in _SETTINGS], latest
-        if now != found.settings or len(found.fonts) >= _KEPT_MAX:
+        if now != found.settings or len(found.fonts) >= _CACHED_MAX:
             latest = found = _Found([value.copy() if isinstance(value, list) else value for value in now])
         # The hash is that by which it distinguishes properties itself.
         question = (hash(prop), os.environ.get("MPL_IGNORE_SYSTEM_FONTS"))

@@ -18,8 +18,9 @@ from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, S
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""
-OPEN_BELOW = ("/static-offline-docs/", "/v1/links/")
-"""The scripts of the documentation page; download links, which are credentials themselves."""
+OPEN_BELOW = ("/static-offline-docs/", "/v1/links/", "/v1/uploads/", "/.well-known/")
+"""The scripts of the documentation page; links, which are credentials themselves; metadata of OAuth, which does not
+exist: MCP clients that get 401 there do not use their key."""
 CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500

@@ -76,14 +76,19 @@ async def get_artifact(
     choice: Annotated[Choice, Depends()],
 ) -> Response:
     """What a path means now; a browser saves it and does not run it. Ranges are served of files."""
-    path = _parsed(logical_path)
+    path = _parse_path(logical_path)
     artifact: StoredArtifact | PathContent | None
     if choice.version is None:
         artifact = await services.paths.find(scope, path)
     else:
         artifact = await _version(services.artifacts, scope, path, choice.version)
     if artifact is None:
-        raise errors.UnknownArtifactError("the conversation has nothing at this path")
+        deletion = (await services.artifacts.deletions(scope)).get(path) if isinstance(path, FilePath) else None
+        raise errors.UnknownArtifactError(
+            "the conversation has nothing at this path"
+            if deletion is None
+            else f"artifact: the file was deleted at {deletion.deleted}; upload or make it again if you need it"
+        )
     if isinstance(artifact, PathContent):
         return content_response(request, artifact, conditions.if_none_match)
     if choice.link:
@@ -104,7 +109,7 @@ async def _version(store: ArtifactStore, scope: ConversationKey, path: LogicalPa
     return artifact
 
 
-def _parsed(logical_path: str) -> LogicalPath:
+def _parse_path(logical_path: str) -> LogicalPath:
     """What a logical path names.
 
     Raises:

@@ -75,7 +75,7 @@ async def put_attachment(
 ) -> Response:
     """Stores the bytes, gives them a source id, and from then on every call of the conversation can read them."""
     await check_storage_quota(request, services)
-    stored = await services.attachments.store(scope, turn_id, name, request.stream(), _mime(request))
+    stored = await services.attachments.store(scope, turn_id, name, request.stream(), media_type_of(request))
     if not stored.created:
         return model_response(stored.attachment)
     conversation = quote(scope.conversation_id, safe="")
@@ -83,7 +83,7 @@ async def put_attachment(
     return model_response(stored.attachment, status=201, headers={"Location": location})
 
 
-def _mime(request: Request) -> str | None:
+def media_type_of(request: Request) -> str | None:
     """Return the media type that the client sent, without parameters; None for a default."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given in _DEFAULT_TYPES:

@@ -69,11 +69,11 @@ async def get_linked_file(
     query: Annotated[LinkQuery, Depends()],
 ) -> Response:
     """Links are made by `get_artifact` with `link=1`; each works for one version, one method and a while."""
-    scope, artifact = await _checked(services, request, number, query)
+    scope, artifact = await _verify_link(services, request, number, query)
     return await file_response(request, services.artifacts, scope, artifact, conditions)
 
 
-async def _checked(
+async def _verify_link(
     services: Services, request: Request, number: str, query: LinkQuery
 ) -> tuple[ConversationKey, StoredArtifact]:
     """Verify a link and return its file.

@@ -127,7 +127,7 @@ async def make_tool_call(
     if ticket.replayed:
         await services.provenance.link_replay(ticket.key)
     if detached:
-        return await _accepted(services, principal, call, replayed)
+        return await _accept(services, principal, call, replayed)
     answer = await answer_or_leave(request, ticket)
     if answer is None:
         return Response(status_code=CLIENT_GONE)
@@ -212,7 +212,7 @@ async def disconnected(request: Request) -> None:
         pass
 
 
-async def _accepted(
+async def _accept(
     services: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
 ) -> Response:
     status = await services.calls.status(principal, call.tool_call_id, call.conversation_id)

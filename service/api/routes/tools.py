@@ -28,6 +28,8 @@ class ToolList(BaseModel):
     """Every tool, in a stable order."""
     image: ImageContents | None = None
     """Libraries, commands and languages of the sandbox image; null while the image cannot be asked."""
+    absent: dict[str, str] = {}
+    """Tools that are left out because their libraries are not installed: id and reason."""
 
 
 class FunctionList(BaseModel):
@@ -67,12 +69,12 @@ async def list_tools(
 ) -> Response:
     """Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol."""
     image = _contents(await services.image.get())
-    tools = catalogue(image)
+    tools = [tool for tool in catalogue(image) if tool.tool_id not in services.absent_tools]
     if format == "openai":
         return model_response(FunctionList(tools=[openai_function(tool) for tool in tools]))
     if format == "anthropic":
         return model_response(FunctionList(tools=[anthropic_tool(tool) for tool in tools]))
-    return model_response(ToolList(tools=tools, image=image))
+    return model_response(ToolList(tools=tools, image=image, absent=dict(services.absent_tools)))
 
 
 def _contents(inventory: Inventory) -> ImageContents | None:

@@ -141,7 +141,7 @@ class MemorySearchTool:
     async def _stored_hits(self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str) -> list[Hit]:
         targets = list(dict.fromkeys(call.params.targets))
         known = await self._vectors(call.scope, targets, since_ts)
-        ranked = await asyncio.to_thread(self._ranked, query, known)
+        ranked = await asyncio.to_thread(self._rank, query, known)
         hits: dict[int, Hit] = {}
         # The best passages of one long text may fill the first of the list: one hit for each block is wanted.
         for at in range(0, len(ranked), _BLOCKS_AT_ONCE):
@@ -158,7 +158,7 @@ class MemorySearchTool:
     async def _handed_hits(
         self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str, timeline: Sequence[Block]
     ) -> list[Hit]:
-        """Hits among the blocks that came with the call; nothing of them is stored."""
+        """Hits among the blocks that came with the call; none of them is stored."""
         passages: list[NewPassage] = []
         files = self._files.of_call(call.scope, timeline)
         for position, block in enumerate(timeline, start=1):
@@ -168,11 +168,11 @@ class MemorySearchTool:
         vectors = await self._embed([row.text for row in passages])
         known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(passages, vectors, strict=True))]
         hits: dict[int, Hit] = {}
-        for score, index in await asyncio.to_thread(self._ranked, query, known):
+        for score, index in await asyncio.to_thread(self._rank, query, known):
             hits.setdefault(passages[index].position, Hit(passages[index], score))
         return list(hits.values())[: call.params.top_k]
 
-    def _ranked(self, query: bytes, known: Sequence[tuple[int, str, bytes]]) -> list[tuple[float, int]]:
+    def _rank(self, query: bytes, known: Sequence[tuple[int, str, bytes]]) -> list[tuple[float, int]]:
         """Score and id of what has to do with the query, the best first; among equals the newest first."""
         cosines = self._embedder.similarities(query, [vector for _, _, vector in known])
         now = datetime.now(UTC).timestamp()

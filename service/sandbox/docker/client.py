@@ -14,7 +14,7 @@ import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.containers import LeftContainer
+from proofbox.service.sandbox.containers import OrphanContainer
 from proofbox.service.sandbox.docker.container_config import LABEL_BOOT, LABEL_SERVICE
 from proofbox.service.sandbox.docker.exit_watcher import ExitWatcher
 
@@ -125,7 +125,7 @@ class EngineClient:
                     api.remove_container(container_id, force=True, v=True)
                 raise
 
-        return _translated("start a zygote", start)
+        return _translate("start a zygote", start)
 
     async def first_process(self, container_id: str) -> int:
         """The first process of a container, as the engine's machine counts; 0 if it has ended."""
@@ -144,7 +144,7 @@ class EngineClient:
 
     def remove_now(self, container_id: str) -> None:
         """As `remove`, and blocks."""
-        _translated("remove a zygote", lambda: self._remove(container_id))
+        _translate("remove a zygote", lambda: self._remove(container_id))
 
     def _remove(self, container_id: str) -> None:
         try:
@@ -158,7 +158,7 @@ class EngineClient:
     def labelled_now(self, label: str, value: str) -> list[dict[str, Any]]:
         """All containers with a label, running or not, as the engine lists them; blocks."""
         filters = {"label": f"{label}={value}"}
-        return _translated("list zygotes", lambda: list(self._api().containers(all=True, filters=filters)))
+        return _translate("list zygotes", lambda: list(self._api().containers(all=True, filters=filters)))
 
     @property
     def is_on_this_machine(self) -> bool:
@@ -207,13 +207,13 @@ class EngineClient:
         deaths = self._deaths
         return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
-    async def list_orphans(self, service_name: str) -> list[LeftContainer]:
+    async def list_orphans(self, service_name: str) -> list[OrphanContainer]:
         """All containers of this service, of any process of it, running or not."""
 
-        def listed() -> list[LeftContainer]:
+        def listed() -> list[OrphanContainer]:
             rows = self._api().containers(all=True, filters={"label": f"{LABEL_SERVICE}={service_name}"})
             return [
-                LeftContainer(
+                OrphanContainer(
                     container_id=str(row["Id"]),
                     name=str((row["Names"] or [""])[0]).lstrip("/"),  # one that is being removed has none
                     boot_id=str(row["Labels"].get(LABEL_BOOT, "")),
@@ -229,18 +229,21 @@ class EngineClient:
         return self._client.api
 
     async def _call(self, what: str, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: _translated(what, call))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: _translate(what, call))
 
 
 def _is_socket_file(api: docker.APIClient) -> bool:
     return str(api.base_url).startswith("http+docker://")
 
 
-def _translated(what: str, call: Callable[[], T]) -> T:
+def _translate(what: str, call: Callable[[], T]) -> T:
     try:
         return call()
     except ImageNotFound as exc:
-        raise EngineUnavailableError("the engine has no sandbox image; run 'make images'") from exc
+        raise EngineUnavailableError(
+            f"the engine has no sandbox image ({exc.explanation}); run 'proofbox image build', or in a checkout "
+            "'make images'"
+        ) from exc
     except (DockerException, requests.RequestException, OSError) as exc:
         raise EngineUnavailableError(f"the container engine could not {what}") from exc
 

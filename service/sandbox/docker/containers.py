@@ -13,7 +13,7 @@ from typing import Any
 
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.containers import Container, LeftContainer, NotForkedError
+from proofbox.service.sandbox.containers import Container, NotForkedError, OrphanContainer
 from proofbox.service.sandbox.docker.client import EngineClient
 from proofbox.service.sandbox.docker.container_config import (
     FULL_SHARES,
@@ -80,10 +80,10 @@ class DockerContainers:
         await asyncio.to_thread(self._bound_together, facts)
         await self._client.watch_deaths(self._settings.service_name, exits=gvisor)
         log.info(
-            "sandboxes run on %s, %s a kernel of their own, %s users of their own",
+            "isolation: %s, %s, %s; docs/engines.md describes the tiers",
             name,
-            "with" if gvisor else "without",
-            "with" if has_own_users else "without",
+            "a kernel of its own" if gvisor else "shared kernel",
+            "user namespace" if has_own_users else "no user namespace",
         )
         image_digest = await self._client.image_id(self._settings.image)
         wanted = self._settings.import_once
@@ -268,7 +268,7 @@ class DockerContainers:
             return await self._client.exit_code(container_id) == TOO_MANY_TASKS
         return False
 
-    async def list_orphans(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[OrphanContainer]:
         """See `Containers.list_orphans`."""
         return await self._client.list_orphans(self._settings.service_name)
 

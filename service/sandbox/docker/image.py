@@ -31,7 +31,7 @@ class DockerImage:
     async def key(self) -> str:
         """See `ImageSource.key`."""
         try:
-            self._image_id = await asyncio.to_thread(self._asked, self._image)
+            self._image_id = await asyncio.to_thread(self._run_export, self._image)
         except EngineUnavailableError as exc:
             raise EngineUnavailableError(
                 f"{exc.message}; the engine 'oci' takes its image from there, or from PROOFBOX_OCI_IMAGE_ARCHIVE"
@@ -41,10 +41,10 @@ class DockerImage:
     async def archive(self, into: Path) -> Path:
         """See `ImageSource.archive`."""
         archive = into / "image.tar"
-        await asyncio.to_thread(self._asked, self._image_id, str(archive))
+        await asyncio.to_thread(self._run_export, self._image_id, str(archive))
         return archive
 
-    def _asked(self, image: str, *archive: str) -> str:
+    def _run_export(self, image: str, *archive: str) -> str:
         """The image's id, once it lies in the archive, if one is named."""
         command = [
             sys.executable,

@@ -49,7 +49,7 @@ class AttachTransport:
     async def over(cls, connection: socket.socket, take_socket: TakeSocket | None = None) -> "AttachTransport":
         """Takes over a connection that the engine has switched to the attach stream."""
         if isinstance(connection, ssl.SSLSocket):
-            connection = _relayed(connection)
+            connection = _relay(connection)
         connection.settimeout(0)  # asyncio's
         reader, writer = await asyncio.open_connection(sock=connection, limit=_BUFFER_BYTES)
         return cls(reader, writer, take_socket)
@@ -126,7 +126,7 @@ class AttachTransport:
                 await writer.wait_closed()
 
 
-def _relayed(connection: ssl.SSLSocket) -> socket.socket:
+def _relay(connection: ssl.SSLSocket) -> socket.socket:
     """A plain socket in place of one that is TLS already, which asyncio cannot take over: two threads copy."""
     ours, theirs = socket.socketpair()
 

@@ -49,10 +49,10 @@ def compiled(profile: dict[str, Any]) -> bytes:
             name = architecture.removeprefix("SCMP_ARCH_").lower().encode()
             token = library.seccomp_arch_resolve_name(name)
             if token and library.seccomp_arch_exist(context, ctypes.c_uint32(token)) != 0:
-                _done(library.seccomp_arch_add(context, ctypes.c_uint32(token)), architecture)
+                _require_done(library.seccomp_arch_add(context, ctypes.c_uint32(token)), architecture)
         for rule in profile["syscalls"]:
             _add(library, context, rule)
-        return _exported(library, context)
+        return _export_filter(library, context)
     finally:
         library.seccomp_release(context)
 
@@ -81,7 +81,7 @@ def _add(library: Any, context: ctypes.c_void_p, rule: dict[str, Any]) -> None:
         done = library.seccomp_rule_add_array(
             context, ctypes.c_uint32(action), number, ctypes.c_uint(len(arguments)), comparisons
         )
-        _done(done, name)
+        _require_done(done, name)
 
 
 def _action(name: str, errno: int | None) -> int:
@@ -92,16 +92,16 @@ def _action(name: str, errno: int | None) -> int:
     raise NotForkedError(f"the seccomp profile asks for {name}, which a fork cannot be given")
 
 
-def _exported(library: Any, context: ctypes.c_void_p) -> bytes:
+def _export_filter(library: Any, context: ctypes.c_void_p) -> bytes:
     fd = os.memfd_create("seccomp", os.MFD_CLOEXEC)
     try:
-        _done(library.seccomp_export_bpf(context, fd), "the whole")
+        _require_done(library.seccomp_export_bpf(context, fd), "the whole")
         size = os.fstat(fd).st_size
         return os.pread(fd, size, 0)
     finally:
         os.close(fd)
 
 
-def _done(result: int, what: str) -> None:
+def _require_done(result: int, what: str) -> None:
     if result != 0:
         raise NotForkedError(f"libseccomp does not take {what} of the seccomp profile: {os.strerror(-result)}")

@@ -8,7 +8,7 @@ import platform
 from typing import Any
 
 _ARCHITECTURES = {"x86_64": ("SCMP_ARCH_X86_64", "amd64"), "aarch64": ("SCMP_ARCH_AARCH64", "arm64")}
-_KEPT = ("names", "action", "errnoRet")
+_RULE_FIELDS = ("names", "action", "errnoRet")
 
 
 def runtime_form(profile: dict[str, Any], machine: str = "", kernel: str = "") -> dict[str, Any]:
@@ -32,7 +32,7 @@ def runtime_form(profile: dict[str, Any], machine: str = "", kernel: str = "") -
 
 
 def _rule(rule: dict[str, Any]) -> dict[str, Any]:
-    copied = {name: rule[name] for name in _KEPT if name in rule}
+    copied = {name: rule[name] for name in _RULE_FIELDS if name in rule}
     # No conditions and an empty list of them are the same to runtimes; one older one refuses the second.
     return {**copied, "args": rule["args"]} if rule.get("args") else copied
 

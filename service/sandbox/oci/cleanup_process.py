@@ -3,8 +3,8 @@
     python -m proofbox.service.sandbox.oci.cleanup_process FOLDER CGROUP BOOT_ID WORD
 
 It is started by a shell that waits for the end of its standard input, which only the service holds. The runners of
-containers end by themselves when their streams end; what is left then is groups and folders. WORD is what the
-service said before the end; unless it is empty the service ended well, and there is nothing to wait for.
+containers end by themselves when their streams end; only groups and folders are left. WORD is what the
+service wrote before its end; unless it is empty the service ended well, and there is nothing to wait for.
 """
 
 import sys

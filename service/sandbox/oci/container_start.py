@@ -36,7 +36,7 @@ class Starter:
         Gives our end of the socket that is its standard input and output, and the reading end of its stderr.
 
         Raises:
-            EngineUnavailableError: the runtime failed; nothing of the container is left.
+            EngineUnavailableError: the runtime failed; no part of the container is left.
             OSError: a folder cannot be written, or what the runtime left does not go.
         """
         place = self.place

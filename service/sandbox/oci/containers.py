@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.containers import Container, ContainerTransport, Forks, LeftContainer
+from proofbox.service.sandbox.containers import Container, ContainerTransport, Forks, OrphanContainer
 from proofbox.service.sandbox.hardening import CPU_PERIOD_US
 from proofbox.service.sandbox.host_info import meminfo
 from proofbox.service.sandbox.limits import CallLimits
@@ -183,7 +183,7 @@ class OciContainers:
         started = await self._call("start a sandbox", lambda: self._start(container_id, limits, imported, user_id))
         stream, stderr_fd, first_process = started
         forks = self._forks_into(container_id, first_process, user_id)
-        return Container(container_id, lambda: _attached(stream, stderr_fd), forks)
+        return Container(container_id, lambda: _attach(stream, stderr_fd), forks)
 
     def _forks_into(self, container_id: str, first_process: int, user_id: int) -> Forks | None:
         if self._zygotes is None:
@@ -237,11 +237,11 @@ class OciContainers:
         del container_id
         return False  # the kernel refuses one more, and nothing dies
 
-    async def list_orphans(self) -> list[LeftContainer]:
+    async def list_orphans(self) -> list[OrphanContainer]:
         """See `Containers.list_orphans`."""
         await self._call("start its keeper", self._keep)
         ids = await self._call("list sandboxes", self._there().starter.place.containers)
-        return [LeftContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
+        return [OrphanContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
 
     def _there(self) -> _Connected:
         if self._connected is None:
@@ -307,7 +307,7 @@ def usable_cgroups() -> Cgroups:
     return cgroups
 
 
-async def _attached(stream: socket.socket, stderr_fd: int) -> ContainerTransport:
+async def _attach(stream: socket.socket, stderr_fd: int) -> ContainerTransport:
     return await SocketTransport.over(stream, stderr_fd)
 
 

@@ -99,7 +99,7 @@ class ImageCache:
                     if not folder.is_dir():
                         await self._remove_unused()
                         await _unpack(source, folder)
-            return _described(folder)
+            return _read_description(folder)
         except (OSError, ValueError, KeyError) as exc:
             raise EngineUnavailableError(f"the image cannot be unpacked below {self._folder}: {exc}") from exc
 
@@ -159,7 +159,7 @@ def _unpack_process(archive: Path, rootfs: Path) -> str:
     return done.stdout
 
 
-def _described(folder: Path) -> UnpackedImage:
+def _read_description(folder: Path) -> UnpackedImage:
     description: dict[str, Any] = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
     config = description["config"]
     return UnpackedImage(

@@ -62,7 +62,7 @@ class Runtime:
             raise EngineUnavailableError(f"{path} does not answer as an OCI runtime: it says no version")
         name = match["name"]
         if name == "crun" and cgroups.is_hybrid:
-            # crun refuses to start where version 2 is mounted beside version 1, although it needs nothing of it.
+            # crun refuses to start where version 2 is mounted beside version 1, although it needs no part of it.
             assert cgroups.v2 is not None
             fd = _mounts_without(cgroups.v2)
             inside = ("nsenter", f"--mount=/proc/{os.getpid()}/fd/{fd}", "--", path)

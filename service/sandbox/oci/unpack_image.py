@@ -225,14 +225,14 @@ class Root:
         if member.islnk():
             _clear(path)
             os.link(os.path.normpath("/" + member.linkname), path, follow_symlinks=False)
-        elif self._made(tar, member, path or "."):
+        elif self._make_member(tar, member, path or "."):
             os.chown(path or ".", member.uid, member.gid, follow_symlinks=False)
             if not member.issym():
                 os.chmod(path or ".", stat.S_IMODE(member.mode) & ~(stat.S_ISUID | stat.S_ISGID))
                 os.utime(path or ".", (member.mtime, member.mtime))
 
     def _is_whiteout(self, parent: str, name: str) -> bool:
-        """Whether a name only says what a layer takes away; that is taken away."""
+        """Whether a name only marks what a layer removes; that is removed."""
         if name == _OPAQUE:
             for entry in os.listdir(parent or "."):
                 _clear(os.path.join(parent, entry))
@@ -243,7 +243,7 @@ class Root:
             _clear(os.path.join(parent, hidden))
         return name.startswith(_HIDDEN)
 
-    def _made(self, tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bool:
+    def _make_member(self, tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bool:
         """Whether it is something that a root needs: devices and pipes are not, a sandbox has a /dev of its own."""
         if member.isdir():
             if os.path.islink(path) or not os.path.isdir(path):

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from proofbox.service.artifacts.staging import Staging, build_staging_error
-from proofbox.service.concurrency import to_its_end
+from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.file_content import FileContent
 from proofbox.service.sandbox.port import InputFile
@@ -29,7 +29,7 @@ async def file_frames(files: Sequence[InputFile], nonce: bytes) -> AsyncGenerato
     """The DATA frames of inputs, in their order, some in one piece; exactly their sizes or StoreFailedError."""
     frames = _read(files, nonce)
     try:
-        while (piece := await _in_thread(partial(next, frames, None))) is not None:
+        while (piece := await run_in_thread(None, partial(next, frames, None))) is not None:
             yield piece
     finally:
         frames.close()
@@ -176,7 +176,7 @@ class ReceivedFiles:
         if self._newest is not None and self._newest.left > 0:
             unwritten[id(self._newest)] = self._newest
         if unwritten:
-            await _in_thread(partial(_close, list(unwritten.values())))
+            await run_in_thread(None, partial(_close, list(unwritten.values())))
 
     async def _write(self) -> None:
         await self._wait()
@@ -187,7 +187,7 @@ class ReceivedFiles:
     async def _wait(self) -> None:
         writing, self._writing = self._writing, None
         if writing is not None:
-            await to_its_end(writing)
+            await wait_to_end(writing)
 
 
 def _write(pieces: Sequence[tuple[Received, bytes]]) -> None:
@@ -202,7 +202,3 @@ def _write(pieces: Sequence[tuple[Received, bytes]]) -> None:
 def _close(files: Sequence[Received]) -> None:
     for file in files:
         file.close()
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    return await to_its_end(asyncio.get_running_loop().run_in_executor(None, work))

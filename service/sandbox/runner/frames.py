@@ -20,6 +20,7 @@ class Frame(IntEnum):
     COLLECT = frame_format.COLLECT
     ADOPT = frame_format.ADOPT
     LAUNCH = frame_format.LAUNCH
+    RESTORE = frame_format.RESTORE
     PING = frame_format.PING
     READY = frame_format.READY
     PUT_DONE = frame_format.PUT_DONE
@@ -31,6 +32,7 @@ class Frame(IntEnum):
     FAILED = frame_format.FAILED
     LAUNCHED = frame_format.LAUNCHED
     INSPECTOR = frame_format.INSPECTOR
+    WORKSPACE = frame_format.WORKSPACE
     PONG = frame_format.PONG
 
 

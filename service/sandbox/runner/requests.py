@@ -1,7 +1,7 @@
 """What a runner is asked for: a program, and what is collected after it, as frames."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from proofbox.service.sandbox.port import Job, OutputSpec
 from proofbox.service.sandbox.runner.file_frames import PIECE_BYTES
@@ -79,6 +79,7 @@ def collection_frame(wanted: OutputSpec, bounds: InspectorBounds, nonce: bytes) 
             for w in wanted.files
         ],
         "extras_max": wanted.extras_max,
+        "workspace": None if wanted.workspace is None else asdict(wanted.workspace),
         "limits": {
             "files": wanted.limits.files,
             "depth": wanted.limits.depth,

@@ -5,6 +5,7 @@ store takes, one printable line for a sentence, no more rows than were asked for
 """
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -12,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from proofbox.contracts.paths import PATH_BYTES_MAX, FilePath, Namespace, UnsafePathError
 from proofbox.service.sandbox.port import (
     Collected,
+    CollectedFile,
     FileState,
     Inspection,
     OutputPiece,
@@ -21,6 +23,8 @@ from proofbox.service.sandbox.port import (
     Room,
     StreamName,
 )
+from proofbox.service.sandbox.runner.file_frames import Received
+from proofbox.service.sandbox.workspace import ArchiveBounds, CollectedWorkspace
 
 _ATTACHMENT_PREFIX = "../attachments/"
 _REL_CHARS_MAX = 16_384  # a path of 4,096 bytes, each of them an escape
@@ -175,6 +179,30 @@ class Row(_Answer):
         if promised is not None and not promised.is_glob and path.rel != promised.rel:
             raise ValueError("the file of a promise has the promised name")
         return path
+
+    def collected(self, path: FilePath) -> CollectedFile:
+        """The same in the form of the port, without its bytes."""
+        inspection = None if self.inspection is None else self.inspection.inspection()
+        return CollectedFile(path, self.promise, self.state, self.size, inspection=inspection)
+
+
+class WorkspaceFacts(_Answer):
+    """What is in ``files/``; unless it is too large, its archive follows."""
+
+    entries: Count
+    size: Count
+    is_too_large: bool
+    left_out: Count
+
+    def require_bounds(self, bounds: ArchiveBounds) -> None:
+        """Raises ValueError if it is larger than asked for."""
+        if not self.is_too_large and (self.entries > bounds.entries_max or self.size > bounds.bytes_max):
+            raise ValueError("a workspace is within its bounds")
+
+    def collected(self, archive: Received | None) -> CollectedWorkspace:
+        """The same in the form of the port, with its archive if that came."""
+        collected = CollectedWorkspace(self.entries, self.size, self.left_out)
+        return collected if archive is None else replace(collected, source=archive.source, sha256=archive.sha256)
 
 
 class Summary(_Answer):

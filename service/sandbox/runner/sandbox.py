@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from proofbox.contracts.paths import FilePath
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.sandbox_images.runner_protocol.frame_format import NO_NONCE, OF_PLAIN_FILES
 from proofbox.service.artifacts.staging import Staging
@@ -31,7 +31,8 @@ from proofbox.service.sandbox.preload import PreloadSet
 from proofbox.service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
 from proofbox.service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
 from proofbox.service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
-from proofbox.service.sandbox.runner.responses import Exit, Failed, Row, Summary, rows_max
+from proofbox.service.sandbox.runner.responses import Exit, Failed, Row, Summary, WorkspaceFacts, rows_max
+from proofbox.service.sandbox.workspace import WorkspaceArchive
 
 log = logging.getLogger("proofbox.engine")
 
@@ -173,7 +174,9 @@ class RunnerSandbox:
             return False
         return kind is Frame.PONG
 
-    async def put(self, turn_id: str, files: Sequence[InputFile]) -> None:
+    async def put(
+        self, turn_id: str, files: Sequence[InputFile], workspace: WorkspaceArchive | None = None
+    ) -> None:
         """See `Sandbox.put`."""
         rows = [
             {
@@ -182,10 +185,13 @@ class RunnerSandbox:
                 "writable": file.writable,
                 "links": file.links,
                 "copies": file.copies,
+                "yields": file.yields,
             }
             for file in files
         ]
         async with self._answers_within(self._bounds.collect_s):
+            if workspace is not None:
+                await self._restore(turn_id, workspace)
             for at in range(0, max(1, len(files)), _FILES_PER_PUT):
                 part = slice(at, at + _FILES_PER_PUT)
                 await self._send(Frame.PUT, {"turn_id": turn_id, "files": rows[part]})
@@ -196,6 +202,15 @@ class RunnerSandbox:
                     async for piece in pieces:
                         await self._write(piece)
                 await self._expect(Frame.PUT_DONE)
+
+    async def _restore(self, turn_id: str, workspace: WorkspaceArchive) -> None:
+        await self._send(Frame.RESTORE, {"turn_id": turn_id, "size": workspace.size_bytes})
+        path = FilePath(turn_id, Namespace.FILES, "workspace")  # what an error of the store names
+        archive = InputFile(path, workspace.source, workspace.size_bytes, writable=False)
+        async with aclosing(file_frames([archive], self._nonce)) as pieces:
+            async for piece in pieces:
+                await self._write(piece)
+        await self._expect(Frame.PUT_DONE)
 
     async def run(self, job: Job, *, on_output: OnOutput, wanted: OutputSpec | None = None) -> ProcessOutcome:
         """See `Sandbox.run`."""
@@ -239,14 +254,22 @@ class RunnerSandbox:
         rows_left = rows_max(wanted)
         taken: set[FilePath] = set()  # a name in another Unicode form is no version of the file it looks like
         bytes_left = wanted.limits.out_dir_bytes
+        workspace: tuple[WorkspaceFacts, Received | None] | None = None
         while True:
             kind, payload = await self._receive()
-            if kind is Frame.COLLECTED:
+            if kind is Frame.COLLECTED and (wanted.workspace is None) == (workspace is None):
                 await files.all_written()
                 with _reading():
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
-                    files_found = tuple(_kept(*each) for each in found)
-                    return Summary.read(payload).collected(found=files_found, odd_names=names)
+                    files_found = tuple(_with_received(*each) for each in found)
+                    packed = None if workspace is None else workspace[0].collected(workspace[1])
+                    return Summary.read(payload).collected(found=files_found, odd_names=names, workspace=packed)
+            if kind is Frame.WORKSPACE and wanted.workspace is not None and workspace is None:
+                with _reading():
+                    facts = WorkspaceFacts.read(payload)
+                    facts.require_bounds(wanted.workspace)
+                workspace = facts, None if facts.is_too_large else await self._receive_file(files, facts.size)
+                continue
             if kind is Frame.INSPECTOR and self._inspector_fork is None:
                 are_plain = payload == OF_PLAIN_FILES
                 self._inspector_fork = asyncio.create_task(self._fork_inspector(of_plain_files=are_plain))
@@ -270,7 +293,7 @@ class RunnerSandbox:
                 continue
             taken.add(path)
             with _reading():
-                found.append((_found(path, row), sent[same_as] if same_as is not None else None))
+                found.append((row.collected(path), sent[same_as] if same_as is not None else None))
 
     async def _fork_inspector(self, *, of_plain_files: bool) -> None:
         """Forks an inspector into the container; where that fails, has the runner fork one itself."""
@@ -371,15 +394,5 @@ def _reading() -> Iterator[None]:
         raise SandboxLostError("the runner sent an answer that cannot be read") from exc
 
 
-def _found(path: FilePath, row: Row) -> CollectedFile:
-    return CollectedFile(
-        path=path,
-        promise=row.promise,
-        state=row.state,
-        size_bytes=row.size,
-        inspection=None if row.inspection is None else row.inspection.inspection(),
-    )
-
-
-def _kept(found: CollectedFile, received: Received | None) -> CollectedFile:
+def _with_received(found: CollectedFile, received: Received | None) -> CollectedFile:
     return found if received is None else replace(found, source=received.source, sha256=received.sha256)

@@ -128,7 +128,7 @@ class Zygotes:
         """Forks a process of a kind into a container.
 
         Raises:
-            NotForkedError: it was not; nothing of it is left.
+            NotForkedError: it was not; no part of it is left.
         """
         zygote = self._ready_one(kind)
 

@@ -18,8 +18,8 @@ _PLAIN_FAMILIES = (
 )  # fmt: skip
 _FAMILIES = (
     *_PLAIN_FAMILIES,
-    "excel", "html", "image", "pdf", "powerpoint", "svg", "tar_archive", "word", "xml", "yaml_document",
-    "zip_archive",
+    "html", "image", "office.excel", "office.powerpoint", "office.word", "pdf", "svg", "tar_archive", "xml",
+    "yaml_document", "zip_archive",
 )  # fmt: skip
 _RENDERER = (
     "render.frontend.pipeline",

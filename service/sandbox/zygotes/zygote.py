@@ -63,7 +63,7 @@ class Zygote:
         """Forks a process into a container; it is confined and has met the runner when this returns.
 
         Raises:
-            NotForkedError: it was not; nothing of it is left.
+            NotForkedError: it was not; no part of it is left.
         """
         reading, writing = _pair(os.pipe)
         try:

@@ -8,7 +8,7 @@ import os
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from typing_extensions import override
@@ -30,7 +30,7 @@ from proofbox.service.storage.artifacts.durable_files import (
 )
 from proofbox.service.storage.artifacts.hosted_names import hosted_name, hosted_name_in, hosted_uri
 from proofbox.service.storage.artifacts.staging import Staging
-from proofbox.service.storage.error_translation import translated
+from proofbox.service.storage.error_translation import translate_errors
 
 
 class LocalBlobStore(BlobStore):
@@ -48,14 +48,14 @@ class LocalBlobStore(BlobStore):
         self._making = threading.Lock()
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Translate errors of the file system."""
-        with translated("the artifact folder", self.root):
+        with translate_errors("the artifact folder", self.root):
             yield
 
     @override
     def prepare(self) -> None:
-        with self.translated():
+        with self.translate_errors():
             for folder in (self._blobs, self.hosted):
                 folder.mkdir(exist_ok=True)
             self._staging.prepare()
@@ -63,7 +63,7 @@ class LocalBlobStore(BlobStore):
 
     @override
     def stage(self) -> Path:
-        with self.translated():
+        with self.translate_errors():
             return self._staging.stage()
 
     @override
@@ -87,14 +87,14 @@ class LocalBlobStore(BlobStore):
                 in_files.append((artifact.source.path, artifact.size_bytes))
             elif not artifact.source.has_size(artifact.size_bytes):
                 raise wrong_size(artifact)
-        with self.translated():
+        with self.translate_errors():
             wrong = seal(in_files)
         if wrong is not None:
             raise wrong_size(next(each for each in artifacts if (each.source.path, each.size_bytes) == wrong))
 
     @override
     def place(self, artifacts: Sequence[NewArtifact]) -> None:
-        with self.translated():
+        with self.translate_errors():
             files: dict[Path, Path] = {}  # by the blobs that they become
             contents: dict[Path, bytes] = {}
             for artifact in artifacts:
@@ -128,15 +128,26 @@ class LocalBlobStore(BlobStore):
 
     @override
     def host(self, served: Mapping[str, ServedFile]) -> None:
-        with self.translated():
+        with self.translate_errors():
             folders = set()
             for name, each in served.items():
                 target = self.hosted / name
-                if target.parent not in folders:
+                if target.parent not in folders or not target.parent.is_dir():
                     self._make_folder(target.parent)
                     folders.add(target.parent)
-                link_over(self.blob(each.sha256), target, self._passing)
+                self._host(self.blob(each.sha256), target)
             sync_folders(folders)
+
+    def _host(self, blob: Path, target: Path) -> None:
+        try:
+            link_over(blob, target, self._passing)
+        except FileNotFoundError:
+            if target.parent.is_dir():
+                raise  # the blob is missing
+            # The folder was removed at this moment with the last file in it.
+            with self._making:
+                sync_folders(make_folders(target.parent))
+                link_over(blob, target, self._passing)
 
     @override
     def link(self, served: ServedFile) -> None:
@@ -161,10 +172,17 @@ class LocalBlobStore(BlobStore):
 
     @override
     def remove_hosted(self, name: str) -> None:
-        self._remove(self.hosted / name)
+        with self._making:
+            self._remove(self.hosted / name)
+            # Also its folders, whose names are those of the user and the conversation.
+            with suppress(OSError):  # one is not empty
+                for folder in (self.hosted / name).parents:
+                    if folder == self.hosted:
+                        break
+                    folder.rmdir()
 
     def _remove(self, file: Path) -> None:
-        with self.translated():
+        with self.translate_errors():
             if file.parent.is_dir():
                 file.unlink(missing_ok=True)
                 sync_folders([file.parent])
@@ -174,7 +192,7 @@ class LocalBlobStore(BlobStore):
         return [self._fetch(sha256, folder) for sha256 in hashes]
 
     def _fetch(self, sha256: str, folder: Path) -> Path:
-        with self.translated():
+        with self.translate_errors():
             blob, fetched = self.blob(sha256), folder / f"fetched-{uuid.uuid4().hex}"
             if not blob.is_file():
                 raise StoreFailedError("the stored bytes of an artifact are missing")
@@ -185,7 +203,7 @@ class LocalBlobStore(BlobStore):
 
     @override
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
-        with self.translated():
+        with self.translate_errors():
             try:
                 stream = self.blob(sha256).open("rb", buffering=0)
             except FileNotFoundError as exc:

@@ -12,10 +12,17 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select,
 from sqlalchemy import insert as inserting
 
 from proofbox.contracts.paths import FilePath, Namespace
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import DeletedFile, NewArtifact
 from proofbox.service.identity import ConversationKey, Principal
-from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
-from proofbox.service.storage.schema import artifacts, conversations, principals, unfinished
+from proofbox.service.storage.conversation_rows import CONVERSATION, DELETED, scope_values, utc_now
+from proofbox.service.storage.schema import (
+    artifacts,
+    conversations,
+    deleted_files,
+    principals,
+    unfinished,
+    workspaces,
+)
 from proofbox.service.storage.text_columns import storable
 
 _SAME_PATH = (
@@ -41,30 +48,36 @@ _NEWEST = (
     .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
     .group_by(artifacts.c.rel)
 )
+_DELETED_NEWEST = select(deleted_files.c.rel, deleted_files.c.version).where(
+    deleted_files.c.conversation == bindparam("in_conversation"),
+    deleted_files.c.turn == bindparam("of_turn"),
+    deleted_files.c.namespace == bindparam("of_namespace"),
+    deleted_files.c.rel.in_(bindparam("of_rels", expanding=True)),
+)
+_DELETIONS = select(deleted_files).where(deleted_files.c.conversation == CONVERSATION)
 _ADDED = inserting(artifacts)
 _PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _HOSTED = (
     select(artifacts)
-    .where(artifacts.c.hosted_name == bindparam("of_name"))
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(artifacts.c.hosted_name == bindparam("of_name"), principals.c.tenant != DELETED)
     .order_by(artifacts.c.version.desc())
     .limit(1)
 )
-_HOSTED_IN = (
-    _HOSTED.join_from(artifacts, conversations)
-    .join(principals)
-    .where(
-        principals.c.tenant == bindparam("scope_tenant"),
-        principals.c.project == bindparam("scope_project"),
-    )
+_HOSTED_IN = _HOSTED.where(
+    principals.c.tenant == bindparam("scope_tenant"),
+    principals.c.project == bindparam("scope_project"),
 )
-_STORED_BYTES = (
-    select(func.coalesce(func.sum(artifacts.c.size_bytes), 0))
-    .join_from(artifacts, conversations)
+_STORED_BYTES = tuple(
+    select(func.coalesce(func.sum(table.c.size_bytes), 0))
+    .join_from(table, conversations)
     .join(principals)
     .where(
         principals.c.tenant == bindparam("scope_tenant"),
         principals.c.project == bindparam("scope_project"),
     )
+    for table in (artifacts, workspaces)
 )
 _NUMBERED = (
     select(
@@ -119,9 +132,11 @@ _REMOVED = (
 )
 _BEGUN = inserting(unfinished)
 _ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
+_NAMES_ENDED = _ENDED.where(unfinished.c.name.in_(bindparam("of_names", expanding=True)))
 _UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
 _WANTED = select(
     select(artifacts.c.id).where(artifacts.c.sha256 == bindparam("of_sha256")).exists()
+    | select(workspaces.c.id).where(workspaces.c.sha256 == bindparam("of_sha256")).exists()
     | select(unfinished.c.id)
     .where(unfinished.c.name == bindparam("of_name"), unfinished.c.save != bindparam("of_save"))
     .exists()
@@ -144,6 +159,7 @@ class ArtifactRow:
         hosted_name: under which name the byte side hosts it; None for internal files.
         removed: whether a program removed the file from its turn.
         number: its number among all versions that are stored; no part of what it is.
+        tool_call_id: the call that made it; None for an attachment.
     """
 
     path: FilePath
@@ -157,6 +173,7 @@ class ArtifactRow:
     hosted_name: str | None
     removed: bool = False
     number: int = field(default=0, compare=False)
+    tool_call_id: str | None = field(default=None, compare=False)
 
 
 # ---- saves that are under way ----
@@ -170,6 +187,11 @@ def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
 def end_save(connection: Connection, save: str) -> None:
     """Remove a save from the journal: it is complete or undone."""
     connection.execute(_ENDED, {"of_save": save})
+
+
+def end_names(connection: Connection, save: str, names: Sequence[str]) -> None:
+    """Remove some names of a save from the journal: what they stand for is undone."""
+    connection.execute(_NAMES_ENDED, {"of_save": save, "of_names": list(names)})
 
 
 def unfinished_saves(connection: Connection) -> dict[str, list[str]]:
@@ -240,17 +262,17 @@ def insert(
 
 
 def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]) -> dict[FilePath, int]:
-    """The latest versions of those paths that have one."""
+    """The latest versions of those paths that have one, or had one that was deleted."""
     newest = {}
-    for where, group in _grouped(paths):
-        for rel, number in connection.execute(
-            _NEWEST, {"in_conversation": conversation, **where, "of_rels": group}
-        ):
-            newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
+    for where, group in _group_paths(paths):
+        values = {"in_conversation": conversation, **where, "of_rels": group}
+        for query in (_DELETED_NEWEST, _NEWEST):  # versions after a deletion have higher numbers
+            for rel, number in connection.execute(query, values):
+                newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
     return newest
 
 
-def _grouped(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[str]]]:
+def _group_paths(paths: Iterable[FilePath]) -> Iterator[tuple[dict[str, str], list[str]]]:
     """The paths below each turn and namespace, as many as a statement takes."""
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for path in paths:
@@ -280,7 +302,7 @@ def versions(
     for path, number in requested:
         numbers.setdefault(path, []).append(number)
     found = {}
-    for where, group in _grouped(numbers):
+    for where, group in _group_paths(numbers):
         of = (FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel) for rel in group)
         among = sorted({number for path in of for number in numbers[path]})
         for start in range(0, len(among), _PATHS_AT_ONCE):
@@ -306,6 +328,14 @@ def recent(connection: Connection, scope: ConversationKey, limit: int, except_tu
     """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
     values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
     return [_row(row) for row in connection.execute(_RECENT, values).all()]
+
+
+def deletions(connection: Connection, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+    """The files that a client deleted."""
+    return {
+        FilePath(row.turn, Namespace(row.namespace), row.rel): DeletedFile(row.deleted, row.position)
+        for row in connection.execute(_DELETIONS, scope_values(scope))
+    }
 
 
 def mark_removed(connection: Connection, scope: ConversationKey, wanted: Iterable[tuple[FilePath, int]]) -> None:
@@ -351,6 +381,7 @@ def _row(row: Row[Any]) -> ArtifactRow:
         hosted_name=row.hosted_name,
         removed=row.removed is not None,
         number=row.id,
+        tool_call_id=row.tool_call_id,
     )
 
 
@@ -364,6 +395,6 @@ def numbered(connection: Connection, number: int) -> tuple[ConversationKey, Arti
 
 
 def stored_bytes(connection: Connection, tenant: str, project: str) -> int:
-    """How many bytes all versions of all files of a project have together."""
+    """How many bytes all versions of all files and workspaces of a project have together."""
     values = {"scope_tenant": tenant, "scope_project": project}
-    return int(connection.execute(_STORED_BYTES, values).scalar_one())
+    return sum(int(connection.execute(query, values).scalar_one()) for query in _STORED_BYTES)

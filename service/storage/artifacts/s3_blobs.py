@@ -27,9 +27,9 @@ from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
 from proofbox.service.storage.artifacts.durable_files import READ_ONLY
 from proofbox.service.storage.artifacts.hosted_names import key_of
-from proofbox.service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translated
+from proofbox.service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translate_errors
 from proofbox.service.storage.artifacts.staging import Staging
-from proofbox.service.storage.error_translation import translated as disk_translated
+from proofbox.service.storage.error_translation import translate_errors as translate_disk_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef
@@ -73,7 +73,7 @@ class S3BlobStore(BlobStore):
         with self._local():
             self._staging.prepare()
         try:
-            with translated():
+            with translate_errors():
                 self._client.head_bucket(Bucket=self._bucket)
         except StoreFailedError as exc:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) in MISSING:
@@ -109,7 +109,7 @@ class S3BlobStore(BlobStore):
     def _place(self, artifact: NewArtifact) -> None:
         if artifact.size_bytes <= self._part_bytes:
             data = b"".join(self._parts(artifact))
-            with translated():
+            with translate_errors():
                 self._client.put_object(
                     Bucket=self._bucket,
                     Key=self._blob(artifact.sha256),
@@ -135,7 +135,7 @@ class S3BlobStore(BlobStore):
 
     def _is_there(self, artifact: NewArtifact) -> bool:
         try:
-            with translated():
+            with translate_errors():
                 found = self._client.head_object(Bucket=self._bucket, Key=self._blob(artifact.sha256))
         except StoreFailedError as exc:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) in MISSING:
@@ -146,7 +146,7 @@ class S3BlobStore(BlobStore):
 
     def _send_in_parts(self, artifact: NewArtifact) -> None:
         key = self._blob(artifact.sha256)
-        with translated():
+        with translate_errors():
             upload = self._client.create_multipart_upload(
                 Bucket=self._bucket,
                 Key=key,
@@ -185,7 +185,7 @@ class S3BlobStore(BlobStore):
     @override
     def end_uploads(self, sha256: str) -> None:
         key = self._blob(sha256)
-        with translated():
+        with translate_errors():
             found = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=key).get("Uploads", [])
             for upload in found:
                 self._client.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload["UploadId"])
@@ -198,7 +198,7 @@ class S3BlobStore(BlobStore):
         return f"{self._below}blobs/{checked_sha256(sha256)}"
 
     def _remove(self, key: str) -> None:
-        with translated():
+        with translate_errors():
             self._client.delete_object(Bucket=self._bucket, Key=key)
 
     # ---- hosted ----
@@ -230,7 +230,7 @@ class S3BlobStore(BlobStore):
             self._host(name, each)
 
     def _host(self, name: str, served: ServedFile) -> None:
-        with translated():
+        with translate_errors():
             self._client.copy_object(
                 Bucket=self._bucket,
                 Key=self._below + name,
@@ -252,7 +252,7 @@ class S3BlobStore(BlobStore):
 
     def _fetch(self, sha256: str, folder: Path) -> Path:
         fetched, digest = folder / f"fetched-{uuid.uuid4().hex}", hashlib.sha256()
-        with translated(), self._local(), fetched.open("xb") as file:
+        with translate_errors(), self._local(), fetched.open("xb") as file:
             body = self._client.get_object(Bucket=self._bucket, Key=self._blob(sha256))["Body"]
             with body:
                 for data in iter(partial(body.read, _READ_BYTES), b""):
@@ -267,7 +267,7 @@ class S3BlobStore(BlobStore):
     @override
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
         try:
-            with translated():
+            with translate_errors():
                 answer = self._client.get_object(
                     Bucket=self._bucket, Key=self._blob(sha256), Range=f"bytes={at}-{at + size_bytes - 1}"
                 )
@@ -283,7 +283,7 @@ class S3BlobStore(BlobStore):
 
     @override
     def link(self, served: ServedFile) -> str:
-        with translated():
+        with translate_errors():
             return self._link_client.generate_presigned_url(
                 "get_object",
                 Params={
@@ -296,7 +296,7 @@ class S3BlobStore(BlobStore):
             )
 
     def _local(self) -> AbstractContextManager[None]:
-        return disk_translated("the artifact folder", self._staging.folder.parent)
+        return translate_disk_errors("the artifact folder", self._staging.folder.parent)
 
 
 def _base64(digest: bytes) -> str:

@@ -96,7 +96,7 @@ def client(bucket: Bucket, endpoint: str, connections: int) -> "S3Client":
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    with translated():
+    with translate_errors():
         try:
             made = session.create_client(
                 "s3",
@@ -118,7 +118,7 @@ def _descriptions() -> Loader:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Translate exceptions of the client; the message names the setting to check.
 
     Raises:

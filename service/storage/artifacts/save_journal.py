@@ -1,12 +1,13 @@
 """The journal of saves: what each save is about to put into the store, and how an incomplete one is undone.
 
 Undoing restores every hosted name from the committed rows, and removes blobs that neither a row nor another save
-has.
+has. The removal of stored files is the same: its transaction removes rows and records their names, and undoing it
+removes the bytes that no row has any more.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 from proofbox.service.artifacts.port import NewArtifact
@@ -17,6 +18,8 @@ from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.database import Database
 
 BLOBS, HOSTED = "blobs/", "hosted/"  # prefixes of the names in the journal
+_NAMES_AT_ONCE = 100  # so many are locked together, and end in one transaction
+_SIDE_BY_SIDE = 4  # few of the byte side's threads: running calls need them
 _log = logging.getLogger(__name__)
 
 
@@ -83,25 +86,47 @@ class SaveJournal:
                 return
             saves = await self._database.read(rows.unfinished_saves)
             for save in sorted(self._incomplete):
-                for name in saves.get(save, []):
-                    await self._undo_name(save, name)
-                await self._database.write(partial(rows.end_save, save=save))
+                await self._undo_names(save, saves.get(save, []))
                 self._incomplete.discard(save)
 
+    async def remove(self, save: str, names: Sequence[str]) -> None:
+        """Remove the bytes behind names that a transaction recorded when it removed their rows.
+
+        What cannot be removed now is removed by the next save or the next start.
+        """
+        try:
+            await self._undo_names(save, names)
+        except OurError:
+            self._incomplete.add(save)
+            _log.warning("the bytes of deleted files could not be removed yet", exc_info=True)
+
+    async def _undo_names(self, save: str, names: Sequence[str]) -> None:
+        for start in range(0, len(names), _NAMES_AT_ONCE):
+            group = names[start : start + _NAMES_AT_ONCE]
+            # The names leave the journal before the locks are released: of two that undo the same name, the later
+            # one sees that it is the last.
+            async with self._locks.held(group):
+                for at in range(0, len(group), _SIDE_BY_SIDE):
+                    undone = (self._undo_name(save, name) for name in group[at : at + _SIDE_BY_SIDE])
+                    # All of them end before the locks are released.
+                    for outcome in await asyncio.gather(*undone, return_exceptions=True):
+                        if outcome is not None:
+                            raise outcome
+                await self._database.write(partial(rows.end_names, save=save, names=group))
+
     async def _undo_name(self, save: str, name: str) -> None:
-        async with self._locks.held([name]):
-            if name.startswith(HOSTED):
-                hosted = name.removeprefix(HOSTED)
-                row = await self._database.read(lambda connection: rows.hosted_latest(connection, hosted))
-                if row is None:
-                    await self._run(partial(self._files.remove_hosted, hosted))
-                else:
-                    await self._run(partial(self._files.host, {hosted: served_file(row)}))
-                return
-            sha256 = name.removeprefix(BLOBS)
-            await self._run(partial(self._files.end_uploads, sha256))
-            if not await self._database.read(lambda connection: rows.is_wanted(connection, sha256, save)):
-                await self._run(partial(self._files.remove_blob, sha256))
+        if name.startswith(HOSTED):
+            hosted = name.removeprefix(HOSTED)
+            row = await self._database.read(lambda connection: rows.hosted_latest(connection, hosted))
+            if row is None:
+                await self._run(partial(self._files.remove_hosted, hosted))
+            else:
+                await self._run(partial(self._files.host, {hosted: served_file(row)}))
+            return
+        sha256 = name.removeprefix(BLOBS)
+        await self._run(partial(self._files.end_uploads, sha256))
+        if not await self._database.read(lambda connection: rows.is_wanted(connection, sha256, save)):
+            await self._run(partial(self._files.remove_blob, sha256))
 
 
 def served_file(artifact: NewArtifact | rows.ArtifactRow) -> ServedFile:

@@ -28,17 +28,24 @@ from sqlalchemy import Connection
 from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import ArtifactStore, BlocksOf, NewArtifact, StoredArtifact
-from proofbox.service.concurrency import in_thread, to_its_end
+from proofbox.service.artifacts.port import (
+    BlocksOf,
+    DeletedFile,
+    NewArtifact,
+    NewWorkspace,
+    StoredArtifact,
+)
+from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
-from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.artifacts import rows, workspace_rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore, checked_sha256
 from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.artifacts.rows import ArtifactRow
 from proofbox.service.storage.artifacts.save_journal import BLOBS, HOSTED, SaveJournal, served_file
 from proofbox.service.storage.artifacts.whole_files import read_whole
+from proofbox.service.storage.artifacts.workspaces import SqlWorkspaces, workspace_blob
 from proofbox.service.storage.conversation_rows import ensure_conversation
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.sources import put_files
@@ -50,7 +57,7 @@ T = TypeVar("T")
 _YIELDED_BYTES_MAX = 256 * 1024
 
 
-class SqlArtifactStore(ArtifactStore):
+class SqlArtifactStore(SqlWorkspaces):
     """The port ``ArtifactStore`` on a database and a place for bytes.
 
     Args:
@@ -104,32 +111,36 @@ class SqlArtifactStore(ArtifactStore):
     @override
     async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:
         row = await self._database.read(lambda connection: rows.latest(connection, scope, path))
-        return None if row is None else self._stored(scope, row)
+        return None if row is None else self._build_stored(scope, row)
 
     @override
     async def version(self, scope: ConversationKey, path: FilePath, number: int) -> StoredArtifact | None:
         row = await self._database.read(lambda connection: rows.version(connection, scope, path, number))
-        return None if row is None else self._stored(scope, row)
+        return None if row is None else self._build_stored(scope, row)
 
     @override
     async def of_turn(self, scope: ConversationKey, turn_id: str) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.of_turn(connection, scope, turn_id))
-        return sorted((self._stored(scope, row) for row in found), key=lambda artifact: artifact.path)
+        return sorted((self._build_stored(scope, row) for row in found), key=lambda artifact: artifact.path)
 
     @override
     async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         found = await self._database.read(lambda connection: rows.listed(connection, scope, after, limit))
-        return [(row.number, self._stored(scope, row)) for row in found]
+        return [(row.number, self._build_stored(scope, row)) for row in found]
 
     @override
     async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.recent(connection, scope, limit, except_turn))
-        return [self._stored(scope, row) for row in found]
+        return [self._build_stored(scope, row) for row in found]
 
     @override
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
         await self._database.write(lambda connection: rows.mark_removed(connection, scope, wanted))
+
+    @override
+    async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
+        return await self._database.read(lambda connection: rows.deletions(connection, scope))
 
     async def stored_bytes(self, tenant: str, project: str) -> int:
         """How many bytes all versions of the files of a project have; the same bytes twice count twice."""
@@ -209,7 +220,7 @@ class SqlArtifactStore(ArtifactStore):
     @override
     async def numbered(self, number: int) -> tuple[ConversationKey, StoredArtifact] | None:
         found = await self._database.read(partial(rows.numbered, number=number))
-        return None if found is None else (found[0], self._stored(*found))
+        return None if found is None else (found[0], self._build_stored(*found))
 
     async def _version(self, scope: ConversationKey, artifact: StoredArtifact) -> ArtifactRow:
         path, number = artifact.path, artifact.version
@@ -218,7 +229,7 @@ class SqlArtifactStore(ArtifactStore):
             raise _not_stored(path, number)
         return row
 
-    def _stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
+    def _build_stored(self, scope: ConversationKey, row: ArtifactRow) -> StoredArtifact:
         hosted = row.hosted_name
         return StoredArtifact(
             path=row.path,
@@ -230,6 +241,8 @@ class SqlArtifactStore(ArtifactStore):
             description=row.description,
             created=row.created,
             removed=row.removed,
+            number=row.number,
+            tool_call_id=row.tool_call_id,
             hosted_uri=None if hosted is None else self._files.uri_of(hosted),
             rn=None if hosted is None else rn_of(scope, row.path),
             key=None if hosted is None else key_of(scope, row.path),
@@ -239,17 +252,25 @@ class SqlArtifactStore(ArtifactStore):
 
     @override
     async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None = None
+        self,
+        scope: ConversationKey,
+        artifacts: Sequence[NewArtifact],
+        blocks_of: BlocksOf | None = None,
+        workspace: NewWorkspace | None = None,
     ) -> list[StoredArtifact]:
-        if not artifacts:
+        if not artifacts and workspace is None:
             return []
-        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of))
+        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of, workspace))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
-        return await to_its_end(task)
+        return await wait_to_end(task)
 
     async def _save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], blocks_of: BlocksOf | None
+        self,
+        scope: ConversationKey,
+        artifacts: Sequence[NewArtifact],
+        blocks_of: BlocksOf | None,
+        workspace: NewWorkspace | None,
     ) -> list[StoredArtifact]:
         await self._journal.undo_incomplete()
         names = [
@@ -259,15 +280,20 @@ class SqlArtifactStore(ArtifactStore):
         hosted = {  # the later of two versions of one path is the one that stays
             name: served_file(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
         }
-        touched = {BLOBS + checked_sha256(artifact.sha256) for artifact in artifacts}
+        blobs = [*artifacts, *([] if workspace is None else [workspace_blob(workspace)])]
+        touched = {BLOBS + checked_sha256(blob.sha256) for blob in blobs}
         touched.update(HOSTED + name for name in hosted)
-        save = uuid.uuid4().hex
+        save, removal, old = uuid.uuid4().hex, uuid.uuid4().hex, set[str]()
 
         def finish(connection: Connection) -> list[StoredArtifact]:
             rows.end_save(connection, save)
             conversation, _ = ensure_conversation(connection, scope)
-            added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True)))
-            stored = [self._stored(scope, row) for row in added]
+            added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True))) if names else []
+            if workspace is not None:
+                old.update(BLOBS + sha256 for sha256 in workspace_rows.insert(connection, conversation, workspace))
+                if old:
+                    rows.begin_save(connection, removal, old)
+            stored = [self._build_stored(scope, row) for row in added]
             external = [one for one in stored if one.visibility == "external"]
             sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
             done = [replace(one, sid=sids.get(one.path)) for one in stored]
@@ -278,21 +304,40 @@ class SqlArtifactStore(ArtifactStore):
         try:
             await _all(
                 [
-                    self._in_parts(self._files.seal, artifacts),
+                    self._in_parts(self._files.seal, blobs),
                     self._journal.begin(save, touched),
                 ]
             )
             # Bytes that two files have are placed once: never by two threads at one time.
-            once = {artifact.sha256: artifact for artifact in artifacts}
+            once = {blob.sha256: blob for blob in blobs}
             async with self._locks.held(BLOBS + sha256 for sha256 in once):
                 await self._in_parts(self._files.place, list(once.values()))
             async with self._locks.held(HOSTED + name for name in hosted):
                 # Last before the commit, so that the hosted files and the latest rows change together.
                 await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
-                return await self._database.write(finish)
+                stored = await self._database.write(finish)
         except Exception:
             await self._journal.undo(save)
             raise
+        if old:
+            await self._journal.remove(removal, sorted(old))
+        return stored
+
+    async def remove_after(self, work: Callable[[Connection, str], tuple[T, list[str]]]) -> T:
+        """Run a transaction that removes rows, then remove the bytes that no row has any more.
+
+        Args:
+            work: gets the connection and the name under which it records the names in the journal; returns its
+                result and these names, see `proofbox.service.storage.artifacts.removal`.
+
+        Raises:
+            StoreFailedError, StoreFullError: nothing was removed.
+            Exception: an exception of ``work``; nothing was removed.
+        """
+        save = uuid.uuid4().hex
+        result, names = await self._database.write(lambda connection: work(connection, save))
+        await self._journal.remove(save, names)
+        return result
 
     # ---- blocking work ----
 
@@ -300,7 +345,7 @@ class SqlArtifactStore(ArtifactStore):
     async def _off_loop(self, work: Callable[[], T]) -> T:
         if self._threads is None:
             raise StoreFailedError("the artifact store is closed")
-        return await in_thread(self._threads, work)
+        return await run_in_thread(self._threads, work)
 
     async def _in_parts(self, work: Callable[[Sequence[T]], None], all_of: Sequence[T]) -> None:
         """Run blocking work on as many at a time as suits the files, side by side; all of it ends before this."""

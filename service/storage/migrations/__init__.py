@@ -33,7 +33,7 @@ def migrate(connection: Connection) -> None:
         StoreFailedError: a newer release of the service created it, or none that can be upgraded.
         SQLAlchemyError: a revision failed; the database is as it was.
     """
-    known, stamped = revisions(), _stamped(connection)
+    known, stamped = revisions(), _read_stamp(connection)
     if stamped == known[-1]:
         return
     if stamped in known:
@@ -74,7 +74,7 @@ def require_newest(connection: Connection) -> None:
         StoreFailedError: the schema is another one.
     """
     newest = revisions()[-1]
-    if (stamped := _stamped(connection)) != newest:
+    if (stamped := _read_stamp(connection)) != newest:
         raise StoreFailedError(
             f"the service that runs has schema {(stamped or '0').lstrip('0')} and this command knows "
             f"{newest.lstrip('0')}; use the command of the same release"
@@ -86,7 +86,7 @@ def revisions() -> list[str]:
     return sorted(file.name.partition("_")[0] for file in (_FOLDER / "versions").glob("[0-9]*.py"))
 
 
-def _stamped(connection: Connection) -> str | None:
+def _read_stamp(connection: Connection) -> str | None:
     if not inspect(connection).has_table(_stamp.name):
         return None
     return connection.execute(select(_stamp.c.version_num)).scalar_one_or_none()

@@ -79,7 +79,7 @@ class LimitedGet:
         """
         try:
             async with asyncio.timeout(seconds):
-                return await self._got(url, accept, takes)
+                return await self._get_once(url, accept, takes)
         except (TimeoutError, httpcore.TimeoutException) as exc:
             raise WebFailedError(
                 WebCode.FETCH_TIMEOUT, f"{url.host} did not answer in full within {seconds:.0f} s"
@@ -91,7 +91,7 @@ class LimitedGet:
                 ) from exc
             raise WebFailedError(WebCode.BAD_RESPONSE, f"{url.host} broke off or answered no valid HTTP") from exc
 
-    async def _got(self, url: WebUrl, accept: str, takes: Callable[[Head], None]) -> Got:
+    async def _get_once(self, url: WebUrl, accept: str, takes: Callable[[Head], None]) -> Got:
         headers = [
             (b"Host", url.authority.encode("ascii")),
             (b"User-Agent", _USER_AGENT.encode("ascii")),

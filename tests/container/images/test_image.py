@@ -18,11 +18,13 @@ from types import ModuleType
 
 import pytest
 
+from proofbox.service.app.settings import Settings
+
 pytestmark = pytest.mark.docker
 
 IMAGES = Path(__file__).resolve().parents[3] / "sandbox_images"
 PROBES = Path(__file__).resolve().parent / "probes"
-IMAGE = "proofbox-sandbox:latest"
+IMAGE = Settings().sandbox_image
 SECCOMP = IMAGES / "seccomp" / "sandbox.json"
 HARDENED = (
     "--network=none",

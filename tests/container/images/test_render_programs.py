@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from proofbox.service.app.settings import Settings
+
 pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).parents[3]
@@ -44,7 +46,7 @@ def in_the_image(runner: Path, tests: str, memory: str) -> subprocess.CompletedP
             f"{runner}:/src/runner:ro",
         ),
         *("--env", "PYTHONPATH=/opt/proofbox:/src/runner", "--env", "HOME=/tmp/home"),
-        *("--entrypoint", "bash", "proofbox-sandbox:latest", "-c"),
+        *("--entrypoint", "bash", Settings().sandbox_image, "-c"),
         f"cp -rT /opt/proofbox/skel /tmp/home && cd /src && {PYTEST} {tests}",
     ]
     return subprocess.run(command, capture_output=True, text=True, check=False)

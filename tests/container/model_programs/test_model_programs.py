@@ -1,6 +1,6 @@
 """Programs as models write them: each gets the report that is committed for it.
 
-``PROOFBOX_GOLDEN=write`` writes the reports anew; read the difference before you commit it.
+``PROOFBOX_TEST_GOLDEN=write`` writes the reports anew; read the difference before you commit it.
 """
 
 import os
@@ -31,7 +31,7 @@ PROGRAMS = read_programs()
 async def test_program_gets_the_committed_report(service: Service, program: ModelProgram) -> None:
     call = Caller(service, conversation=f"{program.area}-{program.name}", turn="turn_2")
     reports = [await report_of(call, step) for step in program.steps]
-    if os.environ.get("PROOFBOX_GOLDEN") == "write":
+    if os.environ.get("PROOFBOX_TEST_GOLDEN") == "write":
         write_reports(program.area, read_reports(program.area) | {program.name: reports})
     assert reports == read_reports(program.area)[program.name]
 

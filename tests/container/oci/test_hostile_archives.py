@@ -22,7 +22,7 @@ from proofbox.service.sandbox.oci.unpack_image import Bounds, main
 
 pytestmark = pytest.mark.oci
 
-MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
+MINUTES = float(os.environ.get("PROOFBOX_TEST_FUZZ_MINUTES", "0"))
 
 
 def fuzzed(examples: int) -> settings:

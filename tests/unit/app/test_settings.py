@@ -54,10 +54,19 @@ COUNTS = {
 COUNTS |= {"pool_max", "pool_reserve", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the services.
-NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key"}
-COUNTS |= {"connections_max", "connections_per_address_max", "sandbox_user_first", "sandbox_users"}
+NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key", "mcp"}
+COUNTS |= {
+    "full_workspace_entries_max",
+    "connections_max",
+    "connections_per_address_max",
+    "sandbox_user_first",
+    "sandbox_users",
+}
 COUNTS |= {"key_running_calls", "key_queued_calls", "total_pids", "total_cpus"}
 UNITS += ("_per_minute",)
+
+# Of the facades.
+NAMES |= {"librechat", "librechat_key_file", "librechat_issuer", "librechat_audience"}
 
 # Of the engines.
 NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}

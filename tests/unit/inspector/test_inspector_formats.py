@@ -50,7 +50,8 @@ def test_the_longest_known_extension_counts(extensions):
 def test_every_family_has_its_module_and_its_checks():
     families = tell("sorted({f.family for f in [*formats.FORMATS.values(), formats.OCTET_STREAM]})")
     assert families == sorted(tell("sorted(formats.CHECKS_BY_FAMILY)"))
-    assert [name for name in families if not (INSPECTOR / "families" / f"{name}.py").is_file()] == []
+    modules = [INSPECTOR / "families" / f"{name.replace('.', '/')}.py" for name in families]
+    assert [module for module in modules if not module.is_file()] == []
 
 
 def test_every_alias_leads_to_a_media_type_of_the_table():

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofbox.service.concurrency import in_thread
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.log_format import JsonLines, TextLines, configure
 
@@ -157,7 +157,7 @@ async def test_what_a_line_is_about_follows_tasks_and_threads(as_json):
         as_json.logger.info("task")
         await asyncio.to_thread(as_json.logger.info, "to_thread")
         with about(phase="run"), ThreadPoolExecutor(1) as threads:
-            await in_thread(threads, lambda: as_json.logger.info("in_thread"))
+            await run_in_thread(threads, lambda: as_json.logger.info("run_in_thread"))
 
     with about(request_id="r1", call_id="c1", conversation_id="v1"):
         task = asyncio.create_task(inner())
@@ -167,7 +167,7 @@ async def test_what_a_line_is_about_follows_tasks_and_threads(as_json):
     assert told == [
         ("task", "c1", None),
         ("to_thread", "c1", None),
-        ("in_thread", "c1", "run"),
+        ("run_in_thread", "c1", "run"),
         ("outside", None, None),
     ]
 

@@ -114,7 +114,7 @@ async def test_mixed_inputs_are_the_committed_blocks_and_the_committed_view(conv
     actual = view if name.endswith(".txt") else json.dumps(blocks, ensure_ascii=False, indent=2) + "\n"
     actual = _TIME.sub("<time>", _HOSTED_ROOT.sub("file://<root>/cb/tenants/", actual))
     assert [word for word in ("hosted_uri", '"rn"', '"key"', "cb/tenants", "managed") if word in view] == []
-    if os.environ.get("PROOFBOX_GOLDEN") == "write":
+    if os.environ.get("PROOFBOX_TEST_GOLDEN") == "write":
         (GOLDEN / name).write_text(actual, encoding="utf-8")
     assert actual == (GOLDEN / name).read_text(encoding="utf-8")
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofbox.service.calls.direct_tool import ToolRefusedError
-from proofbox.service.react.search_files import STRETCH_CHARS, _Clock, _compiled, _matches, _stretches
+from proofbox.service.react.search_files import STRETCH_CHARS, _Clock, _compile_pattern, _matches, _stretches
 
-ENDLESS = _compiled("content_regex", "(a+)+$")
+ENDLESS = _compile_pattern("content_regex", "(a+)+$")
 LINE = b"a" * 5_000 + b"!\n"
 
 
@@ -66,7 +66,7 @@ def test_several_files_together_take_no_more_processor_time_than_there_is(patter
     limit_s = 0.2
     clock = _Clock(limit_s, limit_s)
     files = [LINE * 10] * 5
-    compiled = _compiled("content_regex", pattern)
+    compiled = _compile_pattern("content_regex", pattern)
 
     def search() -> None:
         for data in files:
@@ -92,7 +92,7 @@ def test_stretches_are_the_text_and_end_at_line_ends_where_they_can(lengths):
 def test_many_short_searches_end_when_the_time_is_used_up():
     clock = _Clock(0.02, 0.02)
     data = b"some words, none of which is found\n" * 50_000
-    compiled = _compiled("content_regex", "no.such.word")
+    compiled = _compile_pattern("content_regex", "no.such.word")
 
     def search() -> None:
         for _ in range(10_000):
@@ -105,4 +105,4 @@ def test_many_short_searches_end_when_the_time_is_used_up():
 def test_lines_are_counted_over_all_stretches():
     data = b"x\n" * STRETCH_CHARS + b"needle\n"
 
-    assert _matches(data, _compiled("content_regex", "^needle$"), _Clock(2, 2)) == [STRETCH_CHARS + 1]
+    assert _matches(data, _compile_pattern("content_regex", "^needle$"), _Clock(2, 2)) == [STRETCH_CHARS + 1]

@@ -10,7 +10,7 @@ import pytest
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.contracts.tools import Language
 from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.containers import Container, LeftContainer
+from proofbox.service.sandbox.containers import Container, OrphanContainer
 from proofbox.service.sandbox.engine import PooledEngine, PooledEngineSettings
 from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.pool_sizing import PoolPolicy
@@ -113,7 +113,7 @@ class FakeContainers:
         return container_id in self.died
 
     async def list_orphans(self):
-        found = [LeftContainer(container_id, name, "boot") for container_id, (name, *_) in self.there.items()]
+        found = [OrphanContainer(container_id, name, "boot") for container_id, (name, *_) in self.there.items()]
         await self.listing.wait()
         return found
 

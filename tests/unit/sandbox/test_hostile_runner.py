@@ -41,7 +41,7 @@ from proofbox.service.sandbox.runner.sandbox import RunnerSandbox, StreamBounds
 from tests.support.examples import examples
 from tests.support.staging import MadeFolder
 
-MINUTES = float(os.environ.get("PROOFBOX_FUZZ_MINUTES", "0"))
+MINUTES = float(os.environ.get("PROOFBOX_TEST_FUZZ_MINUTES", "0"))
 # The same examples in every run of the suite; `make fuzz` looks for new ones.
 fuzzed = settings(
     max_examples=examples(int(300 + MINUTES * 1_500)), deadline=None, derandomize=not MINUTES, database=None

@@ -217,7 +217,14 @@ async def test_files_are_put_with_their_bytes(tmp_path):
     assert json.loads(runner.received[1][1]) == {
         "turn_id": "turn_1",
         "files": [
-            {"path": "turn_0/files/x/a.bin", "size": len(content), "writable": False, "links": [], "copies": []}
+            {
+                "path": "turn_0/files/x/a.bin",
+                "size": len(content),
+                "writable": False,
+                "links": [],
+                "copies": [],
+                "yields": False,
+            }
         ],
     }
     assert b"".join(payload for kind, payload in runner.received if kind is Frame.DATA) == content

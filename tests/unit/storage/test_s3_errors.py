@@ -11,7 +11,7 @@ from proofbox.service.app.settings import Settings
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
-from proofbox.service.storage.artifacts.s3_client import refused, translated
+from proofbox.service.storage.artifacts.s3_client import refused, translate_errors
 
 
 def answered(code, status=400):
@@ -47,7 +47,7 @@ def test_an_answer_of_the_server_becomes_the_error_that_says_what_to_look_at(ans
     ],
 )
 def test_an_error_of_the_client_is_told_without_its_address(raised, message):
-    with pytest.raises(StoreFailedError) as caught, translated():
+    with pytest.raises(StoreFailedError) as caught, translate_errors():
         raise raised
     assert message in caught.value.message
     assert "secret.host" not in caught.value.message

@@ -13,7 +13,7 @@ from render.model import Document, Theme
 
 SOURCE_CHARACTERS_MAX = 60_000
 KANBAN_REPEATS_MAX = 5
-"""Lines of a kanban that say what another says; the time to draw it doubles with each."""
+"""Lines of a kanban of equal text; the time to draw it doubles with each."""
 FONT = "Noto Sans"
 _FONT_FAMILY = re.compile(r"font-family:\s*(?:&quot;|[^;<>{}])*?(?=[;<>{}]|(?<!,)\"[\s/>])")
 _BARE = re.compile(

@@ -65,7 +65,7 @@ def _set(document: Document, element: Element) -> None:
     colour = document.theme.colours["text"]
     try:
         if len(tex or mathml) > TEX_CHARACTERS_MAX * (1 if tex else 8):
-            raise ValueError("too long")  # noqa: TRY301 - told as any other failure to set it
+            raise ValueError("too long")  # noqa: TRY301 - reported as any other failure to set it
         svg, width, height, descent = draw_mathml(mathml, colour) if mathml else draw(tex, display, colour)
     except Exception as exc:  # noqa: BLE001 - the two libraries fail with all kinds of errors on TeX they don't know
         message = str(exc) or type(exc).__name__

@@ -10,7 +10,7 @@ from pygments.util import ClassNotFound
 from render.frontend.element_tree import add_class, classes_of, make, name_of
 
 _BARE = "background:none;border:0;padding:0;margin:0;color:inherit;font-size:inherit"
-"""What an author's rules say of code within text is not about the element that we put into a block."""
+"""What an author's rules for code within text is not about the element that we put into a block."""
 HIGHLIGHTED_CHARACTERS_MAX = 20_000
 """A longer block is shown plain: lexers are slow, and some of them quadratic, on what isn't their language."""
 DOCUMENT_CHARACTERS_MAX = 400_000
@@ -18,7 +18,7 @@ DOCUMENT_CHARACTERS_MAX = 400_000
 
 
 def highlight_code(tree: Element) -> None:
-    """Marks every code block and colours those that say their language."""
+    """Marks every code block and colours those with a declared language."""
     coloured = 0
     for block in tree.iter("pre"):
         code = block.find("code")

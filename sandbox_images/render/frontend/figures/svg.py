@@ -33,8 +33,8 @@ _REFERENCES_DEEP = 40
 _RULES = frozenset({"import", "font-face", "namespace"})
 
 
-class DrawingRefused(ValueError):  # noqa: N818 - told and shown, no error of the document
-    """A drawing that is not shown; the message says why."""
+class DrawingRefused(ValueError):  # noqa: N818 - reported and shown, no error of the document
+    """A drawing that is not shown; the message has the reason."""
 
 
 def clean_drawing(data: bytes, load: Load, depth: int = 0) -> bytes:
@@ -44,7 +44,7 @@ def clean_drawing(data: bytes, load: Load, depth: int = 0) -> bytes:
         DrawingRefused: it is no SVG, or too large.
     """
     try:
-        root = ET.fromstring(data)  # noqa: S314 - the caller has looked for document types and entities
+        root = ET.fromstring(data)  # noqa: S314 - the caller has searched for document types and entities
     except (ET.ParseError, ValueError, LookupError, RecursionError) as exc:
         raise DrawingRefused("it is not well-formed SVG") from exc
     if _local(root) != "svg":
@@ -119,11 +119,11 @@ def _clean_attribute(element: Element, key: str, load: Load, depth: int) -> None
     if name.startswith("on") or name in {"src", "base", "data", "ping", "externalresourcesrequired"}:
         del element.attrib[key]
     elif name == "href":
-        kept = _kept_reference(_local(element), value.strip(), load, depth)
-        if kept is None:
+        retained = _filter_reference(_local(element), value.strip(), load, depth)
+        if retained is None:
             del element.attrib[key]
         else:
-            element.set(key, kept)
+            element.set(key, retained)
     elif name in _EFFECT_SIZES and _NUMBER.search(value):
         element.set(
             key, _NUMBER.sub(lambda number: number[0] if float(number[0]) <= SVG_EFFECT_SIZE_MAX else "1", value)
@@ -132,7 +132,7 @@ def _clean_attribute(element: Element, key: str, load: Load, depth: int) -> None
         element.set(key, _OUTSIDE.sub("none", plain_letters(value)))
 
 
-def _kept_reference(name: str, value: str, load: Load, depth: int) -> str | None:
+def _filter_reference(name: str, value: str, load: Load, depth: int) -> str | None:
     """What stays of a reference: places within the drawing, links, and pictures as data URIs."""
     if value.startswith("#"):
         return value

@@ -7,7 +7,7 @@ from render.frontend.element_tree import make
 
 
 def picture_of(svg: str, alt: str, style: str = "") -> Element:
-    """An ``img`` of an SVG; ``data-pb`` says that it was drawn here and needs no check."""
+    """An ``img`` of an SVG; ``data-pb`` marks that it was drawn here and needs no check."""
     code = base64.b64encode(svg.encode()).decode()
     attributes = {"src": f"data:image/svg+xml;base64,{code}", "alt": alt, "data-pb": "svg"}
     return make("img", {**attributes, "style": style} if style else attributes)

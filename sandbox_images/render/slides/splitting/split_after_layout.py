@@ -180,7 +180,7 @@ class _Copier:
     Attributes:
         page: which page.
         cut: where units go.
-        title: is copied whole, and kept in ``found``.
+        title: is copied whole, and retained in ``found``.
         known: elements that hold units, the title or parts that are repeated.
     """
 
@@ -205,18 +205,18 @@ class _Copier:
             copy.text = element.text
         elif element.tag == "li" and own < self.page:
             copy.set("class", f"{copy.get('class', '')} pb-continued".strip())
-        kept = self._children(element, copy, with_text=own is None or own == self.page)
-        return copy if kept or (own is not None and own == self.page) else None
+        retained = self._children(element, copy, with_text=own is None or own == self.page)
+        return copy if retained or (own is not None and own == self.page) else None
 
     def _children(self, element: Element, copy: Element, *, with_text: bool) -> bool:
-        """Copies the children; tells whether one of them isn't just repeated."""
-        kept, skipped = False, 0
+        """Copies the children; returns whether one of them isn't just repeated."""
+        retained, skipped = False, 0
         for child in element:
             known = id(child) in self.known
             inner = self.copy(child) if known else whole_copy(child) if with_text else None
-            skipped += child.tag == "li" and inner is None and not kept
+            skipped += child.tag == "li" and inner is None and not retained
             if inner is not None:
-                kept = kept or (known and not is_repeated(child))
+                retained = retained or (known and not is_repeated(child))
                 copy.append(inner)
                 inner.tail = child.tail if with_text else None
             elif with_text and child.tail and child.tail.strip():
@@ -224,7 +224,7 @@ class _Copier:
         if element.tag == "ol" and skipped:
             start = element.get("start", "1")
             copy.set("start", str((int(start) if start.lstrip("-").isdigit() else 1) + skipped))
-        return kept
+        return retained
 
 
 def is_repeated(element: Element) -> bool:

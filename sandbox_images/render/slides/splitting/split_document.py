@@ -37,7 +37,7 @@ class Draft:
         root: the slide's own element if the document has one, else a new ``section``.
         chain: the elements around the root, outermost first, for an author's selectors.
         notes: the elements of the speaker's notes.
-        directives: what Marp was told.
+        directives: the directives of Marp.
         authored: whether the root is the author's own element.
         backdrops: pictures behind it.
     """
@@ -95,7 +95,7 @@ def _mark_dividers(drafts: list[Draft]) -> None:
 
 
 def is_notes(element: Element) -> bool:
-    """Whether an element is what the speaker says."""
+    """Whether an element is a speaker note."""
     return bool(_NOTES_CLASSES.intersection(classes_of(element))) and "footnotes" not in classes_of(element)
 
 
@@ -235,8 +235,8 @@ def _flush(walk: _Walk, chain: tuple[Element, ...]) -> None:
     whole, divider = not walk.explicit, walk.directives.divider
     for group in (group for part in documents_of(blocks) for group in _groups(part, whole=whole, divider=divider)):
         visible = [block for block in group if not is_notes(block)]
-        told = all(name_of(block) == "template" for block in visible)
-        if told and walk.drafts and not walk.explicit:
+        templates_only = all(name_of(block) == "template" for block in visible)
+        if templates_only and walk.drafts and not walk.explicit:
             walk.drafts[-1].notes.extend(block for block in group if is_notes(block))
             _take_directives(walk, make("section", None, None, *visible))
             continue
@@ -371,7 +371,7 @@ def _is_title(draft: Draft, blocks: list[Element], headings: list[Element]) -> b
 
 
 def title_draft(title: str, lines: list[str]) -> Draft:
-    """A title slide of what the document says of itself."""
+    """A title slide of what the document declares about itself."""
     paragraphs = [make("p", None, line) for line in lines if line]
     return Draft("title", make("section", {"class": "pb-loose"}, None, make("h1", None, title), *paragraphs))
 

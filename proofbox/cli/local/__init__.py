@@ -1,0 +1,1 @@
+"""Work on the stores and the engine of this machine, without HTTP."""

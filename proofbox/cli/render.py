@@ -1,0 +1,167 @@
+"""``proofbox render``: a Markdown, HTML or CSV file as PDF, PNG, DOCX, PPTX or XLSX."""
+
+import argparse
+import contextlib
+import time
+from base64 import b64encode
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from proofbox.cli.connection import connect
+from proofbox.cli.options import parse_json_object, service_options
+from proofbox.cli.shared.exit_codes import CommandError, usage_error
+from proofbox.cli.shared.inputs import StandardInput, file_error, read_bytes, read_text
+from proofbox.cli.shared.live_calls import FIRST_TURN, call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, produced_files, save_file
+from proofbox.cli.shared.terminal import Terminal
+
+if TYPE_CHECKING:
+    from proofbox.client import Client
+
+_FORMATS = ("pdf", "docx", "pptx", "png", "xlsx")
+_POLL_S = 0.5
+_NEARBY_FILES_MAX = 5_000  # files below the folder of a document that are searched
+_NEARBY_BYTES_MAX = 64 * 1024 * 1024
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "render",
+        parents=[service_options()],
+        help="render a Markdown or HTML file to PDF, PNG, DOCX, PPTX or XLSX",
+        description="Render a document. The extension of OUT is the format. Pictures and style sheets beside the "
+        "document that it names are sent with it.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("source", metavar="IN", help="the document: .md, .html, .csv; - reads Markdown from stdin")
+    parser.add_argument("out", type=Path, metavar="OUT", help="the file to write")
+    parser.add_argument("--title", default="", help="the document's title")
+    parser.add_argument("--theme", default="plain", help="plain, dark, brand, paper, or a theme file beside IN")
+    parser.add_argument(
+        "--params",
+        type=parse_json_object,
+        default={},
+        metavar="JSON",
+        help="the tool's other parameters, such as '{\"toc\": true}'",
+    )
+    parser.add_argument("--watch", action="store_true", help="render again whenever the document changes")
+    parser.add_argument("-c", "--conversation", metavar="ID", help="the conversation that stores the file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    terminal = Terminal.of(args)
+    suffix = args.out.suffix.lower().removeprefix(".")
+    if suffix not in _FORMATS:
+        known = ", ".join(f".{output}" for output in _FORMATS)
+        raise usage_error(f"{args.out}: the extension is not a format that can be rendered ({known})")
+    source = None if args.source == "-" else Path(args.source)
+    if source is None and args.watch:
+        raise usage_error("stdin cannot be watched", field="--watch")
+    text = read_text(args.source, "IN", StandardInput())
+    with connect(args, terminal, is_stored=args.conversation is not None) as client:
+        while True:
+            seen = None if source is None else _newest(source)
+            status = _render(client, args, terminal, text, suffix)
+            if not args.watch or source is None:
+                return status
+            text = _changed_text(source, seen)
+
+
+def _render(client: "Client", args: argparse.Namespace, terminal: Terminal, text: str, suffix: str) -> int:
+    source = None if args.source == "-" else Path(args.source)
+    params = {
+        "path": args.out.name,
+        "content": text,
+        "format": _source_format(source, suffix),
+        "title": args.title,
+        "theme": args.theme,
+        **args.params,
+    }
+    names = call_names(args.conversation)
+    assets = [] if source is None else nearby_assets(source, f"{text} {args.params} {_theme_text(source, params)}")
+    with live_call(client, names, terminal) as show:
+        response = client.call(
+            f"rendering_tools.write_{suffix}",
+            params,
+            conversation=names.conversation,
+            turn=names.turn,
+            call_id=names.call_id,
+            assets=assets,
+            on_event=show,
+        )
+    outcome = Outcome(names, response)
+    if response.ok:
+        for file in produced_files(client, outcome)[:1]:
+            save_file(file, args.out)
+            outcome.saved[file.path] = args.out
+    outcome.print(terminal)
+    return outcome.exit_code
+
+
+def _source_format(source: Path | None, output: str) -> str:
+    """What a file is by its extension; a workbook may be made of CSV."""
+    extension = "" if source is None else source.suffix.lower()
+    if output == "xlsx" and extension in {".csv", ".tsv"}:
+        return "csv"
+    return "html" if extension in {".html", ".htm"} else "markdown"
+
+
+def _theme_text(source: Path, params: dict[str, Any]) -> str:
+    """The text of a theme file, which may name a logo; empty for a built-in theme."""
+    path = source.parent / str(params["theme"])
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _newest(source: Path) -> float:
+    """When the file or anything beside it was changed last."""
+    times = [0.0]
+    for path in source.parent.iterdir():
+        with contextlib.suppress(OSError):  # removed meanwhile, or a broken link
+            times.append(path.stat().st_mtime)
+    return max(times)
+
+
+def _changed_text(source: Path, seen: float | None) -> str:
+    """Wait for a change of the file or of anything beside it; the text then."""
+    while True:
+        time.sleep(_POLL_S)
+        if _newest(source) != seen:
+            with contextlib.suppress(CommandError):  # an editor replaces the file
+                return read_text(str(source), "IN", StandardInput())
+
+
+def nearby_assets(source: Path, text: str) -> list[dict[str, str]]:
+    """The files beside a document, or below its folder, that it names by their relative path.
+
+    Raises:
+        CommandError: a file cannot be read, or all of them are too large for one request.
+    """
+    folder = source.parent
+    assets, total = [], 0
+    for path in _files_below(folder):
+        rel = path.relative_to(folder).as_posix()
+        if path != source and (rel in text or quote(rel) in text):
+            total += path.stat().st_size
+            if total > _NEARBY_BYTES_MAX:
+                raise usage_error(
+                    f"{path}: the files that the document names are too large (limit {_NEARBY_BYTES_MAX:,} bytes)"
+                )
+            content = b64encode(read_bytes(path, "IN")).decode()
+            assets.append({"physical_path": f"{FIRST_TURN}/files/{rel}", "base64": content})
+    return assets
+
+
+def _files_below(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    try:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                found.append(path)
+            if len(found) >= _NEARBY_FILES_MAX:
+                break
+    except OSError as exc:
+        raise file_error(folder, exc) from exc
+    return sorted(found)

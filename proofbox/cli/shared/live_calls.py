@@ -1,0 +1,110 @@
+"""Making a call while its events are shown; an interrupt cancels it."""
+
+import contextlib
+import secrets
+import signal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.outcomes import CallNames
+from proofbox.cli.shared.terminal import Progress, Terminal
+
+if TYPE_CHECKING:
+    from proofbox.client import CallEvent, Client
+
+FIRST_TURN = "turn_1"
+
+
+def call_names(conversation: str | None, turn: str | None = None, call_id: str | None = None) -> CallNames:
+    """The ids of a new call; those that are not given are made."""
+    return CallNames(
+        call_id or f"call_{secrets.token_hex(6)}",
+        conversation or f"cli-{secrets.token_hex(6)}",
+        turn or FIRST_TURN,
+    )
+
+
+class _EventDisplay:
+    """Shows the events of one call."""
+
+    def __init__(self, terminal: Terminal, progress: Progress) -> None:
+        self._terminal = terminal
+        self._progress = progress
+        self._has_output = False
+
+    def __call__(self, event: "CallEvent") -> None:
+        """Show an event."""
+        if event.name == "queued":
+            self._progress.show(f"queued, {event.data.position} before")  # type: ignore[union-attr]
+        elif event.name == "started":
+            self._progress.show("running")
+        elif event.name == "result" and not self._has_output:
+            # The output of a call that ended before this process of the service is in the answer only.
+            self._write(event.data.output.stdout, "stdout")  # type: ignore[union-attr]
+            self._write(event.data.output.stderr, "stderr")  # type: ignore[union-attr]
+        else:
+            self._write(event.text, event.name)
+
+    def _write(self, text: str, stream: str) -> None:
+        if text and not self._terminal.is_json:
+            self._has_output = True
+            self._progress.pause()
+            self._terminal.write_output(text, stream)
+
+
+@contextlib.contextmanager
+def live_call(
+    client: "Client", names: CallNames, terminal: Terminal, *, is_cancelled: bool = True
+) -> Iterator[Callable[["CallEvent"], None]]:
+    """Show the events of a call while it runs; give the function that takes them.
+
+    Args:
+        client: the service.
+        names: the ids of the call.
+        terminal: where output and progress are shown.
+        is_cancelled: whether an interrupt cancels the call.
+
+    Raises:
+        CommandError: the user interrupted the command.
+    """
+    with terminal.progress("waiting for the service") as progress:
+        show = _EventDisplay(terminal, progress)
+        try:
+            with _ended_like_interrupted():
+                yield show
+        except KeyboardInterrupt as exc:
+            if is_cancelled:
+                _cancel(client, names, terminal)
+            message = f"interrupted; the call {names.call_id} was cancelled" if is_cancelled else "interrupted"
+            raise CommandError(message, code="interrupted", exit_code=ExitCode.INTERRUPTED) from exc
+    terminal.end_line()
+
+
+@contextlib.contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does: without a client, the call would run to its end."""
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _cancel(client: "Client", names: CallNames, terminal: Terminal) -> None:
+    from proofbox.client import NotFoundError, ProofboxError  # noqa: PLC0415 - loaded by now
+
+    terminal.note("proofbox: cancelling the call")
+    try:
+        client.cancel(names.call_id, names.conversation)
+    except NotFoundError:
+        pass  # it had not begun
+    except ProofboxError as exc:
+        raise CommandError(
+            f"interrupted, but the call {names.call_id} could not be cancelled: {exc}",
+            code="interrupted",
+            exit_code=ExitCode.INTERRUPTED,
+            hint=f"proofbox cancel {names.call_id} --conversation {names.conversation}",
+        ) from exc

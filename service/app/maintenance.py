@@ -1,0 +1,51 @@
+"""Work on the stores by commands, while no service runs."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from proofbox.contracts.provenance import AuditService
+from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.api.app import release
+from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.settings import Settings
+from proofbox.service.conversations.service import Conversations
+from proofbox.service.identity import ConversationKey
+from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.conversations import SqlConversationStore
+from proofbox.service.storage.database import Database
+
+
+class NoCalls:
+    """The calls of a process that runs none."""
+
+    def is_busy(self, scope: ConversationKey) -> bool:  # noqa: ARG002 - a port
+        """Return False: the store knows which calls a service left open."""
+        return False
+
+    def forget_conversation(self, scope: ConversationKey) -> None:
+        """Do nothing."""
+
+
+@asynccontextmanager
+async def opened_conversations(settings: Settings) -> AsyncIterator[Conversations]:
+    """Open the stores for deletions.
+
+    Raises:
+        StoreFailedError: a store cannot be used, or the service runs and uses it.
+        StoreFullError: no space is left.
+    """
+    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
+    await database.open()
+    try:
+        artifacts = SqlArtifactStore(database, build_blob_store(settings))
+        await artifacts.open()
+        try:
+            store = SqlConversationStore(database, artifacts)
+            audited = AuditService(version=release(), boot_id=secrets.token_hex(4))
+            yield Conversations(store, artifacts, NoCalls(), Quotas(NO_LIMITS), NoMeter(), audited)
+        finally:
+            await artifacts.close()
+    finally:
+        await database.close()

@@ -1,0 +1,1 @@
+"""Conversations as a whole: their list, their files, their deletion."""

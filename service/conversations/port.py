@@ -1,0 +1,122 @@
+"""The port of the store of conversations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from proofbox.contracts.paths import FilePath
+from proofbox.service.calls.port import AuditDraft, AuditedLine
+from proofbox.service.identity import ConversationKey, Principal
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSummary:
+    """What a conversation holds.
+
+    Attributes:
+        number: its number in the store; a later conversation has a greater one.
+        conversation_id: its id.
+        created: when it was first used: UTC, RFC 3339, ``Z``.
+        last_used: when something was last added to it, to the minute.
+        turns: how many turns its timeline has.
+        files: how many files and attachments it has.
+        size_bytes: the bytes of all their versions.
+    """
+
+    number: int
+    conversation_id: str
+    created: str
+    last_used: str
+    turns: int
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedCounts:
+    """How much a deletion removed.
+
+    Attributes:
+        files: files and attachments.
+        versions: versions of them.
+        size_bytes: the bytes of all these versions.
+        calls: calls with their answers.
+        blocks: blocks of the timeline; of a file those that lost its content.
+    """
+
+    files: int
+    versions: int
+    size_bytes: int
+    calls: int = 0
+    blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A deletion that is done.
+
+    Attributes:
+        counts: how much it removed.
+        audited: its audit line.
+        number: the store's number of a conversation that was deleted; None for a file.
+    """
+
+    counts: DeletedCounts
+    audited: AuditedLine
+    number: int | None = None
+
+
+DraftOf = Callable[[DeletedCounts], AuditDraft]
+"""The audit line of a deletion; called in its transaction, so it must not block."""
+
+
+class ConversationStore(Protocol):
+    """Conversations as a whole. All methods raise StoreFailedError if the store fails."""
+
+    async def page(self, principal: Principal, before: int | None, limit: int) -> list[ConversationSummary]:
+        """At most ``limit`` conversations of a principal whose number is less than ``before``, the newest first."""
+
+    async def delete(self, scope: ConversationKey, draft_of: DraftOf, unused_since: str | None = None) -> Deletion:
+        """Makes a conversation vanish, in one transaction with its audit line; `purge` removes what it held.
+
+        Args:
+            scope: the conversation.
+            draft_of: its audit line.
+            unused_since: delete it only if it was not used then or later.
+
+        Raises:
+            UnknownConversationError: there is none, or it was used since.
+            ConversationBusyError: a call of it is open.
+            StoreFullError: no space is left.
+        """
+
+    async def delete_file(self, scope: ConversationKey, path: FilePath, at: str, draft_of: DraftOf) -> Deletion:
+        """Removes all versions of a file with what the timeline has of its content.
+
+        A block that records it is added to the timeline.
+
+        Raises:
+            UnknownArtifactError: there is no such file.
+            ConversationBusyError: a call of the conversation is open.
+            StoreFullError: no space is left.
+        """
+
+    async def purge(self, deletion: Deletion) -> None:
+        """Removes what a deleted conversation held: rows and bytes.
+
+        Raises:
+            StoreFullError: no space is left; `purge_interrupted` removes the rest.
+        """
+
+    async def purge_interrupted(self) -> None:
+        """Removes what conversations held whose `purge` failed, or ended with an earlier process.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
+
+    def stop_purging(self) -> None:
+        """Ends all purges after the step that is under way; the next process goes on with them."""
+
+    async def unused(self, since: str, limit: int) -> list[ConversationKey]:
+        """At most ``limit`` conversations of all principals without use since ``since``, by their last use."""

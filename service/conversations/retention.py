@@ -1,0 +1,98 @@
+"""The retention sweeper: deletes conversations that were unused for longer than the operator allows."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from proofbox.service.conversations.service import Conversations
+from proofbox.service.errors import OurError
+from proofbox.service.observability.metrics_port import Meter
+
+CONVERSATIONS_MAX = 100
+"""How many conversations one pass deletes."""
+_FULL_PASS_PAUSE_S = 5.0  # after a pass that did not come to the end
+_PAUSE_S = 0.05  # between two conversations: others write in between
+_BUSY_PAUSE_S = 1.0  # while calls wait for a slot
+_BUSY_PAUSES_MAX = 30  # a service that is always busy deletes all the same
+_log = logging.getLogger("proofbox.retention")
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """Which conversations are deleted, and how often the sweeper looks for them.
+
+    Attributes:
+        days: the time without use, in days; 0: none is deleted.
+        every_s: the pause between passes, in seconds.
+    """
+
+    days: float
+    every_s: float
+
+
+class RetentionSweeper:
+    """Passes in the background, each bounded; also ends the deletions that an earlier process began.
+
+    Args:
+        conversations: deletes them.
+        policy: which ones.
+        is_busy: whether calls wait for a slot; the sweeper waits then.
+        meter: counts passes.
+    """
+
+    def __init__(
+        self, conversations: Conversations, policy: RetentionPolicy, is_busy: Callable[[], bool], meter: Meter
+    ) -> None:
+        self._conversations = conversations
+        self._policy = policy
+        self._is_busy = is_busy
+        self._meter = meter
+        self._stopping = asyncio.Event()
+        self._passes: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin the passes."""
+        self._passes = asyncio.create_task(self._pass_for_ever())
+
+    async def stop(self) -> None:
+        """End them after the deletion that is under way."""
+        self._stopping.set()
+        if self._passes is not None:
+            await self._passes
+
+    async def _pass_for_ever(self) -> None:
+        while not self._stopping.is_set():
+            is_full = await self._pass()
+            await self._sleep(_FULL_PASS_PAUSE_S if is_full else self._policy.every_s)
+
+    async def _pass(self) -> bool:
+        """One pass; whether more conversations may be due."""
+        try:
+            await self._conversations.purge_interrupted()
+            if not self._policy.days:
+                return False
+            since = datetime.now(UTC) - timedelta(days=self._policy.days)
+            since_text = since.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            count = await self._conversations.delete_unused(since_text, CONVERSATIONS_MAX, self._wait_until_quiet)
+        except OurError:
+            _log.warning("a retention pass failed; the next one tries again", exc_info=True)
+            self._meter.retention_passed(is_complete=False)
+            return False
+        self._meter.retention_passed(is_complete=True)
+        return count == CONVERSATIONS_MAX
+
+    async def _wait_until_quiet(self) -> bool:
+        """Pause between two conversations, longer while calls wait; False if the service stops."""
+        await self._sleep(_PAUSE_S)
+        for _ in range(_BUSY_PAUSES_MAX):
+            if self._stopping.is_set() or not self._is_busy():
+                break
+            await self._sleep(_BUSY_PAUSE_S)
+        return not self._stopping.is_set()
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)

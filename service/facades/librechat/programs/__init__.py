@@ -1,0 +1,1 @@
+"""Programs that run in the sandbox around a program of LibreChat's. They use the standard library alone."""

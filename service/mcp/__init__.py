@@ -1,0 +1,1 @@
+"""The Model Context Protocol: the tools at ``/mcp``. Only `endpoint` is imported before the first request."""

@@ -1,0 +1,81 @@
+"""The workspaces of conversations: the part of the artifact store that reads them, and lets one call hold one.
+
+They are saved together with the files of their calls, see `proofbox.service.storage.artifacts.store`.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from typing_extensions import override
+
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, StoredWorkspace
+from proofbox.service.errors import QueueFullError, StoreFailedError
+from proofbox.service.identity import ConversationKey
+from proofbox.service.storage.artifacts import workspace_rows
+from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.key_locks import KeyLocks
+from proofbox.service.storage.database import Database
+
+T = TypeVar("T")
+
+_WAITING_MAX = 32  # calls for the workspace of one conversation
+_RETRY_AFTER_S = 5.0
+
+
+class SqlWorkspaces(ArtifactStore):
+    """The methods of the port ``ArtifactStore`` that concern workspaces."""
+
+    _database: Database
+    _files: BlobStore
+    _locks: KeyLocks
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        raise NotImplementedError
+
+    @override
+    @asynccontextmanager
+    async def hold_workspace(self, scope: ConversationKey) -> AsyncIterator[None]:
+        who = scope.principal
+        name = repr((who.tenant, who.project, who.user_type, who.user, scope.conversation_id))
+        if self._locks.users(name) > _WAITING_MAX:
+            raise QueueFullError(
+                f"{_WAITING_MAX} calls wait for the workspace of this conversation (limit {_WAITING_MAX}); "
+                "come again later",
+                retry_after_s=_RETRY_AFTER_S,
+            )
+        async with self._locks.held([name]):
+            yield
+
+    @override
+    async def newest_number(self, scope: ConversationKey) -> int:
+        return await self._database.read(lambda connection: workspace_rows.newest_artifact(connection, scope))
+
+    @override
+    async def workspace(self, scope: ConversationKey, number: int | None = None) -> StoredWorkspace | None:
+        return await self._database.read(lambda connection: workspace_rows.find(connection, scope, number))
+
+    @override
+    async def fetch_workspace(self, scope: ConversationKey, workspace: StoredWorkspace, staging: Path) -> Path:
+        stored = await self.workspace(scope, workspace.number)
+        if stored is None:
+            raise StoreFailedError(f"workspace {workspace.number} is not stored in this conversation")
+        (fetched,) = await self._off_loop(partial(self._files.fetch, [stored.sha256], staging))
+        return fetched
+
+
+def workspace_blob(workspace: NewWorkspace) -> NewArtifact:
+    """A workspace as the byte side takes it; the path is for its errors."""
+    return NewArtifact(
+        path=FilePath(workspace.turn_id, Namespace.FILES, "workspace"),
+        source=workspace.source,
+        size_bytes=workspace.size_bytes,
+        sha256=workspace.sha256,
+        mime="application/octet-stream",
+        visibility="internal",
+        description="",
+        tool_call_id=workspace.tool_call_id,
+    )

@@ -1,0 +1,113 @@
+"""Every command that the documentation shows works as it is printed.
+
+``make test-docs`` runs all blocks; without ``PROOFBOX_TEST_DOCS=all`` those that are marked as slow are left out.
+"""
+
+import os
+import re
+
+import pytest
+
+from tests.docs_commands.page_blocks import ROOT, differing_line, pages_with_commands, read_blocks
+from tests.docs_commands.page_session import (
+    CommandFailedError,
+    Network,
+    PageSession,
+    page_environment,
+    running_service,
+)
+
+NOT_RUN_MAX = 12
+_IS_WITH_SLOW = os.environ.get("PROOFBOX_TEST_DOCS") == "all"
+_STARTS_SERVICE = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*(?:proofbox|make) serve\b", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """The network and the data folder of the service that most pages use."""
+    with Network.open() as network, running_service(tmp_path_factory.mktemp("service"), network) as data:
+        yield network, data
+
+
+def blocks_to_run(page):
+    blocks = read_blocks(ROOT / page)
+    return [block for block in blocks if not block.reason and (_IS_WITH_SLOW or not block.is_slow)]
+
+
+def starts_service(page):
+    return any(_STARTS_SERVICE.search(block.text) for block in blocks_to_run(page))
+
+
+PAGES = [page for page in pages_with_commands() if blocks_to_run(page)]
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("page", [page for page in PAGES if starts_service(page)])
+def test_the_commands_of_a_page_that_starts_a_service_work_as_printed(page, tmp_path):
+    with Network.open() as network:
+        PageSession(tmp_path, network, page_environment(tmp_path)).run(blocks_to_run(page))
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("page", [page for page in PAGES if not starts_service(page)])
+def test_the_commands_of_a_page_work_as_printed(page, tmp_path, shared):
+    network, data = shared
+    environment = page_environment(tmp_path, PROOFBOX_DATA_DIR=str(data))
+    PageSession(tmp_path, network, environment).run(blocks_to_run(page))
+
+
+def test_few_blocks_are_not_run_and_each_names_its_reason():
+    blocks = [block for page in pages_with_commands() for block in read_blocks(ROOT / page)]
+    texts = "".join((ROOT / page).read_text() for page in pages_with_commands())
+    not_run = [block for block in blocks if block.reason]
+    assert texts.count("not-run=") == len(not_run)
+    assert [(block.page, block.line) for block in not_run if len(block.reason.split()) < 3] == []
+    assert len(not_run) <= NOT_RUN_MAX
+
+
+# ---- the runner itself: it finds what is wrong with a page
+
+
+@pytest.fixture
+def run_page(tmp_path):
+    """Runs the blocks of a text as those of a page, without a service."""
+
+    def run(text):
+        page = tmp_path / "page-of-a-test.md"
+        page.write_text(text)
+        blocks = read_blocks(page)
+        with Network.open() as network:
+            PageSession(tmp_path, network, page_environment(tmp_path)).run(blocks)
+
+    return run
+
+
+def test_blocks_of_a_page_share_one_shell_and_prompts_are_compared(run_page):
+    run_page(
+        "```sh\nexport WORD=tide\nmkdir deep && cd deep\n```\n\n"
+        '```console\n$ echo "$WORD"; basename "$PWD"\ntide\ndeep\n$ printf \'a 1 b\\nx\\ny\\n\'\na … b\n…\n```\n\n'
+        "```python\nimport os\nassert os.environ['WORD'] == 'tide'\n```\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("```sh\ntrue\nfalse\ntrue\n```\n", "page-of-a-test.md:1\n.*exit status 1"),
+        ("```sh\nno-such-command-here\n```\n", "command not found"),
+        ("```sh\ncurl -s localhost:8080/readyz\n```\n", "exit status 7"),
+        ("```console\n$ echo 1\n2\n```\n", "the page shows:\n2\nprinted was:\n1\n"),
+        ("```console\n$ echo 1\n```\n", "printed was:\n1\n"),
+        ("text\n\n```python\nraise SystemExit(3)\n```\n", "page-of-a-test.md:3\n.*exit status 3"),
+    ],
+)
+def test_a_command_that_fails_or_prints_something_else_is_found(run_page, text, words):
+    with pytest.raises(CommandFailedError, match=re.compile(words, re.DOTALL)):
+        run_page(text)
+
+
+def test_any_text_and_any_lines_are_matched_by_dots_and_nothing_else():
+    assert differing_line(("a…c", "…", "end"), ["abc", "1", "2", "end"]) == ""
+    assert differing_line(("a…c", "…", "end"), ["ac", "end"]) == ""
+    assert "printed was" in differing_line(("a…c",), ["ab"])
+    assert "printed was" in differing_line(("a",), ["a", "b"])
