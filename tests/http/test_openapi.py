@@ -144,7 +144,8 @@ async def test_the_page_of_documentation_loads_nothing_from_elsewhere(client):
 async def test_the_catalogue_is_listed_in_the_order_of_the_protocol(client):
     answer = await client.get("/v1/tools")
     assert answer.json()["tools"] == [tool.model_dump() for tool in catalogue()]
-    assert list(answer.json()["tools"][0]["params_schema"]["properties"]) == list(ExecParams.model_fields)
+    of_models = [name for name in ExecParams.model_fields if name != "workspace"]  # that is the loop's decision
+    assert list(answer.json()["tools"][0]["params_schema"]["properties"]) == of_models
 
 
 def junk_requests(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:

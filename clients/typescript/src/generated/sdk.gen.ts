@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
+import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -182,6 +182,21 @@ export const getArtifact = <ThrowOnError extends boolean = false>(options: Optio
     security: [{ scheme: 'bearer', type: 'http' }],
     url: '/v1/conversations/{conversation_id}/artifacts/{logical_path}',
     ...options
+});
+
+/**
+ * Store an attachment by its link
+ *
+ * The MCP tool `get_upload_link` makes links; each stores one name in one conversation, for a while.
+ */
+export const putLinkedAttachment = <ThrowOnError extends boolean = false>(options: Options<PutLinkedAttachmentData, ThrowOnError>): RequestResult<PutLinkedAttachmentResponses, PutLinkedAttachmentErrors, ThrowOnError> => (options.client ?? client).put<PutLinkedAttachmentResponses, PutLinkedAttachmentErrors, ThrowOnError>({
+    bodySerializer: null,
+    url: '/v1/uploads/{token}',
+    ...options,
+    headers: {
+        'Content-Type': '*/*',
+        ...options.headers
+    }
 });
 
 /**

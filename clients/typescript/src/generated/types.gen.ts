@@ -1205,6 +1205,12 @@ export type ExecParams = {
      * Working directory below ``files/``.
      */
     cwd?: string | null;
+    /**
+     * Workspace
+     *
+     * ``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes.
+     */
+    workspace?: 'full' | 'read' | null;
 };
 
 /**
@@ -2396,6 +2402,14 @@ export type ToolList = {
      * Libraries, commands and languages of the sandbox image; null while the image cannot be asked.
      */
     image?: ImageContents | null;
+    /**
+     * Absent
+     *
+     * Tools that are left out because their libraries are not installed: id and reason.
+     */
+    absent?: {
+        [key: string]: string;
+    };
 };
 
 /**
@@ -3953,6 +3967,69 @@ export type GetArtifactResponses = {
 };
 
 export type GetArtifactResponse = GetArtifactResponses[keyof GetArtifactResponses];
+
+export type PutLinkedAttachmentData = {
+    /**
+     * The file's bytes as they are, no multipart form.
+     */
+    body?: Blob | File;
+    path: {
+        /**
+         * Token
+         *
+         * The token of the link.
+         */
+        token: string;
+    };
+    query?: never;
+    url: '/v1/uploads/{token}';
+};
+
+export type PutLinkedAttachmentErrors = {
+    /**
+     * `link_refused`: The download link has expired, was changed, or is for another method or an old key. `storage_quota`: The tenant's project has reached its limit of stored bytes.
+     */
+    403: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type PutLinkedAttachmentError = PutLinkedAttachmentErrors[keyof PutLinkedAttachmentErrors];
+
+export type PutLinkedAttachmentResponses = {
+    /**
+     * Its latest version has the very same bytes already.
+     */
+    200: Attachment;
+    /**
+     * A new attachment, or a new version of it.
+     */
+    201: Attachment;
+};
+
+export type PutLinkedAttachmentResponse = PutLinkedAttachmentResponses[keyof PutLinkedAttachmentResponses];
 
 export type ListArtifactsData = {
     body?: never;
