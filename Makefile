@@ -201,7 +201,7 @@ test-gotenberg: venv images ## Gotenberg's clients of PyPI and npm against the r
 
 # ---- the other engine and the other tier, as root ----
 
-.PHONY: tests-oci tests-runsc bench-engines
+.PHONY: tests-oci tests-runsc tests-podman bench-engines
 # Without those that choose their engines themselves, and those of the image.
 ON_ANY_ENGINE := tests/container tests/security --ignore tests/container/images $(foreach test,probe running_containers tiers,--ignore tests/security/test_$(test).py)
 tests-oci: venv images readers ## all tests that run containers, on the engine oci
@@ -210,6 +210,11 @@ tests-oci: venv images readers ## all tests that run containers, on the engine o
 tests-runsc: venv images readers services ## all tests that run containers, under gVisor (half an hour)
 	@PROOFBOX_ENGINE=docker PROOFBOX_RUNTIME=runsc $(ENGINE) $(BIN)/python -m tests.services.private_docker \
 		--run $(BIN)/python -m pytest $(ON_ANY_ENGINE) --ignore tests/container/oci --ignore tests/security/test_without_daemon.py
+
+tests-podman: venv images ## tests that run containers, on Debian's podman, which is installed if it is missing
+	@$(ENGINE) $(BIN)/python -m tests.services.private_podman --run $(BIN)/python -m pytest -q tests/podman/check_podman.py \
+		tests/container/test_run_semantics.py tests/container/test_limits_tripped.py tests/security/test_confinement.py \
+		--deselect tests/container/test_limits_tripped.py::test_too_many_files_for_the_file_system_are_the_disk_limit
 
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
 	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)

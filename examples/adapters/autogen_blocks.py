@@ -22,7 +22,7 @@ echo "$(wc -l <table.csv) rows"
 async def main() -> None:
     """Hands the message to the agent and prints what the blocks printed."""
     async with ProofboxCodeExecutor(timeout_s=60) as executor:
-        agent = CodeExecutorAgent("runner", code_executor=executor)
+        agent = CodeExecutorAgent("runner", executor, supported_languages=["python", "bash"])
         response = await agent.on_messages([TextMessage(content=MESSAGE, source="user")], CancellationToken())
         print(response.chat_message.content)
 

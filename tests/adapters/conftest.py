@@ -15,7 +15,7 @@ from tests.support.served import REPOSITORY, served
 @pytest.fixture(scope="session")
 def service_url(tmp_path_factory):
     """The URL of a service of its own."""
-    with served(tmp_path_factory.mktemp("service"), os.environ["PROOFBOX_TEST_PYTHON"]) as url:
+    with served(tmp_path_factory.mktemp("service"), os.environ["SERVICE_PYTHON"]) as url:
         yield url
 
 

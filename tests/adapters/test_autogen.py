@@ -61,4 +61,4 @@ async def test_a_cancelled_token_ends_the_block(executor):
 
 
 async def test_the_example_prints_the_result_of_two_blocks(run_example):
-    assert await asyncio.to_thread(run_example, "autogen_blocks.py") == "0\n3 rows\n"
+    assert await asyncio.to_thread(run_example, "autogen_blocks.py") == "3 rows\n\n"

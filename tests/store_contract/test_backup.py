@@ -94,7 +94,7 @@ async def test_a_restored_folder_has_all_that_was_backed_up(
     await heads.stop()
     made = Backup(tmp_path / "data", tmp_path / "data" / "audit-heads.jsonl", "1.0", _ignore)
     end = await asyncio.to_thread(made.write, tmp_path / "backup.tar")
-    assert (end.blobs, end.damaged) == (4, ())
+    assert (end.blobs, end.damaged) == (5, ())
     assert (tmp_path / "backup.tar").stat().st_mode & 0o777 == 0o600
     with tarfile.open(tmp_path / "backup.tar") as archive:
         names = archive.getnames()
@@ -210,7 +210,7 @@ async def test_a_backup_that_was_cut_anywhere_is_refused_and_leaves_nothing(back
 
 async def test_a_backup_in_which_a_byte_was_changed_is_refused(backup, tmp_path):
     whole = backup.read_bytes()
-    for at in (whole.index(CONTENT), whole.index(b"answer"), whole.rindex(b'"blobs": 4') + 9):
+    for at in (whole.index(CONTENT), whole.index(b"answer"), whole.rindex(b'"blobs": 5') + 9):
         backup.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with pytest.raises(StoreFailedError, match="damaged or was changed"):
             restore(backup, tmp_path / "new")
@@ -270,7 +270,7 @@ async def test_a_backup_of_a_newer_release_is_refused_before_anything_is_unpacke
         return [(first, json.dumps({**json.loads(data), "schema": "0987", "release": "9.9"}).encode()), *others]
 
     rewritten(backup, newer)
-    with pytest.raises(StoreFailedError, match=r"release 9\.9 with schema 987, and this release knows 2"):
+    with pytest.raises(StoreFailedError, match=r"release 9\.9 with schema 987, and this release knows \d"):
         restore(backup, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -281,15 +281,21 @@ async def test_a_backup_of_a_newer_release_is_refused_before_anything_is_unpacke
 async def test_the_commands_back_up_a_running_service_and_restore(stores, scope, save, proofbox, tmp_path):
     await fill(stores, scope, save)
     status, printed = await proofbox("backup", tmp_path / "b.tar")
-    assert (status, "4 files of" in printed) == (0, True)
+    assert (status, "5 files of" in printed) == (0, True)
     status, printed = await proofbox("backup", tmp_path / "b.tar")
     assert (status, "the file exists" in printed) == (2, True)
     status, printed = await proofbox("restore", tmp_path / "b.tar", data_dir=tmp_path / "new")
-    assert (status, "restored 4 files" in printed) == (0, True)
+    assert (status, "restored 5 files" in printed) == (0, True)
     status, printed = await proofbox("restore", tmp_path / "b.tar", data_dir=tmp_path / "new")
     assert (status, "not empty" in printed) == (2, True)
     status, printed = await proofbox("restore", tmp_path / "missing.tar", data_dir=tmp_path / "other")
     assert (status, (tmp_path / "other").exists()) == (2, False)
+    status, printed = await proofbox("backup", "--check", "--json", "-q", data_dir=tmp_path / "new")
+    assert (status, json.loads(printed)["damaged"]) == (0, [])
+    status, printed = await proofbox("backup", "--json", "-q", tmp_path / "c.tar", data_dir=tmp_path / "new")
+    assert (status, json.loads(printed)["files"]) == (0, 5)
+    status, printed = await proofbox("restore", "--json", tmp_path / "c.tar", data_dir=tmp_path / "new")
+    assert (status, "not empty" in json.dumps(json.loads(printed))) == (2, True)
     status, printed = await proofbox("audit", "verify", data_dir=tmp_path / "new")
     assert (status, "are whole" in printed) == (0, True)
 
@@ -311,7 +317,7 @@ async def test_files_that_are_damaged_already_are_named_and_all_others_restored(
     status, printed = await proofbox("restore", tmp_path / "b.tar", data_dir=tmp_path / "new")
     assert status == 1
     assert all(each.sha256 in printed for each in (report, notes))
-    assert len([path for path in (tmp_path / "new" / "blobs").rglob("*") if path.is_file()]) == 2
+    assert len([path for path in (tmp_path / "new" / "blobs").rglob("*") if path.is_file()]) == 3
 
 
 async def test_a_server_is_not_backed_up_by_the_command_which_says_what_does(proofbox, postgres_url, tmp_path):
@@ -364,7 +370,9 @@ async def test_gc_lists_beside_the_service_and_deletes_without_it(
         await change(stores.database, "UPDATE conversations SET used = '2025-01-01' WHERE name = 'conv-1'")
         status, printed = await proofbox("gc", "--dry-run", "--days", "30")
         assert status == 0
-        assert "acme\tbooks\tregistered\tann\tconv-1\n1 conversations were not used since" in printed
+        assert "acme  books  registered  ann  conv-1\n1 conversations were not used since" in printed
+        status, printed = await proofbox("gc", "--dry-run", "--days", "30", "--json", "--quiet")
+        assert [each["conversation_id"] for each in json.loads(printed)["conversations"]] == ["conv-1"]
         status, printed = await proofbox("gc", "--days", "30")
         assert (status, "in use by another process" in printed) == (2, True)
         assert len(await stores.conversations.page(scope.principal, None, 10)) == 2

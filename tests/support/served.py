@@ -27,7 +27,7 @@ def served(folder: Path, python: str = sys.executable, **settings: object) -> It
     log = folder / "service.log"
     with log.open("wb") as output:
         service = subprocess.Popen(
-            [python, "-m", "proofbox.service.app.cli", "serve"],
+            [python, "-m", "proofbox.cli", "serve"],
             cwd=REPOSITORY,
             env=environment,
             stdout=output,
