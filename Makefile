@@ -143,7 +143,7 @@ test-librechat: venv images ## the published tools of LibreChat, run by Node.js 
 	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
 
 fuzz: venv images ## look for what breaks the API, the stream protocol and the reader of archives: [MINUTES=10] [SEED=n]
-	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
+	@$(ENGINE) PROOFBOX_TEST_FUZZ_MINUTES=$(or $(MINUTES),10) PROOFBOX_TEST_FUZZ_SEED=$(or $(SEED),$$RANDOM) $(BIN)/python -m pytest --timeout 0 \
 		tests/security/test_openapi_fuzz.py tests/unit/sandbox/test_hostile_runner.py tests/container/oci/test_hostile_archives.py
 
 bench: venv images ## measure against docker run, llm-sandbox, epicbox and bare runtimes: [ONLY='print pdf'] (half an hour)
@@ -201,7 +201,7 @@ test-gotenberg: venv images ## Gotenberg's clients of PyPI and npm against the r
 
 # ---- the other engine and the other tier, as root ----
 
-.PHONY: tests-oci tests-runsc bench-engines
+.PHONY: tests-oci tests-runsc tests-podman bench-engines
 # Without those that choose their engines themselves, and those of the image.
 ON_ANY_ENGINE := tests/container tests/security --ignore tests/container/images $(foreach test,probe running_containers tiers,--ignore tests/security/test_$(test).py)
 tests-oci: venv images readers ## all tests that run containers, on the engine oci
@@ -210,6 +210,11 @@ tests-oci: venv images readers ## all tests that run containers, on the engine o
 tests-runsc: venv images readers services ## all tests that run containers, under gVisor (half an hour)
 	@PROOFBOX_ENGINE=docker PROOFBOX_RUNTIME=runsc $(ENGINE) $(BIN)/python -m tests.services.private_docker \
 		--run $(BIN)/python -m pytest $(ON_ANY_ENGINE) --ignore tests/container/oci --ignore tests/security/test_without_daemon.py
+
+tests-podman: venv images ## tests that run containers, on Debian's podman, which is installed if it is missing
+	@$(ENGINE) $(BIN)/python -m tests.services.private_podman --run $(BIN)/python -m pytest -q tests/podman/check_podman.py \
+		tests/container/test_run_semantics.py tests/container/test_limits_tripped.py tests/security/test_confinement.py \
+		--deselect tests/container/test_limits_tripped.py::test_too_many_files_for_the_file_system_are_the_disk_limit
 
 bench-engines: venv images ## measure the engines and docker run side by side; QUICK=1 for fewer rounds
 	@$(ENGINE) $(BIN)/python -m bench.engines $(if $(QUICK),--quick)

@@ -9,6 +9,8 @@ ServiceError
 │   ├── NotRerunnableError
 │   ├── UnknownToolError
 │   ├── UnknownCallError
+│   ├── UnknownConversationError
+│   ├── ConversationBusyError
 │   ├── UnknownArtifactError
 │   ├── AmbiguousCallError
 │   ├── UnsafeNameError

@@ -1,10 +1,12 @@
 """``proofbox backup`` and ``proofbox restore``: the data of a service in one file, also while it runs."""
 
 import argparse
-import asyncio
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from proofbox.cli.options import output_options
+from proofbox.cli.shared.terminal import Terminal
 
 _ELSEWHERE = (
     "backup: the {what} on a server, so this command cannot make one file of the data; use pg_dump for PostgreSQL "
@@ -15,7 +17,9 @@ _ELSEWHERE = (
 def add_parser(commands: Any) -> None:
     """Add both commands to those of the program."""
     backup = commands.add_parser(
-        "backup", help="write records and files of the data folder into one file; the service may run meanwhile"
+        "backup",
+        parents=[output_options()],
+        help="write records and files of the data folder into one file; the service may run meanwhile",
     )
     what = backup.add_mutually_exclusive_group(required=True)
     what.add_argument("file", type=Path, nargs="?", help="the file to write, a tar archive; it may not exist")
@@ -24,7 +28,11 @@ def add_parser(commands: Any) -> None:
         action="store_true",
         help="write nothing; check that the bytes of all files are there and unchanged, on every kind of store",
     )
-    restore = commands.add_parser("restore", help="make a data folder from a backup; the folder has to be empty")
+    restore = commands.add_parser(
+        "restore",
+        parents=[output_options()],
+        help="make a data folder from a backup; the folder has to be empty",
+    )
     restore.add_argument("file", type=Path, help="the file that 'proofbox backup' wrote")
 
 
@@ -34,12 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ServiceError: it could not be done; the message has the remedy.
     """
+    terminal = Terminal.of(arguments)
     if arguments.command == "restore":
-        return _restore(arguments.file)
-    return asyncio.run(_check()) if arguments.check else _backup(arguments.file)
+        return _restore(arguments.file, terminal)
+    if not arguments.check:
+        return _backup(arguments.file, terminal)
+    import asyncio  # noqa: PLC0415 - each command imports only what it needs
+
+    return asyncio.run(_check(terminal))
 
 
-def _backup(file: Path) -> int:
+def _backup(file: Path, terminal: Terminal) -> int:
     from proofbox.service.api.app import release  # noqa: PLC0415 - each command imports only what it needs
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from proofbox.service.errors import StoreFailedError  # noqa: PLC0415
@@ -51,14 +64,17 @@ def _backup(file: Path) -> int:
     if elsewhere:
         raise StoreFailedError(_ELSEWHERE.format(what=" and the ".join(elsewhere)))
     _, heads = settings.audit_files
-    end = Backup(settings.data_dir, heads, release(), _progress).write(file)
-    _progress(f"{file}: {end.blobs} files of {end.blob_bytes} bytes, with the database")
-    for sha256 in end.damaged:
-        _progress(f"missing or damaged in the data folder, and not in the backup: {sha256}")
-    return 1 if end.damaged else 0
+    end = Backup(settings.data_dir, heads, release(), terminal.note).write(file)
+    terminal.note(f"{file}: {end.blobs} files of {end.blob_bytes} bytes, with the database")
+    return _end(
+        terminal,
+        {"file": str(file), "files": end.blobs, "size_bytes": end.blob_bytes},
+        end.damaged,
+        "missing or damaged in the data folder, and not in the backup",
+    )
 
 
-def _restore(file: Path) -> int:
+def _restore(file: Path, terminal: Terminal) -> int:
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from proofbox.service.errors import StoreFailedError  # noqa: PLC0415
     from proofbox.service.storage.restoration import restore  # noqa: PLC0415
@@ -70,16 +86,17 @@ def _restore(file: Path) -> int:
             "restore server and bucket by their own tools (docs/backup.md)"
         )
     head, end = restore(file, settings.data_dir)
-    _progress(
+    terminal.note(
         f"restored {end.blobs} files and the database of {head.created} into {settings.data_dir}; the next start "
         "makes new keys for download links and audit heads"
     )
-    for sha256 in end.damaged:
-        _progress(f"not in the backup: {sha256}")
-    return 1 if end.damaged else 0
+    found = {"data_dir": str(settings.data_dir), "created": head.created, "release": head.release}
+    return _end(
+        terminal, {**found, "files": end.blobs, "size_bytes": end.blob_bytes}, end.damaged, "not in the backup"
+    )
 
 
-async def _check() -> int:
+async def _check(terminal: Terminal) -> int:
     from proofbox.service.app.blob_stores import build_blob_store  # noqa: PLC0415
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from proofbox.service.storage.byte_check import check_bytes  # noqa: PLC0415
@@ -89,16 +106,20 @@ async def _check() -> int:
     database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
     await database.open_beside()
     try:
-        check = await check_bytes(database, build_blob_store(settings), _progress)
+        check = await check_bytes(database, build_blob_store(settings), terminal.note)
     finally:
         await database.close()
-    for sha256 in check.damaged:
-        _progress(f"missing or damaged: {sha256}")
-    sys.stdout.write(
-        f"{check.checked} files of {check.size_bytes} bytes, {len(check.damaged)} missing or damaged\n"
-    )
-    return 1 if check.damaged else 0
+    if not terminal.is_json:
+        sizes = f"{check.checked} files of {check.size_bytes} bytes"
+        terminal.print(f"{sizes}, {len(check.damaged)} missing or damaged")
+    found = {"files": check.checked, "size_bytes": check.size_bytes}
+    return _end(terminal, found, check.damaged, "missing or damaged")
 
 
-def _progress(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+def _end(terminal: Terminal, found: dict[str, Any], damaged: Sequence[str], what: str) -> int:
+    """Print what was found; 1 if files are missing or damaged."""
+    for sha256 in damaged:
+        terminal.print_error(f"{what}: {sha256}")
+    if terminal.is_json:
+        terminal.print_json({**found, "damaged": list(damaged)})
+    return 1 if damaged else 0

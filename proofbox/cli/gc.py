@@ -1,17 +1,26 @@
 """``proofbox gc``: the conversations that retention deletes, listed or deleted now."""
 
 import argparse
-import asyncio
-import sys
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
+
+from proofbox.cli.options import output_options
+from proofbox.cli.shared.terminal import Terminal
+
+if TYPE_CHECKING:
+    from proofbox.service.app.settings import Settings
+    from proofbox.service.identity import ConversationKey, Principal
 
 _LISTED_AT_ONCE = 1_000
 
 
-def add_parser(commands: Any) -> None:
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to those of the program."""
-    gc = commands.add_parser("gc", help="delete conversations that were unused for long; the service may not run")
+    gc = commands.add_parser(
+        "gc",
+        parents=[output_options()],
+        help="delete conversations that were unused for long; the service may not run",
+    )
     gc.add_argument("--days", type=_days, help="for how many days; PROOFBOX_RETENTION_DAYS if not given")
     gc.add_argument("--dry-run", action="store_true", help="only list them; the service may run meanwhile")
 
@@ -32,10 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         ServiceError: it could not be done; the message has the remedy.
     """
-    return asyncio.run(_run(arguments.days, is_dry=arguments.dry_run))
+    import asyncio  # noqa: PLC0415 - each command imports only what it needs
+
+    return asyncio.run(_run(arguments.days, Terminal.of(arguments), is_dry=arguments.dry_run))
 
 
-async def _run(days: float | None, *, is_dry: bool) -> int:
+async def _run(days: float | None, terminal: Terminal, *, is_dry: bool) -> int:
     from proofbox.service.app.settings import Settings  # noqa: PLC0415 - each command imports only what it needs
     from proofbox.service.errors import StoreFailedError  # noqa: PLC0415
 
@@ -45,10 +56,10 @@ async def _run(days: float | None, *, is_dry: bool) -> int:
         raise StoreFailedError("retention_days: no conversation is ever deleted (0); give --days or set it")
     moment = datetime.now(UTC) - timedelta(days=days)
     since = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return await (_list(settings, since) if is_dry else _delete(settings, since))
+    return await (_list if is_dry else _delete)(settings, since, terminal)
 
 
-async def _list(settings: Any, since: str) -> int:
+async def _list(settings: "Settings", since: str, terminal: Terminal) -> int:
     from proofbox.service.app.blob_stores import build_blob_store  # noqa: PLC0415
     from proofbox.service.storage.artifacts.store import SqlArtifactStore  # noqa: PLC0415
     from proofbox.service.storage.conversations import SqlConversationStore  # noqa: PLC0415
@@ -61,15 +72,24 @@ async def _list(settings: Any, since: str) -> int:
         found = await store.unused(since, _LISTED_AT_ONCE)
     finally:
         await database.close()
-    for scope in found:
-        who = scope.principal
-        sys.stdout.write(f"{who.tenant}\t{who.project}\t{who.user_type}\t{who.user}\t{scope.conversation_id}\n")
+    columns = ("tenant", "project", "user_type", "user", "conversation_id")
+    rows = [(who.tenant, who.project, who.user_type, who.user, name) for who, name in map(_parts, found)]
+    if terminal.is_json:
+        terminal.print_json(
+            {"since": since, "conversations": [dict(zip(columns, row, strict=True)) for row in rows]}
+        )
+    else:
+        terminal.table(columns, rows)
     more = " or more" if len(found) == _LISTED_AT_ONCE else ""
-    sys.stderr.write(f"{len(found)}{more} conversations were not used since {since}\n")
+    terminal.note(f"{len(found)}{more} conversations were not used since {since}")
     return 0
 
 
-async def _delete(settings: Any, since: str) -> int:
+def _parts(scope: "ConversationKey") -> "tuple[Principal, str]":
+    return scope.principal, scope.conversation_id
+
+
+async def _delete(settings: "Settings", since: str, terminal: Terminal) -> int:
     from proofbox.service.app.maintenance import opened_conversations  # noqa: PLC0415
 
     deleted = 0
@@ -77,7 +97,9 @@ async def _delete(settings: Any, since: str) -> int:
         await conversations.purge_interrupted()
         while count := await conversations.delete_unused(since, _LISTED_AT_ONCE, _go_on):
             deleted += count
-    sys.stderr.write(f"{deleted} conversations were deleted, which were not used since {since}\n")
+    terminal.note(f"{deleted} conversations were deleted, which were not used since {since}")
+    if terminal.is_json:
+        terminal.print_json({"since": since, "deleted": deleted})
     return 0
 
 

@@ -1,7 +1,6 @@
 """``proofbox mcp``: an MCP server over standard input and output, in front of a service."""
 
 import argparse
-import asyncio
 import contextlib
 from typing import Any
 
@@ -28,6 +27,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until standard input ends."""
+    import asyncio  # noqa: PLC0415 - as below
+
     from proofbox.cli.mcp_bridge import serve  # noqa: PLC0415 - imports the HTTP client
 
     target = resolve_target(args)

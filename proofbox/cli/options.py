@@ -16,6 +16,13 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, **{"width": _width(), "max_help_position": _NAME_COLUMNS, **options})
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Wrap only lines that are too long."""
+        import textwrap  # noqa: PLC0415 - as argparse does
+
+        lines = [textwrap.wrap(line, width) if len(line) > self._width else [line] for line in text.splitlines()]
+        return "\n".join(indent + line for wrapped in lines for line in wrapped or [""])
+
 
 def _width() -> int:
     try:

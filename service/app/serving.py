@@ -67,11 +67,15 @@ def application(service: Service) -> FastAPI:
 
 
 def _mcp_options(settings: Settings) -> McpOptions:
+    absent = {*absent_tools(), *([] if settings.web_search_url else ["web_tools.web_search"])}
+    days = settings.retention_days
+    stored = {"retention": f"for {days:g} days after the last use"} if days else {}
     return McpOptions(
         limits=CallLimits(**{name: getattr(settings, name) for name in limit_names()}),
         release=release(),
         link_s=settings.link_s,
-        has_web_search=bool(settings.web_search_url),
+        absent_tools=frozenset(absent),
+        **stored,
     )
 
 

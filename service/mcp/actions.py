@@ -161,7 +161,7 @@ class Actions:
             scope = exchange.scope(outcome.handle.conversation)
             picture = await self._picture_of(scope, response)
         body = text or shown_text(response)
-        blocks: list[ContentBlock] = [text_block("\n".join([body, *self._notes(outcome, picture)]))]
+        blocks: list[ContentBlock] = [text_block(body, self._notes(outcome, picture))]
         if picture is not None:
             blocks.append(picture_block(picture))
         blocks += call_links(exchange, outcome)

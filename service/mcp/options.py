@@ -21,12 +21,12 @@ class McpOptions:
         limits: the limits of a call, which the descriptions of the tools state.
         release: the version of the service.
         link_s: the lifetime of upload and download links.
-        has_web_search: whether a search engine is configured.
+        absent_tools: ids of tools that this installation does not have.
         retention: how long files of a conversation are stored, in words.
     """
 
     limits: CallLimits
     release: str
     link_s: int
-    has_web_search: bool = False
+    absent_tools: frozenset[str] = frozenset()
     retention: str = "until the operator deletes it"

@@ -17,14 +17,15 @@ from proofbox.service.mcp.preview import Picture
 
 RESULT_BYTES_MAX = 768 * 1024
 """A whole result as JSON: some hosts refuse more than 1 MiB."""
-TEXT_BYTES_MAX = 256 * 1024
+TEXT_BYTES_MAX = 64 * 1024
+"""About 20,000 tokens: some hosts refuse results of more than 25,000."""
 FILES_LISTED_MAX = 100
 LINKS_MAX = 50
 _MESSAGE_CHARS_MAX = 300
 _STRUCTURE_BYTES = 1024  # brackets, names and roles around the blocks
 META_SHA256 = "proofbox/sha256"
 META_SIZE_BYTES = "proofbox/size_bytes"
-_CUT = "\n…[cut here: the text has {total} bytes, {shown} are shown]"
+_CUT = "\n…[cut here: the text has {total} bytes, {shown} are shown; read_file takes lines of a file]"
 
 
 class ErrorData(BaseModel):
@@ -112,13 +113,13 @@ def file_uri(conversation: str, path: FilePath) -> str:
     return f"proofbox://{quote(conversation, safe='')}/{quote(path.physical)}"
 
 
-def text_block(text: str) -> TextContent:
-    """A block with a text, cut to its bound."""
+def text_block(text: str, notes: Sequence[str] = ()) -> TextContent:
+    """A block with a text, cut to its bound, and notes below it."""
     encoded = text.encode(errors="replace")
     if len(encoded) > TEXT_BYTES_MAX:
         shown = encoded[:TEXT_BYTES_MAX].decode(errors="ignore")
         text = shown + _CUT.format(total=len(encoded), shown=len(shown.encode()))
-    return TextContent(text=text)
+    return TextContent(text="\n".join([text, *notes]))
 
 
 def file_link(conversation: str, path: FilePath, file: FileData, description: str = "") -> ResourceLink:

@@ -266,10 +266,15 @@ def _react_tools(actions: ToolActions, options: McpOptions) -> list[McpTool]:
             "web_tools.web_fetch",
             False,
         ),
+        (
+            "web_search",
+            "Search the web",
+            given.WebSearchArguments,
+            "Searches the web; returns titles, addresses and texts.",
+            "web_tools.web_search",
+            False,
+        ),
     ]
-    if options.has_web_search:
-        search = ("web_search", "Search the web", given.WebSearchArguments, "Searches the web.")
-        rows.append((*search, "web_tools.web_search", False))
     return [
         McpTool(
             name,
@@ -282,4 +287,5 @@ def _react_tools(actions: ToolActions, options: McpOptions) -> list[McpTool]:
             reaches_web=tool_id.startswith("web_tools."),
         )
         for name, title, model, description, tool_id, reads_only in rows
+        if tool_id not in options.absent_tools
     ]

@@ -215,6 +215,22 @@ def test_an_interrupt_cancels_the_call(shell, program):
     assert shell("status", call, "-c", "stop", "--quiet")[1].startswith("cancelled\n")
 
 
+def test_a_command_that_ignores_the_end_of_its_terminal_goes_on(shell, program):
+    code = program("import time\nprint('begun', flush=True)\ntime.sleep(1)\nprint('ended')")
+    process = subprocess.Popen(
+        ["nohup", *PROOFBOX, "run", code, "--quiet"],
+        cwd=shell.folder,
+        env=shell.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGHUP)
+    assert process.communicate(timeout=PATIENCE_S)[0] == "ended\n"
+    assert process.returncode == 0
+
+
 def test_a_second_process_watches_a_call_and_saves_its_files(shell, program):
     code = "import time\nfor i in range(3):\n    print(i, flush=True)\n    time.sleep(0.3)\n"
     code += "open('turn_1/files/a.txt','w').write('x')"

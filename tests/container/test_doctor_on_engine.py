@@ -15,6 +15,7 @@ pytestmark = pytest.mark.docker
 def run(monkeypatch, tmp_path, capsys):
     """Runs a command on the engine docker, with a data folder of its own and a free port."""
     monkeypatch.setenv("PROOFBOX_ENGINE", "docker")
+    monkeypatch.delenv("PROOFBOX_RUNTIME", raising=False)
     monkeypatch.setenv("PROOFBOX_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("PROOFBOX_PORT", "0")
 

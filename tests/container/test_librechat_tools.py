@@ -92,6 +92,9 @@ async def test_names_and_parameters_become_those_of_functions(loop):
     answer = await loop.run("print(await echo_text(text='x'), await add(1, 2), await add(1, b=2, note=None))\n")
     assert answer["stdout"] == "x 3 3\n", answer
     assert [call["input"] for calls in loop.rounds for call in calls][1:] == [{"a": 1, "b": 2}, {"a": 1, "b": 2}]
+    assert (await loop.run("print(await add({'a': 1, 'b': 2}), await echo_text({'text': 'x'}))"))[
+        "stdout"
+    ] == "3 x\n"
     wrong = await loop.run("await add(1, 2, sum=3)\n")
     assert wrong["status"] == "error"
     assert "add() got an unexpected keyword argument 'sum'" in wrong["stderr"]
@@ -112,6 +115,17 @@ async def test_a_failed_tool_is_an_exception_that_the_program_may_handle(loop):
 async def test_a_program_that_calls_no_tool_is_completed_at_once(loop, code):
     answer = await loop.run(code)
     assert (answer["status"], answer["stdout"], loop.rounds) == ("completed", "no tool\n", [])
+
+
+async def test_a_program_that_prints_elsewhere_goes_on(loop):
+    code = (
+        "import contextlib, io, sys\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as text:\n    print(await weather(city='Rome'))\n"
+        "sys.stderr.close()\n"
+        "print(await weather(city='Oslo'), text.getvalue(), end='')\n"
+    )
+    found = [{"city": city, "degrees": 4} for city in ("Oslo", "Rome")]
+    assert (await loop.run(code))["stdout"] == f"{found[0]} {found[1]}\n"
 
 
 async def test_a_program_with_a_loop_of_its_own_calls_tools(loop):

@@ -18,12 +18,12 @@ _STOP_S = 30
 _PORT = 8080
 _GET_FLAGS, _SET_FLAGS = 0x8913, 0x8914
 _NEW_NETWORK = f"""
-import fcntl, socket, struct, time
+import fcntl, socket, struct, sys
 with socket.socket() as s:
     flags = struct.unpack("16sH", fcntl.ioctl(s, {_GET_FLAGS}, struct.pack("16sH14x", b"lo", 0))[:18])[1]
     fcntl.ioctl(s, {_SET_FLAGS}, struct.pack("16sH14x", b"lo", flags | 1))
 print("up", flush=True)
-time.sleep(3600)
+sys.stdin.read()  # until the tests end
 """
 
 
@@ -45,7 +45,7 @@ class Network:
             yield cls(None)
             return
         command = ["unshare", "--net", sys.executable, "-c", _NEW_NETWORK]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "up\n"
             try:

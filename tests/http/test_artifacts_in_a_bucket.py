@@ -11,7 +11,7 @@ import pytest
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
-from tests.services.s3_server import STATE, client_of, started
+from tests.services.s3_server import STATE, client_of, objects_of, started
 
 PART_BYTES = 5 * 1024 * 1024
 PATH = FilePath("turn_1", Namespace.FILES, "charts/ü.html")
@@ -81,3 +81,16 @@ async def test_bytes_that_the_server_has_lost_are_a_problem_and_no_empty_file(cl
         "store_failed",
         "the stored bytes of an artifact are missing",
     )
+
+
+@pytest.mark.parametrize("url", [URL, "/v1/conversations/c1"])
+async def test_a_deletion_removes_the_objects_and_with_them_the_links_of_the_server(client, saved, bucket, url):
+    await saved(PATH, DATA, "text/html")
+    other = await saved(FilePath("turn_1", Namespace.FILES, "x"), b"other", conversation="c2")
+    link = (await client.get(URL, params={"link": 1})).headers["location"]
+    async with httpx.AsyncClient(trust_env=False) as anybody:
+        assert (await anybody.get(link)).status_code == 200
+        assert (await client.delete(url)).status_code == 204
+        assert (await anybody.get(link)).status_code == 404
+    assert (await client.get(URL)).status_code == 404
+    assert set(objects_of(bucket)) == {other.key, f"blobs/{other.sha256}"}

@@ -308,10 +308,12 @@ async def test_a_read_only_file_is_marked(client, upload):
     assert listed["read_only"] is True
 
 
-async def test_a_deleted_file_is_gone(client, upload):
+async def test_a_deleted_file_is_gone(client, upload, stores):
     session, file = await upload("a.txt")
+    stored = await stores.artifacts.stored_bytes("acme", "sales")
     assert (await client.delete(f"{URL}/files/{session}/{file}")).status_code == 200
     assert (await client.get(f"{URL}/files/{session}")).json() == []
+    assert await stores.artifacts.stored_bytes("acme", "sales") == stored - 8
     for method, path in (
         ("GET", f"download/{session}/{file}"),
         ("GET", f"sessions/{session}/objects/{file}"),

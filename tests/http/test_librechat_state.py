@@ -31,8 +31,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def states(stores, clock):
-    states = ReplayStates(stores.artifacts, clock)
+async def states(services, stores, clock):
+    states = ReplayStates(services.artifacts, services.conversations, clock)
     state = await states.start(PRINCIPAL, {"code": "x"})
     [request] = await stores.artifacts.of_turn(state.scope, "turn_history")
     clock.now = datetime.fromisoformat(request.created).timestamp()

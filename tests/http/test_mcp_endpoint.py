@@ -19,6 +19,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import Allowances, Quotas
@@ -32,7 +33,7 @@ from tests.http.test_access import issued, keyring
 
 __all__ = ["issued", "keyring"]
 
-OPTIONS = McpOptions(LIMITS, "1.2.3", LINK_S)
+OPTIONS = McpOptions(LIMITS, "1.2.3", LINK_S, frozenset({"web_tools.web_search"}))
 ERAS = ["auto", "legacy"]
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
@@ -159,6 +160,26 @@ async def test_a_session_of_an_earlier_process_goes_on_and_notifications_are_acc
     for given in (old, {**ACCEPT, "MCP-Protocol-Version": "2026-07-28"}):
         sent = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         assert (await raw.post("/mcp", json=sent, headers=given)).status_code == 202
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_each_older_revision_gets_the_blocks_that_it_knows(raw, saved, version):
+    await saved(FilePath("turn_1", Namespace.FILES, "a.txt"), b"text")
+    arguments = {"conversation": "c1", "path": "a.txt"}
+    body = {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "tools/call",
+        "params": {"name": "get_download_link", "arguments": arguments},
+    }
+    answer = await raw.post("/mcp", json=body, headers={**ACCEPT, "MCP-Protocol-Version": version})
+    [line] = [line for line in answer.text.splitlines() if line.startswith("data: {")]
+    result = json.loads(line.removeprefix("data: "))["result"]
+    kinds = [block["type"] for block in result["content"]]
+    assert kinds == (["text", "resource_link"] if version >= "2025-06-18" else ["text"])
+    url = result["content"][0]["text"].splitlines()[-1]
+    assert url.startswith("http://proofbox/v1/links/")
+    assert (await raw.get(url)).content == b"text"
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])

@@ -66,7 +66,10 @@ class PrivatePodman:
         self._copy_image()
         with (self._run / "log").open("wb") as log:
             service = subprocess.Popen(
-                self.command("system", "service", "--time=0", self.host), stdout=log, stderr=log
+                self.command("system", "service", "--time=0", self.host),
+                stdout=log,
+                stderr=log,
+                cwd=self._run,  # where conmon leaves a file for a container that ran out of memory
             )
         try:
             self._wait(service)

@@ -17,10 +17,8 @@ def files_below(folder):
 def assert_disk_says_what_the_rows_say(data_dir):
     """Every row's blob is there with its bytes, the hosted tree serves the latest rows, nothing else is there."""
     with sqlite3.connect(data_dir / "proofbox.sqlite3") as connection:
-        hashes = {
-            sha256
-            for (sha256,) in connection.execute("SELECT sha256 FROM artifacts UNION SELECT sha256 FROM workspaces")
-        }
+        named = connection.execute("SELECT sha256 FROM artifacts UNION SELECT sha256 FROM workspaces")
+        hashes = {sha256 for (sha256,) in named}
         hosted = dict(
             connection.execute(
                 "SELECT hosted_name, sha256 FROM artifacts WHERE hosted_name IS NOT NULL ORDER BY version"

@@ -270,7 +270,7 @@ async def test_a_backup_of_a_newer_release_is_refused_before_anything_is_unpacke
         return [(first, json.dumps({**json.loads(data), "schema": "0987", "release": "9.9"}).encode()), *others]
 
     rewritten(backup, newer)
-    with pytest.raises(StoreFailedError, match=r"release 9\.9 with schema 987, and this release knows 3"):
+    with pytest.raises(StoreFailedError, match=r"release 9\.9 with schema 987, and this release knows \d"):
         restore(backup, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -290,6 +290,12 @@ async def test_the_commands_back_up_a_running_service_and_restore(stores, scope,
     assert (status, "not empty" in printed) == (2, True)
     status, printed = await proofbox("restore", tmp_path / "missing.tar", data_dir=tmp_path / "other")
     assert (status, (tmp_path / "other").exists()) == (2, False)
+    status, printed = await proofbox("backup", "--check", "--json", "-q", data_dir=tmp_path / "new")
+    assert (status, json.loads(printed)["damaged"]) == (0, [])
+    status, printed = await proofbox("backup", "--json", "-q", tmp_path / "c.tar", data_dir=tmp_path / "new")
+    assert (status, json.loads(printed)["files"]) == (0, 5)
+    status, printed = await proofbox("restore", "--json", tmp_path / "c.tar", data_dir=tmp_path / "new")
+    assert (status, "not empty" in json.dumps(json.loads(printed))) == (2, True)
     status, printed = await proofbox("audit", "verify", data_dir=tmp_path / "new")
     assert (status, "are whole" in printed) == (0, True)
 
@@ -364,7 +370,9 @@ async def test_gc_lists_beside_the_service_and_deletes_without_it(
         await change(stores.database, "UPDATE conversations SET used = '2025-01-01' WHERE name = 'conv-1'")
         status, printed = await proofbox("gc", "--dry-run", "--days", "30")
         assert status == 0
-        assert "acme\tbooks\tregistered\tann\tconv-1\n1 conversations were not used since" in printed
+        assert "acme  books  registered  ann  conv-1\n1 conversations were not used since" in printed
+        status, printed = await proofbox("gc", "--dry-run", "--days", "30", "--json", "--quiet")
+        assert [each["conversation_id"] for each in json.loads(printed)["conversations"]] == ["conv-1"]
         status, printed = await proofbox("gc", "--days", "30")
         assert (status, "in use by another process" in printed) == (2, True)
         assert len(await stores.conversations.page(scope.principal, None, 10)) == 2

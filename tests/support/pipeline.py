@@ -83,11 +83,11 @@ class DiskStore(SqlArtifactStore):
             yield folder
 
     async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], **rest: Any
+        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], *more: Any, **rest: Any
     ) -> list[StoredArtifact]:
         if self.saves_nothing is not None:
             raise self.saves_nothing
-        return await super().save(scope, artifacts, **rest)
+        return await super().save(scope, artifacts, *more, **rest)
 
 
 class FixedPages:

@@ -83,8 +83,8 @@ def live_call(
 
 @contextlib.contextmanager
 def _ended_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does: without a client, the call would run to its end."""
-    numbers = (signal.SIGTERM, signal.SIGHUP)
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, unless nohup ignores them: the call would run to its end."""
+    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield

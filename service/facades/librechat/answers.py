@@ -15,7 +15,6 @@ from proofbox.service.facades.librechat.ids import RUN_TURN, file_id
 from proofbox.service.facades.librechat.runs import EndedRun, RunInput
 
 _FILES = f"{RUN_TURN}/{Namespace.FILES}/"
-_OK = 0
 _FAILED = 1
 # What LibreChat's client shows of a program with tools; others it replaces by a general sentence.
 _MESSAGES: dict[str, tuple[str, str]] = {
@@ -164,7 +163,7 @@ def _delivery(ended: EndedRun) -> dict[str, Any] | None:
         entry.sha256 is None and entry.verdict is VerdictCode.TOO_LARGE for entry in ended.response.artifacts
     )
     if more := _MORE.search(ended.response.report):
-        failed += GLOB_MATCHES_MAX + UNPROMISED_LISTED_MAX + int(more[1]) - len(ended.outputs)
+        failed += max(0, GLOB_MATCHES_MAX + UNPROMISED_LISTED_MAX + int(more[1]) - len(ended.outputs))
     if not failed:
         return None
     delivered = len([each for each in ended.outputs if is_output(each.path.rel)])

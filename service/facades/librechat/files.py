@@ -75,7 +75,7 @@ class Upload:
 
 
 class SessionFiles:
-    """Stores, finds and removes files of sessions."""
+    """Stores and finds files of sessions."""
 
     def __init__(self, artifacts: ArtifactStore, attachments: Attachments) -> None:
         self._artifacts = artifacts
@@ -118,14 +118,6 @@ class SessionFiles:
             StoreFailedError: the store failed.
         """
         return next((file for file in await self.all(owner, session) if file.id == wanted), None)
-
-    async def remove(self, file: SessionFile) -> None:
-        """Remove a file: it is not listed or found any more.
-
-        Raises:
-            StoreFailedError: the store failed.
-        """
-        await self._artifacts.remove(file.scope, [file.artifact])
 
 
 def is_output(rel: str) -> bool:

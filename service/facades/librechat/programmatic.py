@@ -72,10 +72,10 @@ class ProgrammaticRuns:
         execution, number = parse_token(asked.continuation_token or "")
         with self.states.in_use(execution):
             state = await self.states.find(caller, execution)
-            if number == state.rounds - 1:
-                return await self._waiting(state)
-            if number != state.rounds or number == 0:
+            if number == 0 or number not in {state.rounds - 1, state.rounds}:
                 raise RefusedError("Invalid continuation token")
+            if number < state.rounds:
+                return await self._waiting(state)
             if ("results", number) not in state.stored:
                 await self.states.save_results(state, number, asked.tool_results)
             return await self._run(request, caller, state, cancellable)

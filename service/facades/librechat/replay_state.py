@@ -4,6 +4,7 @@ The conversation ``librechat:<execution>`` of the user has in its turn ``turn_hi
 each round and their results. The results are inputs of the next run.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -17,6 +18,8 @@ from typing import Any
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import Asset
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
+from proofbox.service.conversations.service import Conversations
+from proofbox.service.errors import UnknownConversationError
 from proofbox.service.facades.librechat.errors import RefusedError
 from proofbox.service.facades.librechat.ids import conversation_of, is_id, new_id
 from proofbox.service.facades.librechat.requests import ToolResult
@@ -89,11 +92,15 @@ class ReplayStates:
 
     Args:
         artifacts: the store of its files.
+        conversations: deletes it when its program has ended.
         clock: the time, in seconds since 1970.
     """
 
-    def __init__(self, artifacts: ArtifactStore, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, artifacts: ArtifactStore, conversations: Conversations, clock: Callable[[], float] = time.time
+    ) -> None:
         self._artifacts = artifacts
+        self._conversations = conversations
         self._clock = clock
         self._in_use: set[str] = set()
 
@@ -196,12 +203,13 @@ class ReplayStates:
         await self._save(state, "results", number, content)
 
     async def end(self, state: ReplayState) -> None:
-        """Remove the state: its tokens are not known any more.
+        """Delete the state: its tokens are not known any more.
 
         Raises:
             StoreFailedError: the store failed.
         """
-        await self._artifacts.remove(state.scope, list(state.stored.values()))
+        with contextlib.suppress(UnknownConversationError):  # its user deleted it
+            await self._conversations.delete(state.scope)
 
     @contextmanager
     def in_use(self, execution: str) -> Iterator[None]:

@@ -91,7 +91,7 @@ class LibreChat:
         self._access = access
         self._files = SessionFiles(services.artifacts, services.attachments)
         self._runs = Runs(services, self._files)
-        self._programmatic = ProgrammaticRuns(self._runs, ReplayStates(services.artifacts))
+        self._programmatic = ProgrammaticRuns(self._runs, ReplayStates(services.artifacts, services.conversations))
         self._cancellations = Cancellations()
 
     @property
@@ -247,7 +247,9 @@ class LibreChat:
     async def delete(self, request: Request) -> Response:
         """Delete a file."""
         file = await self._file(request, Permission.ARTIFACTS_WRITE)
-        await self._files.remove(file)
+        await self._services.conversations.delete_file(
+            file.scope, file.artifact.path, request_id=request_id_of(request)
+        )
         return JSONResponse({"message": "File deleted", "fileId": file.id, "storage_session_id": file.session})
 
     async def _caller_of_run(self, request: Request) -> Principal:

@@ -106,13 +106,18 @@ class SaveJournal:
             # The names leave the journal before the locks are released: of two that undo the same name, the later
             # one sees that it is the last.
             async with self._locks.held(group):
-                for at in range(0, len(group), _SIDE_BY_SIDE):
-                    undone = (self._undo_name(save, name) for name in group[at : at + _SIDE_BY_SIDE])
-                    # All of them end before the locks are released.
-                    for outcome in await asyncio.gather(*undone, return_exceptions=True):
-                        if outcome is not None:
-                            raise outcome
+                # The bytes first: on a full disk their removal makes the room that a hosted name needs.
+                for kind in (BLOBS, HOSTED):
+                    await self._undo_side_by_side(save, [name for name in group if name.startswith(kind)])
                 await self._database.write(partial(rows.end_names, save=save, names=group))
+
+    async def _undo_side_by_side(self, save: str, names: Sequence[str]) -> None:
+        for at in range(0, len(names), _SIDE_BY_SIDE):
+            undone = (self._undo_name(save, name) for name in names[at : at + _SIDE_BY_SIDE])
+            # All of them end before the locks are released.
+            for outcome in await asyncio.gather(*undone, return_exceptions=True):
+                if outcome is not None:
+                    raise outcome
 
     async def _undo_name(self, save: str, name: str) -> None:
         if name.startswith(HOSTED):

@@ -48,7 +48,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         **os.environ, "PROOFBOX_DATA_DIR": str(data), "PROOFBOX_GOTENBERG": "true", "PROOFBOX_AUTH": "required",
         "PROOFBOX_POOL_SIZE": "2", "PROOFBOX_PORT": str(port),
     }  # fmt: skip
-    program = [sys.executable, "-m", "proofbox.service.app.cli"]
+    program = [sys.executable, "-m", "proofbox.cli"]
     made = subprocess.run(
         [*program, "keys", "create", "--name", "print", "--json"],
         env=environment,

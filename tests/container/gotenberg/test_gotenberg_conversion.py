@@ -1,14 +1,17 @@
 """Pages to PDF: each field that is taken has its effect on the PDF."""
 
+import hashlib
 import io
 import json
+import logging
+from pathlib import Path
 
+import httpx
 import pypdfium2
 import pytest
 from PIL import Image
 
 from proofbox.service.app.bootstrap import Service
-from tests.container.calling import Caller
 from tests.container.gotenberg.conftest import Post
 from tests.container.gotenberg.made_pdfs import members_of, reader_of, texts_of
 
@@ -235,10 +238,35 @@ async def test_a_resource_that_cannot_be_loaded_fails_if_that_is_asked(post: Pos
     assert "example.org" in refused.text
 
 
-async def test_nothing_of_a_request_stays_but_an_audit_line(post: Post, service: Service, call: Caller) -> None:
-    await call("open('a.txt', 'w').write('x')")
-    files = {path for path in service.settings.data_dir.rglob("*") if path.suffix != ".jsonl"}
-    answer = await post(HTML, index("<p>x"), headers={"X-Request-ID": "audited-request"})
+def files_below(folder: Path) -> set[Path]:
+    """The files of the service, without those of its database and its signatures."""
+    return {path for path in folder.rglob("*") if path.suffix != ".jsonl" and not path.name.startswith("proofbox.")}
+
+
+async def test_nothing_of_a_request_stays_but_an_audit_line(
+    post: Post, http: httpx.AsyncClient, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = files_below(service.settings.data_dir)
+    with caplog.at_level(logging.INFO, "proofbox.audit"):
+        answer = await post(HTML, index("<p>x"), headers={"X-Request-ID": "audited-request"})
     assert answer.headers["Gotenberg-Trace"] == "audited-request"
-    left = {path for path in service.settings.data_dir.rglob("*") if path.suffix != ".jsonl"} - files
-    assert {path for path in left if not path.name.startswith("proofbox.db")} == set()
+    assert files_below(service.settings.data_dir) == before
+    [line] = [json.loads(record.getMessage()) for record in caplog.records if record.name == "proofbox.audit"]
+    assert line["call"]["request_id"] == "audited-request"
+    assert line["call"]["tool_id"] == "rendering_tools.write_pdf"
+    assert line["outcome"]["code"] == "ok"
+    [output] = line["outputs"]
+    assert output["sha256"] == hashlib.sha256(answer.content).hexdigest()
+    listed = (await http.get("/v1/conversations")).json()["conversations"]
+    assert line["call"]["conversation_id"] not in {row["conversation_id"] for row in listed}
+
+
+async def test_each_step_in_a_sandbox_has_an_audit_line(post: Post, caplog: pytest.LogCaptureFixture) -> None:
+    files = [index('{{ toHTML "a.md" }}'), ("a.md", b"# x")]
+    with caplog.at_level(logging.INFO, "proofbox.audit"):
+        answer = await post("chromium/convert/markdown", *files, rotateAngle="90")
+    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "proofbox.audit"]
+    steps = [line["call"]["tool_id"] for line in lines]
+    assert steps == ["gotenberg.markdown", "rendering_tools.write_pdf", "gotenberg.pdf"]
+    assert lines[-1]["outputs"][0]["sha256"] == hashlib.sha256(answer.content).hexdigest()
+    assert lines[-1]["inputs"][0]["sha256"] == lines[1]["outputs"][0]["sha256"]

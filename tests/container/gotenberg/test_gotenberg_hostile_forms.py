@@ -73,8 +73,8 @@ def bomb_in_a_page(size_bytes: int) -> bytes:
     return file.getvalue()
 
 
-async def test_a_page_that_explodes_is_merged_unopened_and_not_flattened(post: Post) -> None:
-    bomb = bomb_in_a_page(2_000_000_000)
+async def test_a_page_that_explodes_is_merged_unopened(post: Post) -> None:
+    bomb = bomb_in_a_page(400_000_000)
     merged = await post("pdfengines/merge", ("bomb.pdf", bomb), ("b.pdf", pdf_of("B")))
     assert len(reader_of(merged.content).pages) == 2
     assert len(merged.content) < 4_000_000
@@ -86,7 +86,7 @@ def stream_object(number: int, fields: bytes, body: bytes) -> bytes:
 
 
 async def test_an_object_stream_that_explodes_is_refused(post: Post) -> None:
-    body = zlib.compress(b"2 0 " + b" " * 2_000_000_000, 9)
+    body = zlib.compress(b"2 0 " + b" " * 400_000_000, 9)
     first = b"%PDF-1.5\n" + stream_object(1, b"/Type /ObjStm /N 1 /First 4", body)
     places = ((0, 0, 0), (1, 9, 0), (2, 1, 0), (1, len(first), 0))
     rows = b"".join(bytes([kind]) + at.to_bytes(4) + bytes([index]) for kind, at, index in places)

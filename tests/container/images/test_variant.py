@@ -12,6 +12,7 @@ import pytest
 
 from proofbox.contracts.tools import Language
 from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.own_image import own_image
 from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 
@@ -79,7 +80,7 @@ async def test_programs_use_what_was_added(variant, tmp_path):
 
 
 def test_the_variant_has_neither_installer_nor_other_settings(variant, engine):
-    assert settings_of(variant, engine) == settings_of(f"{NAME}:latest", engine)
+    assert settings_of(variant, engine) == settings_of(own_image(), engine)
     script = (
         r"which apt-get pip; find / -xdev \( -perm /6000 -o -path /build -o -path /etc/apt -o -path /var/lib/apt"
         r" -o -name 'sources.list*' -o -name pip.conf -o -path '/opt/proofbox/*' -not -readable \) 2>/dev/null"
@@ -92,8 +93,8 @@ def test_the_bill_of_materials_of_the_variant_names_what_was_added(variant, engi
         bill = json.loads(output_of(image, "cat", "/opt/proofbox/sbom.cdx.json", engine=engine))
         return {component["name"] for component in bill["components"]}
 
-    assert components(variant) - components(f"{NAME}:latest") == {"humanize", "figlet"}
-    assert components(f"{NAME}:latest") - components(variant) == set()
+    assert components(variant) - components(own_image()) == {"humanize", "figlet"}
+    assert components(own_image()) - components(variant) == set()
 
 
 def test_a_package_that_needs_another_version_of_what_is_there_is_refused(engine):
@@ -123,7 +124,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, message):
 async def test_a_dockerfile_of_one_from_line_adds_a_module_of_ones_own(engine, tmp_path):
     (tmp_path / "greeting.py").write_text("TEXT = 'hello'\n", encoding="utf-8")
     (tmp_path / "Dockerfile").write_text(
-        f"FROM {NAME}:latest\nCOPY greeting.py /opt/proofbox/venv/lib/python3.13/site-packages/\n", encoding="utf-8"
+        f"FROM {own_image()}\nCOPY greeting.py /opt/proofbox/venv/lib/python3.13/site-packages/\n", encoding="utf-8"
     )
     tag = f"test-{uuid.uuid4().hex[:12]}"
     with image_built(["docker", "build", "--tag", f"{NAME}:{tag}", str(tmp_path)], tag, engine) as image:

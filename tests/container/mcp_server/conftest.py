@@ -152,6 +152,7 @@ def issue(service: Service) -> Callable[..., Any]:
             "created": "2026-01-01T00:00:00.000Z",
         }
         await SqlApiKeys(service.database).add(ApiKey(**{**values, **fields}))
+        service.keyring._read_at = float("-inf")  # read again: it knows the keys of the last second
         return secret
 
     return make
@@ -188,26 +189,26 @@ class Bridge:
                 return message
 
 
-BRIDGE = """
-import asyncio, sys
-from proofbox.cli.mcp_bridge import serve
-asyncio.run(serve(sys.argv[1], sys.argv[2] or None))
-"""
+COMMAND = (sys.executable, "-m", "proofbox.cli", "mcp")
+
+
+def environment(key: str) -> dict[str, str]:
+    """The variables of the program, with a key for the service if there is one."""
+    own = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent"}
+    return {**own, "PROOFBOX_API_KEY": key} if key else own
 
 
 @contextlib.asynccontextmanager
 async def bridged(url: str, key: str = "") -> AsyncIterator[Bridge]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        BRIDGE,
+        *COMMAND,
+        "--url",
         url,
-        key,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(key),
         limit=64 * 1024 * 1024,
     )
     try:

@@ -1,7 +1,6 @@
 """``proofbox mcp``: the same tools over standard input and output, in both eras."""
 
 import asyncio
-import sys
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from proofbox.service.mcp.results import RESULT_BYTES_MAX
-from tests.container.mcp_server.conftest import BRIDGE, ROOT, Host, bridged
+from tests.container.mcp_server.conftest import COMMAND, ROOT, Host, bridged, environment
 from tests.container.mcp_server.test_mcp_tools import NOISE, _ended, _running
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -23,7 +22,7 @@ INITIALIZE = {
 
 def parameters(url: str, key: str = "") -> StdioServerParameters:
     return StdioServerParameters(
-        command=sys.executable, args=["-c", BRIDGE, url, key], cwd=str(ROOT), env={"PYTHONPATH": str(ROOT)}
+        command=COMMAND[0], args=[*COMMAND[1:], "--url", url], cwd=str(ROOT), env=environment(key)
     )
 
 

@@ -215,7 +215,10 @@ async def test_a_long_text_is_cut_within_the_bound(host):
         code = "open('files/big.txt', 'w').write(('y' * 99 + '\\n') * 20_000)"
         made = await call("run_python", code=code)
         read = await call("read_file", conversation=made.data["conversation"], path="big.txt")
-        assert read.size_bytes <= RESULT_BYTES_MAX
+        assert len(read.text.encode()) < 70_000
+        assert "Partly shown" in read.text
+        part = await call("read_file", conversation=made.data["conversation"], path="big.txt", lines="19999-20000")
+        assert "cut here" not in part.text
         many = await call(
             "run_python", code="for n in range(150): open(f'files/{\"n\" * 200}{n}.txt', 'w').write('x')"
         )

@@ -9,7 +9,14 @@ from proofbox.contracts.codes import ProblemCode
 from proofbox.contracts.problems import FieldError
 from proofbox.service import errors
 from proofbox.service.calls.problem import problem_of
-from proofbox.service.errors import CallerError, InvalidRequestError, OurError, RequestTimeoutError, ServiceError
+from proofbox.service.errors import (
+    CallerError,
+    ConversationBusyError,
+    InvalidRequestError,
+    OurError,
+    RequestTimeoutError,
+    ServiceError,
+)
 
 KINDS = [
     kind
@@ -28,7 +35,7 @@ def test_an_error_says_its_code_status_and_place(kind):
         "detail": "the field x is 5, 4 are allowed",
         "code": kind.code,
         "request_id": "req-1",
-        "retryable": issubclass(kind, OurError) or kind is RequestTimeoutError,
+        "retryable": issubclass(kind, OurError) or kind in {RequestTimeoutError, ConversationBusyError},
         "where": kind.where,
     }
     assert (400 <= kind.status < 500) or issubclass(kind, OurError)

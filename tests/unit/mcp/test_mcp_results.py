@@ -88,12 +88,12 @@ def test_a_result_with_all_parts_at_their_bounds_is_within_the_bound():
 
 
 def test_a_result_beyond_the_bound_loses_its_picture_then_its_links_and_never_its_text():
-    text = text_block('"' * TEXT_BYTES_MAX)  # twice as long in JSON
+    text = text_block("\x01" * TEXT_BYTES_MAX)  # six times as long in JSON
     picture = picture_block(Picture(b"\0" * 256 * 1024, "image/png"))
-    result = build_result([text, picture, link("a.csv")])
-    assert [type(block) for block in result.content] == [TextContent, ResourceLink]
+    result = build_result([text, picture, *(link(f"{number}.csv") for number in range(400))])
+    assert {type(block) for block in result.content} == {TextContent, ResourceLink}
     assert size_bytes(result) <= RESULT_BYTES_MAX
-    many = [link(f"{'n' * 240}{number}/{'m' * 240}.csv") for number in range(400)]
+    many = [link(f"{'n' * 240}{number}/{'m' * 240}.csv") for number in range(800)]
     result = build_result([text, *many])
     assert [type(block) for block in result.content] == [TextContent]
     assert size_bytes(result) <= RESULT_BYTES_MAX

@@ -5,6 +5,7 @@ the calls that it waits for are written to a file.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -55,8 +56,10 @@ class Replay:
 
     def end(self) -> None:
         """Write the calls that the program waits for, and end it."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        streams: tuple[Any, ...] = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+        for stream in streams:
+            with contextlib.suppress(Exception):  # the program may have replaced or closed it
+                stream.flush()
         for entry in os.scandir(self._folder):
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -93,7 +96,10 @@ def _key(name: str, values: Any) -> str:
 
 
 def _values(name: str, parameters: "list[str] | None", args: Any, options: Any) -> dict[str, Any]:
-    """Return the input of a call; a parameter that is None is left out."""
+    """Return the input of a call, also of one that is given as a dict; a parameter that is None is left out."""
+    is_whole = len(args) == 1 and isinstance(args[0], dict) and not options
+    if is_whole and (parameters is None or set(args[0]) <= set(parameters)):
+        args, options = (), args[0]
     given = dict(zip(parameters or (), args, strict=False))
     if len(args) > len(given):
         raise TypeError(f"{name}() takes {len(parameters or ())} positional arguments but {len(args)} were given")

@@ -28,9 +28,10 @@ def save_shown_plots(folder: str) -> None:
     def show_figure(figure: Any, *_args: Any, **_options: Any) -> None:
         if figure in saved:
             return
-        name = next(name for number in numbers if not os.path.lexists(f"{folder}/{(name := f'plot_{number}.png')}"))
-        save_and_note(figure, f"{folder}/{name}", bbox_inches="tight")
-        print(f"The plot was saved as {folder}/{name}")
+        names = (f"{folder}/plot_{number}.png" for number in numbers)
+        name = next(name for name in names if not os.path.lexists(name))
+        save_and_note(figure, name, bbox_inches="tight")
+        print(f"The plot was saved as {name}")
 
     def show_all(*_args: Any, **_options: Any) -> None:
         for number in plt.get_fignums():
