@@ -17,6 +17,7 @@ from sqlalchemy import text
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.own_image import own_image
 from proofbox.service.app.serving import application
 from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.errors import UnknownCallError
@@ -386,7 +387,7 @@ async def test_another_image_is_told(settings, tmp_path):
     tag = f"proofbox-sandbox:relabelled-{uuid.uuid4().hex[:12]}"
     settings = settings.model_copy(update={"data_dir": tmp_path / "data"})
     build_it = ["docker", "build", "--quiet", "--label", f"again={tag}", "--tag", tag, "-"]
-    dockerfile = f"FROM {settings.image}\n"
+    dockerfile = f"FROM {own_image()}\n"
     await asyncio.to_thread(subprocess.run, build_it, input=dockerfile, text=True, check=True, capture_output=True)
     try:
         service = build(settings)

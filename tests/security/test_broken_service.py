@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from proofbox.service.app.settings import Settings
+from proofbox.service.app.own_image import own_image
 
 pytestmark = pytest.mark.docker
 
-IMAGE = Settings().image
+IMAGE = own_image()
 HEADER = struct.Struct(">B16sI")
 NONCE = bytes(range(16))
 PUT, DATA, JOB, COLLECT = 1, 2, 3, 4

@@ -658,5 +658,6 @@ def test_what_cannot_be_had_and_is_demanded_is_told_in_one_line_at_the_start(tmp
     service.launch()
     service.wait()
     why = "nothing can be forked into containers of the runtime runsc"
-    assert service.complaints == [f"proofbox: PROOFBOX_IMPORT_ONCE is on, and that cannot be: {why}"]
+    told = f"proofbox: PROOFBOX_IMPORT_ONCE is on, and that cannot be: {why}; 'proofbox doctor' checks this machine"
+    assert service.complaints == [told]
     side.close()
