@@ -36,6 +36,7 @@ class OutDir:
         self.root = root
         self.turn_id = ""
         self.aliases = Aliases(root)
+        self.not_restored = 0  # entries of the workspace that have no place here
         self._put: dict[str, tuple[int, int, int, int]] = {}
         self._own: dict[str, None] = {}
         self._others: dict[str, None] = {}

@@ -181,6 +181,43 @@ def test_a_folder_in_place_of_the_name_files_counts_too(sandbox, later):
     }
 
 
+def test_empty_folders_beside_files_come_with_those_above_them(sandbox, later):
+    (sandbox.root / "a/b/c").mkdir(parents=True)
+    later.restore(sandbox.pack().archive)
+    assert list(later.tree()) == ["a", "a/b", "a/b/c"]
+
+
+@pytest.mark.parametrize("beside", ["", "files"])
+def test_what_lies_below_a_name_that_is_a_link_in_files_is_left_out(sandbox, later, beside):
+    other = sandbox.root / beside
+    if beside:
+        (sandbox.root / "files").unlink()
+    (other / "data/sub").mkdir(parents=True)
+    (other / "data/x.csv").write_text("x")
+    (other / "data/sub/link").symlink_to("x.csv")
+    (sandbox.files / "data").symlink_to(other / "data")
+    sent = sandbox.pack()
+    assert sent.facts["left_out"] > 0
+    later.restore(sent.archive)
+    assert list(later.tree()) == ["data"]
+
+
+def test_a_path_that_is_too_long_in_the_next_sandbox_is_left_out_and_counted(sandbox, modules, tmp_path):
+    folder = sandbox.files
+    while len(os.fsencode(folder)) < 3_800:
+        folder /= "d" * 200
+        folder.mkdir()
+    (folder / "first").write_text("1")
+    (folder / ("f" * (4_094 - len(os.fsencode(folder))))).write_text("no")
+    (folder / "hello").mkdir()
+    (sandbox.files / "zero").write_text("0")
+    later = Sandbox(tmp_path.resolve() / "longer", modules)
+    later.restore(sandbox.pack().archive)
+    assert later.out.not_restored == 1
+    assert {path.name for path in later.files.rglob("*") if not path.is_dir()} == {"first", "zero"}
+    assert later.pack().facts["left_out"] == 1
+
+
 def test_pipes_and_sockets_are_counted_and_left_out(sandbox):
     os.mkfifo(sandbox.files / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
@@ -267,7 +304,18 @@ def test_a_damaged_archive_is_refused(later, archive):
 def test_nothing_is_written_through_a_link_of_the_archive(later, tmp_path):
     target = tmp_path / "target"
     target.mkdir()
-    archive = line(path="a", kind="symlink", target=str(target)) + line(path="a/b", kind="file", size=1) + b"x"
-    with pytest.raises(OSError, match="No such file"):
-        later.restore(archive)
+    later.restore(
+        line(path="a", kind="symlink", target=str(target))
+        + line(path="a/b", kind="file", size=1)
+        + b"x"
+        + line(path="a/c", kind="symlink", target="b")
+        + line(path="a/d", kind="folder")
+        + line(path="a/d/e", kind="file", size=2)
+        + b"yz"
+        + line(path="f", kind="file", size=1)
+        + b"f"
+        + line(path="g", kind="link", target="missing")
+    )
     assert list(target.iterdir()) == []
+    assert sorted(path.name for path in later.files.iterdir()) == ["a", "f"]
+    assert later.out.not_restored == 5
