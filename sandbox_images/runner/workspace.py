@@ -51,8 +51,18 @@ class Packing:
             self._walk("files", is_beside=False)
         self._walk("", is_beside=True)
 
+    def _opens(self, top: str) -> bool:
+        """Whether a folder is the program's: a link in its place leads to what is not."""
+        try:
+            is_open = self._out.open_way(top.split("/") if top else []) is None
+        except OSError:
+            is_open = False
+        if not is_open and os.path.lexists(os.path.join(self._out.root, top)):
+            self._left_out += 1
+        return is_open
+
     def _walk(self, top: str, *, is_beside: bool) -> None:
-        stack = [""]
+        stack = [""] if self._opens(top) else []
         while stack and not self._is_full():
             rel = stack.pop()
             folder = os.path.join(self._out.root, top, rel)
@@ -81,8 +91,12 @@ class Packing:
                 return
             if not is_beside:
                 self._add(rel, full, status)
-            os.chmod(full, stat.S_IMODE(status.st_mode) | 0o700)
-            stack.append(rel)
+            try:
+                os.chmod(full, stat.S_IMODE(status.st_mode) | 0o700)
+            except OSError:
+                self._left_out += 1
+            else:
+                stack.append(rel)
         elif not is_beside:
             self._add(rel, full, status)
         elif not self._out.unchanged(rel) and not self._out.aliases.is_second_name(rel):

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,47 @@ def test_what_lies_below_a_name_that_is_a_link_in_files_is_left_out(sandbox, lat
     assert sent.facts["left_out"] > 0
     later.restore(sent.archive)
     assert list(later.tree()) == ["data"]
+
+
+@pytest.mark.parametrize("replaced", ["turn_1", "turn_1/files"])
+def test_a_link_in_the_place_of_files_is_not_followed(sandbox, tmp_path, replaced):
+    target = tmp_path / "target"
+    (target / "files").mkdir(parents=True)
+    for folder in (target, target / "files"):
+        (folder / "locked").mkdir()
+        (folder / "locked/secret").write_text("s")
+        (folder / "locked").chmod(0o555)
+    (sandbox.root / replaced).rename(tmp_path / "before")
+    (sandbox.root / replaced).symlink_to(target)
+    (sandbox.root / "bare").write_text("b")
+    sent = sandbox.pack()
+    assert b"secret" not in sent.archive
+    assert (sent.facts["left_out"], b'"bare"' in sent.archive) == (1, True)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in target.rglob("locked")}
+    assert modes == {0o555}
+
+
+def test_folders_that_the_program_removed_are_not_left_out(sandbox):
+    (sandbox.root / "files").unlink()
+    sandbox.files.rmdir()
+    assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (0, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a folder of another user")
+def test_a_folder_of_another_user_is_left_out(modules):
+    with tempfile.TemporaryDirectory() as top:
+        os.chown(top, 65_534, 65_534)
+        os.seteuid(65_534)
+        try:
+            sandbox = Sandbox(Path(top) / "out", modules)
+            (sandbox.files / "a").write_text("a")
+            (sandbox.files / "foreign").mkdir()
+            os.seteuid(0)
+            os.chown(sandbox.files / "foreign", 0, 0)
+            os.seteuid(65_534)
+            assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (2, 1)
+        finally:
+            os.seteuid(0)
 
 
 def test_a_path_that_is_too_long_in_the_next_sandbox_is_left_out_and_counted(sandbox, modules, tmp_path):
