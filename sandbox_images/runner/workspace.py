@@ -362,11 +362,14 @@ def make_way(out: OutDir, path: str, *, yields: bool) -> bool:
 
 
 def _remove_tree(top: str) -> None:
-    for folder, folders, files in os.walk(top, topdown=False):
-        for name in (*folders, *files):
+    folders = [top]
+    for folder in folders:  # grows meanwhile; a folder is opened before what is in it is visited
+        os.chmod(folder, stat.S_IMODE(os.lstat(folder).st_mode) | 0o700)
+        for name in os.listdir(folder):
             full = os.path.join(folder, name)
             if stat.S_ISDIR(os.lstat(full).st_mode):
-                os.rmdir(full)
+                folders.append(full)
             else:
                 os.unlink(full)
-    os.rmdir(top)
+    for folder in reversed(folders):
+        os.rmdir(folder)

@@ -13,6 +13,7 @@ import pytest
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 MIB = 1024 * 1024
+USER = 65_534
 
 
 class Sent:
@@ -88,6 +89,21 @@ def sandbox(tmp_path, modules):
 def later(tmp_path, modules):
     """The sandbox of the next call."""
     return Sandbox(tmp_path.resolve() / "later", modules)
+
+
+@pytest.fixture
+def user_folder():
+    """A folder of a user who has no rights but those of its modes; the test runs as that user."""
+    with tempfile.TemporaryDirectory() as top:
+        if os.geteuid() != 0:
+            yield Path(top).resolve()
+            return
+        os.chown(top, USER, USER)
+        os.seteuid(USER)
+        try:
+            yield Path(top).resolve()
+        finally:
+            os.seteuid(0)
 
 
 def fill(files):
@@ -228,20 +244,14 @@ def test_folders_that_the_program_removed_are_not_left_out(sandbox):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes a folder of another user")
-def test_a_folder_of_another_user_is_left_out(modules):
-    with tempfile.TemporaryDirectory() as top:
-        os.chown(top, 65_534, 65_534)
-        os.seteuid(65_534)
-        try:
-            sandbox = Sandbox(Path(top) / "out", modules)
-            (sandbox.files / "a").write_text("a")
-            (sandbox.files / "foreign").mkdir()
-            os.seteuid(0)
-            os.chown(sandbox.files / "foreign", 0, 0)
-            os.seteuid(65_534)
-            assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (2, 1)
-        finally:
-            os.seteuid(0)
+def test_a_folder_of_another_user_is_left_out(modules, user_folder):
+    sandbox = Sandbox(user_folder / "out", modules)
+    (sandbox.files / "a").write_text("a")
+    (sandbox.files / "foreign").mkdir()
+    os.seteuid(0)
+    os.chown(sandbox.files / "foreign", 0, 0)
+    os.seteuid(USER)
+    assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (2, 1)
 
 
 def test_a_path_that_is_too_long_in_the_next_sandbox_is_left_out_and_counted(sandbox, modules, tmp_path):
@@ -299,6 +309,23 @@ def test_a_newer_file_takes_the_place_of_what_is_there(sandbox, later):
         later.put(f"turn_1/files/{path}", b"new")
     found = {rel: entry[2] for rel, entry in later.tree().items() if entry[2] is not None}
     assert found == dict.fromkeys(("a", "b/x", "c/y", "d/z"), b"new")
+
+
+def test_a_newer_file_takes_the_place_of_a_folder_with_folders_that_cannot_be_written(modules, user_folder):
+    sandbox, later = Sandbox(user_folder / "out", modules), Sandbox(user_folder / "later", modules)
+    outside = user_folder / "outside"
+    outside.mkdir()
+    outside.chmod(0o555)
+    (sandbox.files / "a/b/c").mkdir(parents=True)
+    (sandbox.files / "a/b/c/file").write_text("old")
+    (sandbox.files / "a/b/link").symlink_to(outside)
+    for path, mode in (("a/b/c", 0o000), ("a/b", 0o555), ("a", 0o500)):
+        (sandbox.files / path).chmod(mode)
+    later.restore(sandbox.pack().archive)
+    assert later.workspace.make_way(later.out, "turn_1/files/a", yields=False)
+    later.put("turn_1/files/a", b"new")
+    assert {rel: entry[2] for rel, entry in later.tree().items()} == {"a": b"new"}
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o555
 
 
 def test_a_file_that_yields_is_only_put_where_nothing_lies(sandbox, later):
