@@ -97,6 +97,8 @@ class RunOptions(RequestOptions, total=False):
         env: further environment variables.
         cwd: its working directory below ``files/``.
         prog_name: its name in tracebacks.
+        workspace: ``full``: it gets the whole ``files/`` of the conversation, and the next run gets what it leaves;
+            ``read``: it only gets it. None: it gets the stored files.
         params: other parameters of the tool.
         on_event: called with each event while the program runs, such as output.
     """
@@ -110,6 +112,7 @@ class RunOptions(RequestOptions, total=False):
     env: Mapping[str, str] | None
     cwd: str | None
     prog_name: str | None
+    workspace: Literal["full", "read"] | None
     params: Mapping[str, Any] | None
     on_event: OnEvent | None
 
@@ -169,7 +172,7 @@ def prepare_run(code: str | Path, options: Mapping[str, Any]) -> PreparedRun:
         text = _read_text("code", code)
         language = language or _language_of(code)
         given.setdefault("prog_name", code.stem)
-    names = ("timeout_s", "stdin", "args", "env", "cwd", "prog_name")
+    names = ("timeout_s", "stdin", "args", "env", "cwd", "prog_name", "workspace")
     params = {name: given.pop(name) for name in names if name in given}
     promises = contract_entries(given.pop("promises", None))
     promised = {"contract": promises} if promises else {"explore": True}

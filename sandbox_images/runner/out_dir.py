@@ -36,6 +36,7 @@ class OutDir:
         self.root = root
         self.turn_id = ""
         self.aliases = Aliases(root)
+        self.not_restored = 0  # entries of the workspace that have no place here
         self._put: dict[str, tuple[int, int, int, int]] = {}
         self._own: dict[str, None] = {}
         self._others: dict[str, None] = {}
@@ -142,7 +143,7 @@ class OutDir:
         return (TOO_LARGE if state == FILE and size > bytes_max else state), size
 
     def _state(self, path: str) -> tuple[str, int]:
-        blocked = self._open_way(path.split("/")[:-1])
+        blocked = self.open_way(path.split("/")[:-1])
         if blocked is not None:
             return blocked, 0
         try:
@@ -158,7 +159,7 @@ class OutDir:
         _make_readable(os.path.join(self.root, path), found.st_mode, 0o400)
         return FILE, found.st_size
 
-    def _open_way(self, parts: list[str]) -> str | None:
+    def open_way(self, parts: list[str]) -> str | None:
         """Makes the folders on a way readable; what blocks it (no folder, or a link in place of one), or None."""
         for depth in range(len(parts) + 1):
             folder = os.path.join(self.root, *parts[:depth])
@@ -189,7 +190,7 @@ class OutDir:
         yield "", ""
 
     def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
-        if self._open_way(top.split("/") if top else []) is not None:
+        if self.open_way(top.split("/") if top else []) is not None:
             return  # a link in its place leads to what is not the program's
         stack = [(top, prefix, 1)]
         while stack and not walk.files_exceeded:

@@ -6,6 +6,7 @@ service stores it unread. While this module works, no process of the program run
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -26,6 +27,7 @@ _LINK = "link"  # a second name of a file
 _SYMLINK = "symlink"
 _PIECE_BYTES = 256 * 1024
 _LINE_BYTES_MAX = 128 * 1024  # a path and a target of 4,096 bytes each, every byte an escape
+_NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class DamagedArchiveError(Exception):
@@ -43,14 +45,24 @@ class Packing:
         self._entries_max = entries_max
         self._bytes_max = bytes_max
         self._found: dict[str, tuple[str, os.stat_result]] = {}
-        self._left_out = 0  # sockets, pipes, and what has too long a path
+        self._left_out = out.not_restored  # and sockets, pipes, what has too long a path, or no folder above it
         self._walk(f"{out.turn_id}/files", is_beside=False)
         if not os.path.islink(os.path.join(out.root, "files")):
             self._walk("files", is_beside=False)
         self._walk("", is_beside=True)
 
+    def _opens(self, top: str) -> bool:
+        """Whether a folder is the program's: a link in its place leads to what is not."""
+        try:
+            is_open = self._out.open_way(top.split("/") if top else []) is None
+        except OSError:
+            is_open = False
+        if not is_open and os.path.lexists(os.path.join(self._out.root, top)):
+            self._left_out += 1
+        return is_open
+
     def _walk(self, top: str, *, is_beside: bool) -> None:
-        stack = [""]
+        stack = [""] if self._opens(top) else []
         while stack and not self._is_full():
             rel = stack.pop()
             folder = os.path.join(self._out.root, top, rel)
@@ -61,7 +73,7 @@ class Packing:
                 self._left_out += 1
                 continue
             if is_beside and rel and not names:
-                self._add(rel, folder, os.lstat(folder))
+                self._add_beside(rel, os.lstat(folder))
             for name in names:
                 path = f"{rel}/{name}" if rel else name
                 if self._is_full() or (is_beside and path == "files"):
@@ -79,22 +91,38 @@ class Packing:
                 return
             if not is_beside:
                 self._add(rel, full, status)
-            os.chmod(full, stat.S_IMODE(status.st_mode) | 0o700)
-            stack.append(rel)
+            try:
+                os.chmod(full, stat.S_IMODE(status.st_mode) | 0o700)
+            except OSError:
+                self._left_out += 1
+            else:
+                stack.append(rel)
         elif not is_beside:
             self._add(rel, full, status)
         elif not self._out.unchanged(rel) and not self._out.aliases.is_second_name(rel):
-            for end in (at for at, letter in enumerate(rel) if letter == "/"):
-                folder = os.path.join(self._out.root, rel[:end])
-                self._add(rel[:end], folder, os.lstat(folder))
-            self._add(rel, full, status)
+            self._add_beside(rel, status)
 
-    def _add(self, rel: str, full: str, status: os.stat_result) -> None:
+    def _add_beside(self, rel: str, status: os.stat_result) -> None:
+        for end in (at for at, letter in enumerate(rel) if letter == "/"):
+            folder = os.path.join(self._out.root, rel[:end])
+            if rel[:end] not in self._found and not self._add(rel[:end], folder, os.lstat(folder)):
+                return
+        self._add(rel, os.path.join(self._out.root, rel), status)
+
+    def _add(self, rel: str, full: str, status: os.stat_result) -> bool:
+        """Adds what is the first in its place; False if an archive cannot hold it there."""
         kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
-        if any(is_kind(status.st_mode) for is_kind in kinds):
+        is_held = any(is_kind(status.st_mode) for is_kind in kinds) and self._has_folder(rel)
+        if is_held:
             self._found.setdefault(rel, (full, status))
         else:
             self._left_out += 1
+        return is_held
+
+    def _has_folder(self, rel: str) -> bool:
+        """Whether what is packed above a path is a folder: of another file or link nothing can lie below."""
+        above = rel.rpartition("/")[0]
+        return not above or (above in self._found and stat.S_ISDIR(self._found[above][1].st_mode))
 
     def _is_full(self) -> bool:
         return len(self._found) > self._entries_max
@@ -223,44 +251,78 @@ def _safe(path: str) -> str:
 
 
 def restore(out: OutDir, archive: Archive) -> None:
-    """Creates in the current turn's ``files/`` what an archive holds.
+    """Creates in the current turn's ``files/`` what an archive holds; what has no place there is counted.
 
     Raises:
         OSError: OUT_DIR cannot hold it.
         DamagedArchiveError: it is no archive of `Packing`.
     """
-    top = f"{out.turn_id}/files"
-    folders: list[tuple[str, dict[str, Any]]] = []
-    names: list[tuple[str, dict[str, Any]]] = []
-    files: list[str] = []
+    restoring = _Restoring(out)
+    names = []
     while (entry := archive.entry()) is not None:
-        full = os.path.join(out.root, top, entry["path"])
+        if entry["kind"] in (_LINK, _SYMLINK):
+            names.append(entry)
+        else:
+            restoring.add(entry, archive.content(entry.get("size", 0)))
+    # When all files are there: nothing is written through a link.
+    for entry in sorted(names, key=lambda name: name["kind"] == _SYMLINK):
+        restoring.add(entry, iter(()))
+    restoring.finish()
+
+
+class _Restoring:
+    """The current turn's ``files/`` while entries of an archive are created in it."""
+
+    def __init__(self, out: OutDir) -> None:
+        self._out = out
+        self._top = f"{out.turn_id}/files"
+        self._folders: dict[str, dict[str, Any]] = {}
+        self._files: list[str] = []
+
+    def add(self, entry: dict[str, Any], content: Iterator[bytes]) -> None:
+        """Creates an entry; counts it if its path is too long here, or what is above it is no folder."""
+        try:
+            self._create(entry, content)
+        except OSError as exc:
+            if exc.errno not in _NO_PLACE:
+                raise
+            self._out.not_restored += 1
+            for _ in content:
+                pass  # the next entry is behind it
+
+    def _create(self, entry: dict[str, Any], content: Iterator[bytes]) -> None:
+        above = entry["path"].rpartition("/")[0]
+        if above and above not in self._folders:
+            raise NotADirectoryError(errno.ENOTDIR, "no folder")
+        full = self._full(entry["path"])
         if entry["kind"] == _FOLDER:
             os.mkdir(full, 0o700)
-            folders.append((full, entry))
-        elif entry["kind"] == _FILE:
-            _write(full, entry, archive)
-            files.append(f"{top}/{entry['path']}")
-        else:
-            names.append((full, entry))
-    # When all files are there: nothing is written through a link.
-    for full, entry in sorted(names, key=lambda name: name[1]["kind"] == _SYMLINK):
-        if entry["kind"] == _LINK:
-            os.link(os.path.join(out.root, top, entry["target"]), full, follow_symlinks=False)
+            self._folders[entry["path"]] = entry
+            return
+        if entry["kind"] == _FILE:
+            _write(full, entry, content)
+        elif entry["kind"] == _LINK:
+            os.link(self._full(entry["target"]), full, follow_symlinks=False)
         else:
             os.symlink(entry["target"], full)
             os.utime(full, ns=(entry["mtime_ns"], entry["mtime_ns"]), follow_symlinks=False)
-        files.append(f"{top}/{entry['path']}")
-    out.remember(files)
-    for full, entry in reversed(folders):
-        os.utime(full, ns=(entry["mtime_ns"], entry["mtime_ns"]))
-        os.chmod(full, entry["mode"])
+        self._files.append(f"{self._top}/{entry['path']}")
+
+    def _full(self, path: str) -> str:
+        return os.path.join(self._out.root, self._top, path)
+
+    def finish(self) -> None:
+        """Remembers the files, and gives the folders their times and modes."""
+        self._out.remember(self._files)
+        for path, entry in reversed(self._folders.items()):
+            os.utime(self._full(path), ns=(entry["mtime_ns"], entry["mtime_ns"]))
+            os.chmod(self._full(path), entry["mode"])
 
 
-def _write(full: str, entry: dict[str, Any], archive: Archive) -> None:
+def _write(full: str, entry: dict[str, Any], content: Iterator[bytes]) -> None:
     fd = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(fd, "wb", buffering=0) as file:
-        for piece in archive.content(entry["size"]):
+        for piece in content:
             view = memoryview(piece)
             while view:
                 view = view[file.write(view) :]
@@ -300,11 +362,14 @@ def make_way(out: OutDir, path: str, *, yields: bool) -> bool:
 
 
 def _remove_tree(top: str) -> None:
-    for folder, folders, files in os.walk(top, topdown=False):
-        for name in (*folders, *files):
+    folders = [top]
+    for folder in folders:  # grows meanwhile; a folder is opened before what is in it is visited
+        os.chmod(folder, stat.S_IMODE(os.lstat(folder).st_mode) | 0o700)
+        for name in os.listdir(folder):
             full = os.path.join(folder, name)
             if stat.S_ISDIR(os.lstat(full).st_mode):
-                os.rmdir(full)
+                folders.append(full)
             else:
                 os.unlink(full)
-    os.rmdir(top)
+    for folder in reversed(folders):
+        os.rmdir(folder)

@@ -303,9 +303,9 @@ class Settings(BaseSettings):
     conversation_files_max: int = Field(default=64, ge=0)
     """Number of other turns' files and attachments in OUT_DIR."""
     full_workspace_bytes_max: int = Field(default=128 * _MIB, ge=0)
-    """Bytes of the workspace of a conversation that its calls share as a whole."""
+    """Bytes of the workspace of a conversation that its calls share; less if OUT_DIR has no room for it."""
     full_workspace_entries_max: int = Field(default=10_000, ge=0)
-    """Files, folders and links of such a workspace."""
+    """Files, folders and links of such a workspace; less if OUT_DIR has no room for them."""
     inspect_s_per_file: int = Field(default=10, ge=1)
     """Processor time for opening one promised file; the wall clock limit is six times as long."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)

@@ -32,12 +32,11 @@ from proofbox.service.jobs.runner import (
     PhaseTimer,
     Program,
     collected_artifact,
-    room_bytes,
 )
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
 from proofbox.service.jobs.workspace import new_workspace, notes_on
 from proofbox.service.sandbox.image_inventory import ImageInventory
-from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy, room_bytes
 from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
 from proofbox.service.timeline.token_counter import TokenCounter
 
@@ -122,7 +121,7 @@ class ExecTool:
             )
             for p in contract.promises
         )
-        workspace = self._policy.workspace if call.params.workspace == "full" else None
+        workspace = self._policy.workspace_bounds if call.params.workspace == "full" else None
         return OutputSpec(call.request.turn_id or "", files, EXTRAS_MAX, call.bounds.limits, workspace)
 
     async def _resolve_code(self, call: ExecCall, context: JobContext) -> ExecCall:

@@ -12,11 +12,9 @@ from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.calls.observer import UsedInput
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.workspace import WorkspaceInput, workspace_line
+from proofbox.service.sandbox.limits import OWN_INODES, PAGE_BYTES
 from proofbox.service.sandbox.port import InputFile
 from proofbox.service.timeline.block_writer import Notice
-
-_PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
-_OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +131,14 @@ class JobInputs:
     def out_dir_bytes(self) -> int:
         """What they take of OUT_DIR; a file in an archive takes a page more at most."""
         stored = self.workspace.stored if self.workspace is not None else None
-        restored = 0 if stored is None else stored.size_bytes + stored.entries * _PAGE_BYTES
+        restored = 0 if stored is None else stored.size_bytes + stored.entries * PAGE_BYTES
         return restored + sum(pages_bytes(file.size_bytes) for file in self.files.values())
 
     @property
     def out_dir_inodes(self) -> int:
         """What they take of OUT_DIR's files and folders, its own few included."""
         stored = self.workspace.stored if self.workspace is not None else None
-        return inodes_of(self.files) + _OWN_INODES + (0 if stored is None else stored.entries)
+        return inodes_of(self.files) + OWN_INODES + (0 if stored is None else stored.entries)
 
 
 def inodes_of(paths: Iterable[str]) -> int:
@@ -152,4 +150,4 @@ def inodes_of(paths: Iterable[str]) -> int:
 
 def pages_bytes(size_bytes: int) -> int:
     """What a file of that size takes of a file system in memory."""
-    return -(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES
+    return -(-size_bytes // PAGE_BYTES) * PAGE_BYTES

@@ -26,7 +26,7 @@ from proofbox.service.jobs.inputs import InputRequest, JobInputs
 from proofbox.service.jobs.workspace import too_large
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.tracing import Attributes, Span, span
-from proofbox.service.sandbox.limits import CallBounds, CallLimits
+from proofbox.service.sandbox.limits import CallBounds, CallLimits, room_bytes
 from proofbox.service.sandbox.port import (
     Collected,
     CollectedFile,
@@ -40,8 +40,6 @@ from proofbox.service.sandbox.port import (
 )
 from proofbox.service.sandbox.preload import flavour_of
 
-# Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
-_INPUT_SHARE = 0.9
 _RETRY_AFTER_S = 5.0
 PhaseName = Literal["queue", "rehost", "acquire", "run", "validate", "host"]
 
@@ -351,11 +349,6 @@ def _span_attributes(outcome: ProcessOutcome) -> Attributes:
         "proofbox.cpu_ms": round(outcome.cpu_ms, 3),
         "proofbox.memory_peak_bytes": outcome.memory_peak_bytes,
     }
-
-
-def room_bytes(limits: CallLimits) -> int:
-    """How many bytes of OUT_DIR the inputs of a call may fill."""
-    return int(limits.out_dir_bytes * _INPUT_SHARE)
 
 
 def _inputs_too_large(inputs: JobInputs, limits: CallLimits) -> RuntimeFailure:

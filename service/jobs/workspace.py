@@ -112,5 +112,6 @@ def notes_on(collected: Collected, failure: RuntimeFailure | None, bounds: Archi
     if too_big is not None:
         return [] if failure == too_big else [too_big.message]
     if found.left_out:
-        return [f"workspace: {found.left_out} entries cannot be stored (sockets, pipes, paths over 4,096 bytes)"]
+        what = "sockets, pipes, paths over 4,096 bytes, folders in whose place in files/ is a file or link"
+        return [f"workspace: {found.left_out} entries cannot be stored ({what})"]
     return []

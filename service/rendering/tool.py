@@ -25,7 +25,7 @@ from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
 from proofbox.service.jobs.produced_files import ProducedFiles, read_contents
-from proofbox.service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program, collected_artifact, room_bytes
+from proofbox.service.jobs.runner import JobContext, JobRunner, PhaseTimer, Program, collected_artifact
 from proofbox.service.jobs.verdicts import Verdict, is_storable, judge
 from proofbox.service.rendering.response import (
     RenderCall,
@@ -35,7 +35,7 @@ from proofbox.service.rendering.response import (
     build_response,
     refuse,
 )
-from proofbox.service.sandbox.limits import CallPolicy
+from proofbox.service.sandbox.limits import CallPolicy, room_bytes
 from proofbox.service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpec, StreamName
 
 # Until the path is read; a call that is refused before has no artifact.

@@ -10,6 +10,11 @@ from proofbox.service.sandbox.workspace import ArchiveBounds
 # A sandbox that lowers its memory must not be filled by its own temporary file systems, which count as memory.
 TMPFS_SHARE_OF_MEMORY = 0.5
 
+PAGE_BYTES = 4096  # a file system in memory gives a file whole pages
+OWN_INODES = 4  # OUT_DIR itself, the turn's folder, files/ and its other name
+# Blocks, tokens and slack of OUT_DIR's file system: inputs may fill it to this share.
+_INPUT_SHARE = 0.9
+
 DEFAULT_WORKSPACE = ArchiveBounds(entries_max=10_000, bytes_max=128 * 1024 * 1024)
 
 
@@ -69,6 +74,11 @@ class CallLimits:
         return any(getattr(self, name) != getattr(other, name) for name in names)
 
 
+def room_bytes(limits: CallLimits) -> int:
+    """How many bytes of OUT_DIR the inputs of a call may fill."""
+    return int(limits.out_dir_bytes * _INPUT_SHARE)
+
+
 @dataclass(frozen=True, slots=True)
 class CallBounds:
     """What one call may use.
@@ -93,7 +103,7 @@ class CallPolicy:
         queue_s: how long a call may wait for a place beyond its own wall clock.
         overhead_s: what a sandbox may exist beyond the program's wall clock.
         inline_bytes_max: how many bytes of PDFs and images one answer carries.
-        workspace: how large the workspace of a conversation may be.
+        workspace: how large the workspace of a conversation may be, where OUT_DIR has room for it.
     """
 
     limits: CallLimits
@@ -101,6 +111,13 @@ class CallPolicy:
     overhead_s: float
     inline_bytes_max: int
     workspace: ArchiveBounds = DEFAULT_WORKSPACE
+
+    @property
+    def workspace_bounds(self) -> ArchiveBounds:
+        """The bounds of a workspace that OUT_DIR has room for, so that the next call can begin with it."""
+        room = room_bytes(self.limits)
+        entries = min(self.workspace.entries_max, self.limits.out_dir_inodes - OWN_INODES, room // 2 // PAGE_BYTES)
+        return ArchiveBounds(entries, min(self.workspace.bytes_max, room - entries * PAGE_BYTES))
 
     def bounds(self, asked: Limits, *, timeout_s: float | None = None) -> CallBounds:
         """The bounds of a call that comes now. Raises as `CallLimits.lowered`."""

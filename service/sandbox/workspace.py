@@ -38,7 +38,8 @@ class CollectedWorkspace:
     Attributes:
         entries: its files, folders and links.
         size_bytes: the size of its archive.
-        left_out: what an archive cannot hold: sockets, pipes, paths that are too long.
+        left_out: what an archive cannot hold: sockets, pipes, paths that are too long, what was written below a
+            folder in whose place in ``files/`` is something else; and what could not be restored before.
         source: the archive; None if it is larger than the bounds.
         sha256: the SHA-256 of the archive, in hex.
     """

@@ -73,6 +73,14 @@ def test_options_of_a_run_are_parameters_of_its_tool(use, service) -> None:
     assert (sent["notes"], sent["conversation_id"][:5]) == ("a note", "conv_")
 
 
+@pytest.mark.parametrize("workspace", ["full", "read", None])
+def test_a_run_can_share_the_workspace_of_its_conversation(use, service, workspace) -> None:
+    service.answers(answer())
+    use(service, "run", "1", conversation="c1", workspace=workspace)
+    shared = {} if workspace is None else {"workspace": workspace}
+    assert service.requests[0].json["params"] == {"explore": True, **shared}
+
+
 def test_code_of_a_file_has_its_language_name_and_line_ends(use, service, tmp_path: Path) -> None:
     service.answers(answer())
     (tmp_path / "job.js").write_bytes(b"a\r\nb\n")

@@ -130,8 +130,27 @@ async def test_a_workspace_over_its_bounds_fails_the_call_and_the_one_before_sta
     pipeline.engine.program = writing(**{f"f{number}": b"" for number in range(10_001)})
     answer = await pipeline.answer(EXEC, FULL, code="pass")
     assert answer["error"]["code"] == "disk_limit"
-    assert "(limit 10000 files and folders, 134217728 bytes, got 10002 and" in answer["error"]["message"]
+    assert "(limit 996 files and folders, 11019878 bytes, got 10002 and" in answer["error"]["message"]
     assert await full(pipeline, nothing) == {"a": b"1"}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [writing(**{f"f{number}": b"" for number in range(1_010)}), writing(large=bytes(7_600_000))],
+    ids=["entries", "bytes"],
+)
+async def test_a_workspace_that_the_next_call_could_not_begin_with_is_not_stored(pipeline, program):
+    await full(pipeline, writing(a=b"1"))
+    pipeline.engine.program = program
+    answer = await pipeline.answer(EXEC, FULL, code="pass")
+    assert answer["error"]["code"] == "disk_limit"
+    assert await full(pipeline, nothing, turn_id="turn_2") == {"a": b"1"}
+
+
+async def test_the_largest_workspace_that_is_stored_reaches_the_next_call(pipeline):
+    large = bytes(11_019_878 // 2 - 100)
+    await full(pipeline, writing(large=large))
+    assert await full(pipeline, nothing, turn_id="turn_2") == {"large": large}
 
 
 async def test_a_failure_of_the_program_does_not_hide_that_the_workspace_was_not_stored(pipeline):

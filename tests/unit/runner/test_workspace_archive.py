@@ -6,12 +6,14 @@ import json
 import os
 import socket
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
 
 RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 MIB = 1024 * 1024
+USER = 65_534
 
 
 class Sent:
@@ -87,6 +89,21 @@ def sandbox(tmp_path, modules):
 def later(tmp_path, modules):
     """The sandbox of the next call."""
     return Sandbox(tmp_path.resolve() / "later", modules)
+
+
+@pytest.fixture
+def user_folder():
+    """A folder of a user who has no rights but those of its modes; the test runs as that user."""
+    with tempfile.TemporaryDirectory() as top:
+        if os.geteuid() != 0:
+            yield Path(top).resolve()
+            return
+        os.chown(top, USER, USER)
+        os.seteuid(USER)
+        try:
+            yield Path(top).resolve()
+        finally:
+            os.seteuid(0)
 
 
 def fill(files):
@@ -181,6 +198,78 @@ def test_a_folder_in_place_of_the_name_files_counts_too(sandbox, later):
     }
 
 
+def test_empty_folders_beside_files_come_with_those_above_them(sandbox, later):
+    (sandbox.root / "a/b/c").mkdir(parents=True)
+    later.restore(sandbox.pack().archive)
+    assert list(later.tree()) == ["a", "a/b", "a/b/c"]
+
+
+@pytest.mark.parametrize("beside", ["", "files"])
+def test_what_lies_below_a_name_that_is_a_link_in_files_is_left_out(sandbox, later, beside):
+    other = sandbox.root / beside
+    if beside:
+        (sandbox.root / "files").unlink()
+    (other / "data/sub").mkdir(parents=True)
+    (other / "data/x.csv").write_text("x")
+    (other / "data/sub/link").symlink_to("x.csv")
+    (sandbox.files / "data").symlink_to(other / "data")
+    sent = sandbox.pack()
+    assert sent.facts["left_out"] > 0
+    later.restore(sent.archive)
+    assert list(later.tree()) == ["data"]
+
+
+@pytest.mark.parametrize("replaced", ["turn_1", "turn_1/files"])
+def test_a_link_in_the_place_of_files_is_not_followed(sandbox, tmp_path, replaced):
+    target = tmp_path / "target"
+    (target / "files").mkdir(parents=True)
+    for folder in (target, target / "files"):
+        (folder / "locked").mkdir()
+        (folder / "locked/secret").write_text("s")
+        (folder / "locked").chmod(0o555)
+    (sandbox.root / replaced).rename(tmp_path / "before")
+    (sandbox.root / replaced).symlink_to(target)
+    (sandbox.root / "bare").write_text("b")
+    sent = sandbox.pack()
+    assert b"secret" not in sent.archive
+    assert (sent.facts["left_out"], b'"bare"' in sent.archive) == (1, True)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in target.rglob("locked")}
+    assert modes == {0o555}
+
+
+def test_folders_that_the_program_removed_are_not_left_out(sandbox):
+    (sandbox.root / "files").unlink()
+    sandbox.files.rmdir()
+    assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (0, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a folder of another user")
+def test_a_folder_of_another_user_is_left_out(modules, user_folder):
+    sandbox = Sandbox(user_folder / "out", modules)
+    (sandbox.files / "a").write_text("a")
+    (sandbox.files / "foreign").mkdir()
+    os.seteuid(0)
+    os.chown(sandbox.files / "foreign", 0, 0)
+    os.seteuid(USER)
+    assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (2, 1)
+
+
+def test_a_path_that_is_too_long_in_the_next_sandbox_is_left_out_and_counted(sandbox, modules, tmp_path):
+    folder = sandbox.files
+    while len(os.fsencode(folder)) < 3_800:
+        folder /= "d" * 200
+        folder.mkdir()
+    (folder / "first").write_text("1")
+    (folder / ("f" * (4_094 - len(os.fsencode(folder))))).write_text("no")
+    (folder / "hello").mkdir()
+    (sandbox.files / "zero").write_text("0")
+    later = Sandbox(tmp_path.resolve() / "longer", modules)
+    later.restore(sandbox.pack().archive)
+    assert later.out.not_restored == 1
+    assert {path.name for path in later.files.rglob("*") if not path.is_dir()} == {"first", "zero"}
+    assert later.pack().facts["left_out"] == 1
+
+
 def test_pipes_and_sockets_are_counted_and_left_out(sandbox):
     os.mkfifo(sandbox.files / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
@@ -220,6 +309,23 @@ def test_a_newer_file_takes_the_place_of_what_is_there(sandbox, later):
         later.put(f"turn_1/files/{path}", b"new")
     found = {rel: entry[2] for rel, entry in later.tree().items() if entry[2] is not None}
     assert found == dict.fromkeys(("a", "b/x", "c/y", "d/z"), b"new")
+
+
+def test_a_newer_file_takes_the_place_of_a_folder_with_folders_that_cannot_be_written(modules, user_folder):
+    sandbox, later = Sandbox(user_folder / "out", modules), Sandbox(user_folder / "later", modules)
+    outside = user_folder / "outside"
+    outside.mkdir()
+    outside.chmod(0o555)
+    (sandbox.files / "a/b/c").mkdir(parents=True)
+    (sandbox.files / "a/b/c/file").write_text("old")
+    (sandbox.files / "a/b/link").symlink_to(outside)
+    for path, mode in (("a/b/c", 0o000), ("a/b", 0o555), ("a", 0o500)):
+        (sandbox.files / path).chmod(mode)
+    later.restore(sandbox.pack().archive)
+    assert later.workspace.make_way(later.out, "turn_1/files/a", yields=False)
+    later.put("turn_1/files/a", b"new")
+    assert {rel: entry[2] for rel, entry in later.tree().items()} == {"a": b"new"}
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o555
 
 
 def test_a_file_that_yields_is_only_put_where_nothing_lies(sandbox, later):
@@ -267,7 +373,18 @@ def test_a_damaged_archive_is_refused(later, archive):
 def test_nothing_is_written_through_a_link_of_the_archive(later, tmp_path):
     target = tmp_path / "target"
     target.mkdir()
-    archive = line(path="a", kind="symlink", target=str(target)) + line(path="a/b", kind="file", size=1) + b"x"
-    with pytest.raises(OSError, match="No such file"):
-        later.restore(archive)
+    later.restore(
+        line(path="a", kind="symlink", target=str(target))
+        + line(path="a/b", kind="file", size=1)
+        + b"x"
+        + line(path="a/c", kind="symlink", target="b")
+        + line(path="a/d", kind="folder")
+        + line(path="a/d/e", kind="file", size=2)
+        + b"yz"
+        + line(path="f", kind="file", size=1)
+        + b"f"
+        + line(path="g", kind="link", target="missing")
+    )
     assert list(target.iterdir()) == []
+    assert sorted(path.name for path in later.files.iterdir()) == ["a", "f"]
+    assert later.out.not_restored == 5
