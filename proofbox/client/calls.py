@@ -148,7 +148,8 @@ def follow_call(
             parser = EventParser()
             while piece := (yield Read()):
                 for event in _parsed(api, parser, piece, reply):
-                    if event.id <= after:
+                    # The last one may have a smaller id: of a call that ended before, only this one may be left.
+                    if event.id <= after and not event.is_last:
                         continue
                     after = event.id
                     attempts.reset()

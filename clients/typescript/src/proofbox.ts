@@ -104,7 +104,8 @@ export class Proofbox {
       });
       try {
         for await (const _ of stream) {
-          if (!event || event.id <= after) continue;
+          // The last one may have a smaller id: of a call that ended before, only this one may be left.
+          if (!event || (event.id <= after && !isLast(event))) continue;
           [after, attempt] = [event.id, 0];
           yield event;
           if (isLast(event)) return;

@@ -97,9 +97,24 @@ test("a large file is sent and read as a stream", async () => {
   assert.deepEqual([stored.size_bytes, count], [size, size]);
 });
 
+const event = (id: number, name: string, data: object) => `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+test("the end of a call arrives also with a smaller id", async () => {
+  const streams = [event(1, "started", {}) + event(2, "stdout", { text: "a" }), event(1, "result", { ok: true })];
+  const listener: RequestListener = (request, response) => {
+    const isEvents = request.url?.includes("/events");
+    response.setHeader("Content-Type", isEvents ? "text/event-stream" : "application/json");
+    response.end(isEvents ? streams.shift() : JSON.stringify({ status: "done" }));
+  };
+  await scripted(listener, async (server) => {
+    const events: [number, string][] = [];
+    for await (const { id, name } of new Proofbox({ url: server, retries: 1 }).events("t1")) events.push([id, name]);
+    assert.deepEqual(events, [[1, "started"], [2, "stdout"], [1, "result"]]);
+  });
+});
+
 test("a lost stream of events is resumed after its last event", async () => {
   const asked: (string | undefined)[] = [];
-  const event = (id: number, name: string, data: object) => `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
   const listener: RequestListener = (request, response) => {
     if (!request.url?.includes("/events")) {
       response.setHeader("Content-Type", "application/json").end(JSON.stringify({ status: "running" }));

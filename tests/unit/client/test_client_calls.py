@@ -72,6 +72,20 @@ def test_a_lost_stream_is_resumed_after_its_last_event_and_no_event_comes_twice(
     assert [request.headers.get("last-event-id") for request in service.requests] == [None, "2", "2", "3"]
 
 
+@pytest.mark.parametrize("last", [ended(1), failed(1, "shutting_down", 503)], ids=["result", "error"])
+def test_the_end_of_a_call_arrives_also_with_a_smaller_id(use, service, last) -> None:
+    """The service was restarted, or has dropped the log of the call: only the last event is left, as the first."""
+    service.answers(stream(started(), printed(2, "a"), cut_at=0), stream(last))
+    events = use(service, "events", "t1", "c1", settings={"retries": 1})
+    assert ([event.id for event in events], events[-1].is_last) == ([1, 2, 1], True)
+    assert [request.headers.get("last-event-id") for request in service.requests] == [None, "2"]
+
+
+def test_the_end_of_a_call_arrives_after_any_event(use, service) -> None:
+    service.answers(stream(ended(3)))
+    assert [event.id for event in use(service, "events", "t1", "c1", after=7, settings={"retries": 0})] == [3]
+
+
 def test_retries_are_counted_anew_after_each_event(use, service) -> None:
     service.answers(*[stream(printed(n, "x"), cut_at=0) for n in range(1, 8)] + [stream(ended(8))])
     assert len(use(service, "events", "t1", "c1", settings={"retries": 1})) == 8
