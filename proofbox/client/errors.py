@@ -8,6 +8,7 @@ ProofboxError
 │   ├── AuthenticationError      401
 │   ├── ForbiddenError           403
 │   ├── NotFoundError            404
+│   │   └── CallLostError            the call had started; it may have run
 │   ├── ConflictError            409
 │   │   └── CallCancelledError
 │   ├── RateLimitedError         429
@@ -122,6 +123,25 @@ class ForbiddenError(ProblemError):
 
 class NotFoundError(ProblemError):
     """The tool, call, file or conversation does not exist."""
+
+
+class CallLostError(NotFoundError):
+    """The call had started, and the service does not know it any more; it may have run, and is not repeated.
+
+    Attributes:
+        call_id: its id.
+        conversation: its conversation; None if the caller did not give it.
+    """
+
+    def __init__(
+        self, problem: "Problem", retry_after_s: float | None, call_id: str, conversation: str | None
+    ) -> None:
+        super().__init__(problem, retry_after_s)
+        of = f" of {conversation}" if conversation else ""
+        advice = f"the call {call_id}{of} had started and may have run; see what it did before you call again"
+        self.args = (f"{self.args[0]}: {advice}",)
+        self.call_id = call_id
+        self.conversation = conversation
 
 
 class ConflictError(ProblemError):
