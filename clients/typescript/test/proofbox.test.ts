@@ -86,6 +86,23 @@ test("a call whose answer is lost runs once", async () => {
   await assert.rejects(proofbox.download(result.conversation, file.facts.logical_path, 2), { code: "unknown_artifact" });
 });
 
+test("an id of a call alone is the same call in every process", async () => {
+  const bodies: string[] = [];
+  const listener: RequestListener = async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += piece;
+    bodies.push(body);
+    response.setHeader("Content-Type", "application/json").end(JSON.stringify({ ok: true, report: "", blocks: [] }));
+  };
+  await scripted(listener, async (server) => {
+    for (const tool_call_id of ["t1", "t1", "t2"]) await new Proofbox({ url: server }).run("1", { tool_call_id });
+  });
+  assert.equal(bodies[0], bodies[1]);
+  const [first, , other] = bodies.map((body) => JSON.parse(body).conversation_id);
+  assert.equal(first, "conv_628b49d96dcde97a430dd4f597705899");
+  assert.notEqual(first, other);
+});
+
 test("a large file is sent and read as a stream", async () => {
   const folder = await mkdtemp(join(tmpdir(), "proofbox-"));
   const size = 20 * 1024 * 1024;

@@ -73,6 +73,16 @@ def test_options_of_a_run_are_parameters_of_its_tool(use, service) -> None:
     assert (sent["notes"], sent["conversation_id"][:5]) == ("a note", "conv_")
 
 
+def test_a_call_id_alone_is_the_same_call_in_every_process(use, service) -> None:
+    service.answers(answer())
+    for call_id in ("t1", "t1", "t2", None, None):
+        use(service, "run", "1", call_id=call_id)
+    bodies = [request.body for request in service.requests]
+    conversations = [request.json["conversation_id"] for request in service.requests]
+    assert (bodies[0], len(set(conversations))) == (bodies[1], 4)
+    assert conversations[0] == "conv_628b49d96dcde97a430dd4f597705899"
+
+
 def test_code_of_a_file_has_its_language_name_and_line_ends(use, service, tmp_path: Path) -> None:
     service.answers(answer())
     (tmp_path / "job.js").write_bytes(b"a\r\nb\n")
