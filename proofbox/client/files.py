@@ -116,8 +116,9 @@ def download_file(api: Api, place: Place) -> Plan[None]:
             # The same version from now on, also if another one is stored meanwhile.
             version = version or _number(reply.headers.get("artifact-version"))
             while piece := (yield Read()):
-                attempts.reset()
+                # Bytes that are read again are no progress.
                 if fresh := received.take(piece):
+                    attempts.reset()
                     yield Deliver(fresh)
         except TransportFailure as exc:
             yield from attempts.wait(api.unreachable(exc))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.client import Client, DamagedDownloadError, NotFoundError
+from proofbox.client import Client, DamagedDownloadError, NotFoundError, UnreachableError
 from proofbox.contracts.artifact_lists import ArtifactPage, ListedArtifact
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.conversations import ConversationPage, ListedConversation
@@ -39,6 +39,13 @@ def test_a_cut_download_is_resumed_where_it_ended(use, service) -> None:
 def test_what_has_no_ranges_is_read_again_without_repeating_bytes(use, service) -> None:
     service.answers(Scripted(200, CONTENT, tags(), cut_at=70_000), Scripted(200, CONTENT, tags()))
     assert use.read(service, "c1", "fi:turn_1.files/a.bin") == CONTENT
+
+
+def test_a_download_that_is_cut_at_the_same_byte_each_time_ends_in_an_error(use, service) -> None:
+    service.answers(*[Scripted(200, CONTENT, tags(), cut_at=70_000)] * 9, refusal("unknown_artifact", 404))
+    with pytest.raises(UnreachableError, match="the connection was lost"):
+        use.read(service, "c1", "fi:turn_1.files/a.bin", retries=2)
+    assert len(service.requests) == 3
 
 
 def test_another_version_meanwhile_is_an_error(use, service) -> None:
