@@ -181,3 +181,32 @@ def test_files_and_conversations_are_deleted(use, service) -> None:
     use(service, "delete_file", "c1", "turn_1/files/a.bin")
     use(service, "delete_conversation", "c1")
     assert service.lines == [f"DELETE {TARGET}", "DELETE /v1/conversations/c1"]
+
+
+DELETIONS = [
+    ("delete_file", ("c1", "turn_1/files/a.bin"), "unknown_artifact"),
+    ("delete_conversation", ("c1",), "unknown_conversation"),
+]
+
+
+@pytest.mark.parametrize(("method", "args", "code"), DELETIONS)
+@pytest.mark.parametrize(
+    "lost",
+    [Scripted(request_cut_at=0), Scripted(504), refusal("store_failed", 503, retryable=True)],
+    ids=["lost", "gateway", "store"],
+)
+def test_a_deletion_whose_answer_was_lost_is_repeated_and_is_done(use, service, method, args, code, lost) -> None:
+    service.answers(lost, refusal(code, 404))
+    assert use(service, method, *args) is None
+    assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize(("method", "args", "code"), DELETIONS)
+def test_a_deletion_of_what_does_not_exist_is_an_error(use, service, method, args, code) -> None:
+    service.answers(refusal("rate_limited", 429, retryable=True, retry_after="0"), refusal(code, 404))
+    with pytest.raises(NotFoundError, match=code):
+        use(service, method, *args)
+    service.answers(Scripted(504), refusal("not_found", 404))
+    with pytest.raises(NotFoundError, match="not_found"):
+        use(service, method, *args)
+    assert len(service.requests) == 4
