@@ -1,5 +1,6 @@
 /** The client against the running service at PROOFBOX_URL, and against a server that answers from a script. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
@@ -101,6 +102,35 @@ test("an id of a call alone is the same call in every process", async () => {
   const [first, , other] = bodies.map((body) => JSON.parse(body).conversation_id);
   assert.equal(first, "conv_628b49d96dcde97a430dd4f597705899");
   assert.notEqual(first, other);
+});
+
+test("a file is read in its version, and other bytes are an error", async () => {
+  const sha256 = createHash("sha256").update("abc").digest("hex");
+  const path = { logical_path: "fi:turn_1.files/a", physical_path: "turn_1/files/a" };
+  const run = { ok: true, report: "", blocks: [], artifacts: [{ ...path, verdict: "produced", sha256 }] };
+  const page = { artifacts: [{ ...path, version: 3, sha256 }], last: 1, more: false };
+  const contents = ["abc", "abd", "abc", "ab"];
+  const asked: (string | null)[] = [];
+  const listener: RequestListener = (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://h");
+    if (pathname.includes("/artifacts/")) {
+      asked.push(searchParams.get("version"));
+      response.setHeader("Content-Type", "application/octet-stream").end(contents.shift());
+    } else {
+      const answer = pathname.endsWith("/artifacts") ? page : run;
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));
+    }
+  };
+  await scripted(listener, async (server) => {
+    const client = new Proofbox({ url: server });
+    const listed = await client.files("c1").next();
+    const [produced] = (await client.run("1")).files;
+    for (const file of [listed.value, produced]) {
+      assert.equal(await file?.text(), "abc");
+      await assert.rejects(file?.bytes() ?? Promise.resolve(), { code: "damaged_download", retryable: false });
+    }
+  });
+  assert.deepEqual(asked, ["3", "3", null, null]);
 });
 
 test("a large file is sent and read as a stream", async () => {
