@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 
 class ProofboxError(Exception):
-    """Any error of the client."""
+    """Any error of the client; it can be copied and pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Message and attributes: the arguments of the classes differ."""
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class ArgumentError(ProofboxError, ValueError):
@@ -189,6 +193,11 @@ class StillRunningError(ProofboxError):
 
     handle: Any = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the handle, which has connections."""
+        state = {name: value for name, value in self.__dict__.items() if name != "handle"}
+        return _restored, (type(self), self.args, state)
+
     def __init__(self, call_id: str, conversation: str, wait_s: float) -> None:
         super().__init__(
             f"the call {call_id} of {conversation} still runs after {wait_s:g} s; wait for it or cancel it"
@@ -239,6 +248,12 @@ def problem_error(problem: "Problem", retry_after_s: float | None = None) -> Pro
     if str(problem.code) == "cancelled":
         return CallCancelledError(problem, retry_after_s)
     return _CLASSES.get(problem.status, ServiceFailedError)(problem, retry_after_s)
+
+
+def _restored(kind: type[ProofboxError], args: tuple[Any, ...], state: dict[str, Any]) -> ProofboxError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 def _sentence(problem: "Problem") -> str:
