@@ -219,16 +219,26 @@ def now_s() -> float:
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
+    # `urlsplit` drops line ends and tabs.
+    is_sound = url.isprintable() and " " not in url
+    has_user = "@" in url  # of what cannot be split, in any part
     try:
-        is_sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number
+        parts = urlsplit(url)
+        is_sound = is_sound and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        is_sound = is_sound and not parts.query and not parts.fragment
+        has_user = "@" in (parts.netloc if is_sound else url)
+    except ValueError:  # a port that is not a number, half an IPv6 address
         is_sound = False
-    if "@" in parts.netloc:
+    if has_user:
         raise ArgumentError("url", "the address has a user name; give the key as api_key or PROOFBOX_API_KEY")
-    if not is_sound or parts.query or parts.fragment:
-        raise ArgumentError("url", f"{url!r} is not an address such as {DEFAULT_URL}, without query")
+    if not is_sound:
+        raise wrong_url(url)
     return url.rstrip("/")
+
+
+def wrong_url(url: str) -> ArgumentError:
+    """The error of a URL that is not the address of a service."""
+    return ArgumentError("url", f"{url[:_SHOWN_CHARS]!r} is not an address such as {DEFAULT_URL}, without query")
 
 
 def _backoff_s(made: int) -> float:

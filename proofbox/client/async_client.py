@@ -1,7 +1,8 @@
 """The client for asyncio."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -15,13 +16,14 @@ from proofbox.client.call_bodies import (
     DEFAULT_TURN,
     CallOptions,
     OnEvent,
+    PreparedRun,
     RunOptions,
     StartOptions,
     prepare_call,
     prepare_render,
     prepare_run,
 )
-from proofbox.client.errors import StillRunningError
+from proofbox.client.errors import ProofboxError, StillRunningError
 from proofbox.client.event_stream import CallEvent
 from proofbox.client.exchange import Plan
 from proofbox.client.operations import call_tool, read_health, run_program
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from proofbox.contracts.tools import Tool
 
 T = TypeVar("T")
+_CANCEL_S = 5.0
 
 
 class AsyncClient:
@@ -90,6 +93,8 @@ class AsyncClient:
     async def run(self, code: str | Path, **options: Unpack[RunOptions]) -> RunResult[AsyncOutputFile]:
         """Run a program and check the files that it promises.
 
+        If it is cancelled, also with ``on_event``, its call is cancelled too.
+
         Args:
             code: the program, or the path of one.
             options: see `RunOptions`.
@@ -98,9 +103,7 @@ class AsyncClient:
             The result, also of a program that failed.
         """
         on_event = options.pop("on_event", None)
-        return await self._driver.complete(
-            run_program(self._api, prepare_run(code, options), on_event, self._make_file), on_event
-        )
+        return await self._run(prepare_run(code, options), on_event)
 
     async def render(
         self,
@@ -113,6 +116,8 @@ class AsyncClient:
     ) -> RunResult[AsyncOutputFile]:
         """Render a document; the extension of ``output_name`` is the format: pdf, docx, pptx, png or xlsx.
 
+        If it is cancelled, its call is too.
+
         Args:
             source: the text, or the path of a Markdown, HTML, Mermaid, SVG or CSV file.
             output_name: the name of the file to write.
@@ -120,8 +125,7 @@ class AsyncClient:
             on_event: called with each event.
             params: parameters of the tool, such as ``theme`` or ``toc``, and the options of `RequestOptions`.
         """
-        prepared = prepare_render(source, output_name, files, params)
-        return await self._driver.complete(run_program(self._api, prepared, on_event, self._make_file), on_event)
+        return await self._run(prepare_render(source, output_name, files, params), on_event)
 
     async def call(
         self, tool_id: str, params: Mapping[str, Any], **options: Unpack[CallOptions]
@@ -162,7 +166,7 @@ class AsyncClient:
         Args:
             call_id: the call.
             conversation: its conversation; needed if several have a call of that id.
-            after: only events with a greater id.
+            after: only events with a greater id, and the last one in any case.
         """
         return self._driver.iterate(calls.follow_call(self._api, call_id, conversation, after=after))
 
@@ -271,6 +275,24 @@ class AsyncClient:
 
     def _make_file(self, facts: FileFacts) -> AsyncOutputFile:
         return AsyncOutputFile(**vars(facts), api=self._api, driver=self._driver)
+
+    async def _run(self, prepared: PreparedRun, on_event: OnEvent | None) -> RunResult[AsyncOutputFile]:
+        try:
+            return await self._driver.complete(
+                run_program(self._api, prepared, on_event, self._make_file), on_event
+            )
+        except asyncio.CancelledError:
+            # Without `on_event` the service ends a call whose connection is gone. A task of its own, because some
+            # scopes cancel whatever else is awaited here.
+            if on_event is not None:
+                await asyncio.shield(asyncio.create_task(self._cancel_soon(prepared.call)))
+            raise
+
+    async def _cancel_soon(self, call: calls.PreparedCall) -> None:
+        """Cancel a call if the service answers soon; nobody is left who could handle an error."""
+        with suppress(ProofboxError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_S):
+                await self.cancel(call.call_id, call.conversation)
 
     async def _wait(self, plan: Plan[T], on_event: OnEvent | None) -> T:
         try:

@@ -1,5 +1,6 @@
 """The requests of calls from what a caller gives: promises, options, ids."""
 
+import hashlib
 import os
 import uuid
 from base64 import b64encode
@@ -41,9 +42,10 @@ class RequestOptions(TypedDict, total=False):
     """Options of every call.
 
     Attributes:
-        conversation: its conversation; a new one if it is not given.
+        conversation: its conversation. If it is not given: one that follows from ``call_id``, a new one without.
         turn: its turn, ``turn_1`` if it is not given.
-        call_id: its id; a new one if it is not given. The same id with the same arguments runs once.
+        call_id: its id; a new one if it is not given. The same id with the same arguments runs once in its
+            conversation, also if another process sends it.
         notes: what the agent states about the call.
         sources_pool: rows of sources that the call cites.
         timeline: the blocks of a loop that stores its own timeline.
@@ -134,7 +136,7 @@ def prepare_call(tool_id: str, params: Mapping[str, Any], options: Mapping[str, 
     _refuse_unknown(options, StartOptions)
     given = {name: value for name, value in options.items() if value is not None}
     call_id = given.pop("call_id", None) or f"call_{uuid.uuid4().hex}"
-    conversation = given.pop("conversation", None) or f"conv_{uuid.uuid4().hex}"
+    conversation = given.pop("conversation", None) or _conversation_of(call_id)
     turn = given.pop("turn", None) or DEFAULT_TURN
     fields = {
         "tool_id": tool_id,
@@ -240,6 +242,12 @@ def contract_entries(promises: Iterable[Promise] | None) -> list[dict[str, Any]]
         name = entry.get("filename") or entry.get("filepath") or entry.get("glob")
         entries.append({"description": name, **entry})
     return entries
+
+
+def _conversation_of(call_id: str) -> str:
+    """The conversation of a call whose caller gives none: the same in every process."""
+    # Ids are unique per conversation only.
+    return f"conv_{hashlib.sha256(str(call_id).encode(errors='replace')).hexdigest()[:32]}"
 
 
 def _refuse_unknown(options: Mapping[str, Any], known: type) -> None:

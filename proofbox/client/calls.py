@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from proofbox.client.api import Api, now_s, target
-from proofbox.client.errors import NotFoundError, StillRunningError, problem_error
+from proofbox.client.errors import CallLostError, NotFoundError, ProofboxError, StillRunningError, problem_error
 from proofbox.client.event_stream import CallEvent, EventParser, EventStreamError
 from proofbox.client.exchange import (
     ConnectionCut,
@@ -22,6 +22,7 @@ from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
 
 _OK = 200
+_UNKNOWN_CALL = "unknown_call"
 _JSON = {"Content-Type": "application/json"}
 _DETACHED = {**_JSON, "Prefer": "respond-async"}
 # A stream is opened again with a shorter timeout when so much of the waiting time has passed.
@@ -77,6 +78,7 @@ def make_call(
 
     Raises:
         StillRunningError: the deadline has passed; the call continues if it is detached.
+        CallLostError: the call had started and is unknown now.
         ProofboxError: see `Api.request`.
     """
     attempts = api.attempts()
@@ -94,7 +96,7 @@ def make_call(
             last = yield from follow_call(api, call.call_id, call.conversation, deadline=deadline)
         except NotFoundError as exc:
             # The call was deleted before it ran: its grace time had ended. The same body can run.
-            if exc.code != "unknown_call":
+            if exc.code != _UNKNOWN_CALL or isinstance(exc, CallLostError):
                 raise
             yield from attempts.repeat(exc)
             continue
@@ -131,9 +133,11 @@ def follow_call(
 
     Raises:
         StillRunningError: the deadline has passed.
+        CallLostError: the call is unknown now, after it had started.
         ProofboxError: see `Api.request`.
     """
     attempts = api.attempts()
+    has_started = False
     where = target("tool-calls", call_id, "events", conversation_id=conversation)
     while True:
         silence_s = _silence_s(api, deadline, call_id, conversation or "")
@@ -142,15 +146,18 @@ def follow_call(
         try:
             reply: Reply = yield Open(Request("GET", where, resumed, silence_s=silence_s))
             if reply.status != _OK:
-                yield from attempts.wait(api.error(replace(reply, body=(yield from read_all()))))
+                error = api.error(replace(reply, body=(yield from read_all())))
+                yield from attempts.wait(_lost(error, call_id, conversation) if has_started else error)
                 continue
             is_open = True
             parser = EventParser()
             while piece := (yield Read()):
                 for event in _parsed(api, parser, piece, reply):
-                    if event.id <= after:
+                    # The last one may have a smaller id: of a call that ended before, only this one may be left.
+                    if event.id <= after and not event.is_last:
                         continue
                     after = event.id
+                    has_started = has_started or event.name != "queued"
                     attempts.reset()
                     yield Deliver(event)
                     if event.is_last:
@@ -184,6 +191,13 @@ def _silence_s(api: Api, deadline: Deadline | None, call_id: str, conversation: 
     if left_s <= 0:
         raise StillRunningError(call_id, conversation, deadline.wait_s)
     return min(api.timeout_s, left_s)
+
+
+def _lost(error: ProofboxError, call_id: str, conversation: str | None) -> ProofboxError:
+    """The error of a call that had started, if this one means that the service does not know it."""
+    if isinstance(error, NotFoundError) and error.code == _UNKNOWN_CALL:
+        return CallLostError(error.problem, error.retry_after_s, call_id, conversation)
+    return error
 
 
 def _parsed(api: Api, parser: EventParser, piece: bytes, reply: Reply) -> Iterator[CallEvent]:

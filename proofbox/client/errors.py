@@ -8,6 +8,7 @@ ProofboxError
 │   ├── AuthenticationError      401
 │   ├── ForbiddenError           403
 │   ├── NotFoundError            404
+│   │   └── CallLostError            the call had started; it may have run
 │   ├── ConflictError            409
 │   │   └── CallCancelledError
 │   ├── RateLimitedError         429
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 
 
 class ProofboxError(Exception):
-    """Any error of the client."""
+    """Any error of the client; it can be copied and pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Message and attributes: the arguments of the classes differ."""
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class ArgumentError(ProofboxError, ValueError):
@@ -124,6 +129,25 @@ class NotFoundError(ProblemError):
     """The tool, call, file or conversation does not exist."""
 
 
+class CallLostError(NotFoundError):
+    """The call had started, and the service does not know it any more; it may have run, and is not repeated.
+
+    Attributes:
+        call_id: its id.
+        conversation: its conversation; None if the caller did not give it.
+    """
+
+    def __init__(
+        self, problem: "Problem", retry_after_s: float | None, call_id: str, conversation: str | None
+    ) -> None:
+        super().__init__(problem, retry_after_s)
+        of = f" of {conversation}" if conversation else ""
+        advice = f"the call {call_id}{of} had started and may have run; see what it did before you call again"
+        self.args = (f"{self.args[0]}: {advice}",)
+        self.call_id = call_id
+        self.conversation = conversation
+
+
 class ConflictError(ProblemError):
     """The state of the call or conversation does not allow the request."""
 
@@ -168,6 +192,11 @@ class StillRunningError(ProofboxError):
     """
 
     handle: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without the handle, which has connections."""
+        state = {name: value for name, value in self.__dict__.items() if name != "handle"}
+        return _restored, (type(self), self.args, state)
 
     def __init__(self, call_id: str, conversation: str, wait_s: float) -> None:
         super().__init__(
@@ -219,6 +248,12 @@ def problem_error(problem: "Problem", retry_after_s: float | None = None) -> Pro
     if str(problem.code) == "cancelled":
         return CallCancelledError(problem, retry_after_s)
     return _CLASSES.get(problem.status, ServiceFailedError)(problem, retry_after_s)
+
+
+def _restored(kind: type[ProofboxError], args: tuple[Any, ...], state: dict[str, Any]) -> ProofboxError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 def _sentence(problem: "Problem") -> str:

@@ -5,8 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from proofbox.client.api import Api, target
-from proofbox.client.errors import ArgumentError, DamagedDownloadError
-from proofbox.client.exchange import Deliver, Open, Plan, Read, Reply, Request, TransportFailure, read_all
+from proofbox.client.errors import ArgumentError, DamagedDownloadError, NotFoundError, ProofboxError
+from proofbox.client.exchange import (
+    Deliver,
+    NotConnected,
+    Open,
+    Plan,
+    Read,
+    Reply,
+    Request,
+    TransportFailure,
+    read_all,
+    send,
+)
 from proofbox.client.uploads import UploadSource
 from proofbox.contracts.artifact_lists import PAGE_ARTIFACTS_MAX, ArtifactPage
 from proofbox.contracts.conversations import PAGE_CONVERSATIONS_MAX, ConversationPage
@@ -18,6 +29,9 @@ from proofbox.contracts.tool_call_response import Attachment
 
 _OK = 200
 _PARTIAL = 206
+_ERROR_STATUS = 400
+_SERVER_ERROR_STATUS = 500
+_UNKNOWN_CODES = {"unknown_artifact", "unknown_conversation"}
 _VERSIONS_SEARCHED = 50
 _OCTET_STREAM = "application/octet-stream"
 
@@ -116,8 +130,9 @@ def download_file(api: Api, place: Place) -> Plan[None]:
             # The same version from now on, also if another one is stored meanwhile.
             version = version or _number(reply.headers.get("artifact-version"))
             while piece := (yield Read()):
-                attempts.reset()
+                # Bytes that are read again are no progress.
                 if fresh := received.take(piece):
+                    attempts.reset()
                     yield Deliver(fresh)
         except TransportFailure as exc:
             yield from attempts.wait(api.unreachable(exc))
@@ -242,12 +257,32 @@ def read_timeline_text(api: Api, conversation: str, after: int) -> Plan[str]:
 
 def delete_file(api: Api, conversation: str, path: str) -> Plan[None]:
     """Delete a file, all its versions."""
-    yield from api.request(Request("DELETE", _artifact(Place(conversation, path), None)))
+    yield from _delete(api, _artifact(Place(conversation, path), None))
 
 
 def delete_conversation(api: Api, conversation: str) -> Plan[None]:
     """Delete a conversation with all that it has."""
-    yield from api.request(Request("DELETE", target("conversations", conversation)))
+    yield from _delete(api, target("conversations", conversation))
+
+
+def _delete(api: Api, where: str) -> Plan[None]:
+    """Delete until it is answered: "not found" is success if an attempt without an answer may have deleted it."""
+    attempts = api.attempts()
+    may_be_deleted = False
+    while True:
+        try:
+            reply = yield from send(Request("DELETE", where))
+        except TransportFailure as exc:
+            error: ProofboxError = api.unreachable(exc)
+            may_be_deleted = may_be_deleted or not isinstance(exc, NotConnected)
+        else:
+            if reply.status < _ERROR_STATUS:
+                return
+            error = api.error(reply)
+            if may_be_deleted and isinstance(error, NotFoundError) and error.code in _UNKNOWN_CODES:
+                return
+            may_be_deleted = may_be_deleted or reply.status >= _SERVER_ERROR_STATUS
+        yield from attempts.wait(error)
 
 
 def _artifact(place: Place, version: int | None) -> str:

@@ -155,7 +155,7 @@ class Client:
         Args:
             call_id: the call.
             conversation: its conversation; needed if several have a call of that id.
-            after: only events with a greater id.
+            after: only events with a greater id, and the last one in any case.
         """
         yield from self._driver.iterate(calls.follow_call(self._api, call_id, conversation, after=after))
 

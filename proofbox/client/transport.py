@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from proofbox.client.api import Api
+from proofbox.client.api import Api, wrong_url
 from proofbox.client.errors import ArgumentError
 from proofbox.client.exchange import ConnectionCut, NotConnected, Reply, Request, Silence
 from proofbox.client.uploads import UploadSource
@@ -16,8 +16,16 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 def connection_settings(api: Api) -> dict[str, Any]:
-    """The settings of the HTTP library's client."""
+    """The settings of the HTTP library's client.
+
+    Raises:
+        ArgumentError: the library takes no such URL.
+    """
     parts = urlsplit(api.url)
+    try:
+        httpx2.URL(api.url)
+    except httpx2.InvalidURL:
+        raise wrong_url(api.url) from None
     is_local = parts.hostname in _LOOPBACK
     return {
         "headers": dict(api.headers),

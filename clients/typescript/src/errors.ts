@@ -20,6 +20,16 @@ export class ProofboxError extends Error {
   }
 }
 
+/** The bytes that arrived are not those of the file: damaged, or a later version. */
+export class DamagedDownloadError extends ProofboxError {
+  override get code(): string {
+    return "damaged_download";
+  }
+  override get retryable(): boolean {
+    return false;
+  }
+}
+
 /** How long to wait before an attempt, in seconds. */
 export const backoff = (attempt: number) => Math.min(0.2 * 2 ** attempt, 5) * (0.5 + Math.random() / 2);
 export const isProblem = (error: unknown): error is Problem =>

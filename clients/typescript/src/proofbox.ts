@@ -60,13 +60,13 @@ export class Proofbox {
   /** Calls a tool and waits for its answer. A retry sends the same id, so the call runs once. */
   async call(toolId: string, params: Record<string, unknown>, options: CallOptions = {}): Promise<ToolCallResponse> {
     const { onEvent, ...rest } = options;
+    const ids = await idsOf(rest);
     const body: ToolCallRequest = {
       turn_id: "turn_1",
       ...rest,
       tool_id: toolId,
       params,
-      tool_call_id: rest.tool_call_id ?? newId("call"),
-      conversation_id: rest.conversation_id ?? newId("conv"),
+      ...ids,
     };
     const headers = onEvent ? { Prefer: ["respond-async"] } : {};
     const send = () => api.makeToolCall({ client: this.http, body, headers });
@@ -104,7 +104,8 @@ export class Proofbox {
       });
       try {
         for await (const _ of stream) {
-          if (!event || event.id <= after) continue;
+          // The last one may have a smaller id: of a call that ended before, only this one may be left.
+          if (!event || (event.id <= after && !isLast(event))) continue;
           [after, attempt] = [event.id, 0];
           yield event;
           if (isLast(event)) return;
@@ -156,12 +157,11 @@ export class Proofbox {
     options: CallOptions,
     files: RunOptions["files"] = {},
   ): Promise<RunResult> {
-    const conversation = options.conversation_id ?? newId("conv");
-    const callId = options.tool_call_id ?? newId("call");
+    const ids = await idsOf(options);
+    const { conversation_id: conversation, tool_call_id: callId } = ids;
     for (const [name, content] of Object.entries(files)) {
       await this.upload(conversation, name, content, options.turn_id ?? "turn_1");
     }
-    const ids = { conversation_id: conversation, tool_call_id: callId };
     const response = await this.call(tool, params, { ...options, ...ids });
     const stored = (response.artifacts ?? []).filter((each) => each.verdict === "produced" && each.sha256);
     return {
@@ -186,6 +186,13 @@ export class Proofbox {
       await sleep(pause);
     }
   }
+}
+
+/** Ids of a call. The conversation follows from a given id of the call: so the call is the same in every process. */
+async function idsOf({ tool_call_id = newId("call"), conversation_id }: CallOptions) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(tool_call_id)));
+  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return { tool_call_id, conversation_id: conversation_id ?? `conv_${hex.slice(0, 32)}` };
 }
 
 function callOf(callId: string, conversation?: string, after?: number) {

@@ -1,5 +1,6 @@
 /** The client against the running service at PROOFBOX_URL, and against a server that answers from a script. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
@@ -86,6 +87,52 @@ test("a call whose answer is lost runs once", async () => {
   await assert.rejects(proofbox.download(result.conversation, file.facts.logical_path, 2), { code: "unknown_artifact" });
 });
 
+test("an id of a call alone is the same call in every process", async () => {
+  const bodies: string[] = [];
+  const listener: RequestListener = async (request, response) => {
+    let body = "";
+    for await (const piece of request) body += piece;
+    bodies.push(body);
+    response.setHeader("Content-Type", "application/json").end(JSON.stringify({ ok: true, report: "", blocks: [] }));
+  };
+  await scripted(listener, async (server) => {
+    for (const tool_call_id of ["t1", "t1", "t2"]) await new Proofbox({ url: server }).run("1", { tool_call_id });
+  });
+  assert.equal(bodies[0], bodies[1]);
+  const [first, , other] = bodies.map((body) => JSON.parse(body).conversation_id);
+  assert.equal(first, "conv_628b49d96dcde97a430dd4f597705899");
+  assert.notEqual(first, other);
+});
+
+test("a file is read in its version, and other bytes are an error", async () => {
+  const sha256 = createHash("sha256").update("abc").digest("hex");
+  const path = { logical_path: "fi:turn_1.files/a", physical_path: "turn_1/files/a" };
+  const run = { ok: true, report: "", blocks: [], artifacts: [{ ...path, verdict: "produced", sha256 }] };
+  const page = { artifacts: [{ ...path, version: 3, sha256 }], last: 1, more: false };
+  const contents = ["abc", "abd", "abc", "ab"];
+  const asked: (string | null)[] = [];
+  const listener: RequestListener = (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://h");
+    if (pathname.includes("/artifacts/")) {
+      asked.push(searchParams.get("version"));
+      response.setHeader("Content-Type", "application/octet-stream").end(contents.shift());
+    } else {
+      const answer = pathname.endsWith("/artifacts") ? page : run;
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify(answer));
+    }
+  };
+  await scripted(listener, async (server) => {
+    const client = new Proofbox({ url: server });
+    const listed = await client.files("c1").next();
+    const [produced] = (await client.run("1")).files;
+    for (const file of [listed.value, produced]) {
+      assert.equal(await file?.text(), "abc");
+      await assert.rejects(file?.bytes() ?? Promise.resolve(), { code: "damaged_download", retryable: false });
+    }
+  });
+  assert.deepEqual(asked, ["3", "3", null, null]);
+});
+
 test("a large file is sent and read as a stream", async () => {
   const folder = await mkdtemp(join(tmpdir(), "proofbox-"));
   const size = 20 * 1024 * 1024;
@@ -97,9 +144,24 @@ test("a large file is sent and read as a stream", async () => {
   assert.deepEqual([stored.size_bytes, count], [size, size]);
 });
 
+const event = (id: number, name: string, data: object) => `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+test("the end of a call arrives also with a smaller id", async () => {
+  const streams = [event(1, "started", {}) + event(2, "stdout", { text: "a" }), event(1, "result", { ok: true })];
+  const listener: RequestListener = (request, response) => {
+    const isEvents = request.url?.includes("/events");
+    response.setHeader("Content-Type", isEvents ? "text/event-stream" : "application/json");
+    response.end(isEvents ? streams.shift() : JSON.stringify({ status: "done" }));
+  };
+  await scripted(listener, async (server) => {
+    const events: [number, string][] = [];
+    for await (const { id, name } of new Proofbox({ url: server, retries: 1 }).events("t1")) events.push([id, name]);
+    assert.deepEqual(events, [[1, "started"], [2, "stdout"], [1, "result"]]);
+  });
+});
+
 test("a lost stream of events is resumed after its last event", async () => {
   const asked: (string | undefined)[] = [];
-  const event = (id: number, name: string, data: object) => `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
   const listener: RequestListener = (request, response) => {
     if (!request.url?.includes("/events")) {
       response.setHeader("Content-Type", "application/json").end(JSON.stringify({ status: "running" }));

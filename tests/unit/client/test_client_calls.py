@@ -8,16 +8,19 @@ from hypothesis import strategies as st
 
 from proofbox.client import (
     CallCancelledError,
+    CallLostError,
     NotFoundError,
     StillRunningError,
     UnexpectedResponseError,
     UnreachableError,
 )
 from proofbox.client.event_stream import EventParser
+from proofbox.contracts.events import QueuedEvent
 from tests.support.client_answers import (
     accepted,
     answer,
     ended,
+    event,
     failed,
     printed,
     refusal,
@@ -72,6 +75,20 @@ def test_a_lost_stream_is_resumed_after_its_last_event_and_no_event_comes_twice(
     assert [request.headers.get("last-event-id") for request in service.requests] == [None, "2", "2", "3"]
 
 
+@pytest.mark.parametrize("last", [ended(1), failed(1, "shutting_down", 503)], ids=["result", "error"])
+def test_the_end_of_a_call_arrives_also_with_a_smaller_id(use, service, last) -> None:
+    """The service was restarted, or has dropped the log of the call: only the last event is left, as the first."""
+    service.answers(stream(started(), printed(2, "a"), cut_at=0), stream(last))
+    events = use(service, "events", "t1", "c1", settings={"retries": 1})
+    assert ([event.id for event in events], events[-1].is_last) == ([1, 2, 1], True)
+    assert [request.headers.get("last-event-id") for request in service.requests] == [None, "2"]
+
+
+def test_the_end_of_a_call_arrives_after_any_event(use, service) -> None:
+    service.answers(stream(ended(3)))
+    assert [event.id for event in use(service, "events", "t1", "c1", after=7, settings={"retries": 0})] == [3]
+
+
 def test_retries_are_counted_anew_after_each_event(use, service) -> None:
     service.answers(*[stream(printed(n, "x"), cut_at=0) for n in range(1, 8)] + [stream(ended(8))])
     assert len(use(service, "events", "t1", "c1", settings={"retries": 1})) == 8
@@ -101,6 +118,22 @@ def test_a_call_that_was_deleted_before_it_ran_is_sent_again(use, service) -> No
     found = use(service, "call", "t", {}, conversation="c1", call_id="t1", settings={"timeout_s": 1})
     assert (found.ret, service.lines) == (1, ["POST /v1/tool-calls", EVENTS, "POST /v1/tool-calls"])
     assert service.requests[0].body == service.requests[2].body
+
+
+def test_a_call_that_was_deleted_while_it_waited_is_sent_again(use, service) -> None:
+    waiting = stream(event(1, "queued", QueuedEvent(position=1)), cut_at=0)
+    service.answers(accepted(), waiting, refusal("unknown_call", 404), accepted(), stream(ended(1)))
+    assert use(service, "run", "1", on_event=lambda _: None).ok
+    assert [line.partition(" ")[0] for line in service.lines] == ["POST", "GET", "GET", "POST", "GET"]
+
+
+@pytest.mark.parametrize("seen", [started(), printed(2, "a")], ids=["started", "output"])
+def test_a_call_that_started_and_is_unknown_is_not_sent_again(use, service, seen) -> None:
+    service.answers(accepted(), stream(seen, cut_at=0), refusal("unknown_call", 404), answer())
+    with pytest.raises(CallLostError, match=r"unknown_call: .*: the call t1 of c1 had started") as caught:
+        use(service, "run", "1", conversation="c1", call_id="t1", on_event=lambda _: None)
+    assert (caught.value.call_id, caught.value.conversation) == ("t1", "c1")
+    assert service.lines == ["POST /v1/tool-calls", EVENTS, EVENTS]
 
 
 def test_a_retryable_problem_of_a_followed_call_is_a_retry(use, service) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.client import Client, DamagedDownloadError, NotFoundError
+from proofbox.client import Client, DamagedDownloadError, NotFoundError, UnreachableError
 from proofbox.contracts.artifact_lists import ArtifactPage, ListedArtifact
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.conversations import ConversationPage, ListedConversation
@@ -39,6 +39,13 @@ def test_a_cut_download_is_resumed_where_it_ended(use, service) -> None:
 def test_what_has_no_ranges_is_read_again_without_repeating_bytes(use, service) -> None:
     service.answers(Scripted(200, CONTENT, tags(), cut_at=70_000), Scripted(200, CONTENT, tags()))
     assert use.read(service, "c1", "fi:turn_1.files/a.bin") == CONTENT
+
+
+def test_a_download_that_is_cut_at_the_same_byte_each_time_ends_in_an_error(use, service) -> None:
+    service.answers(*[Scripted(200, CONTENT, tags(), cut_at=70_000)] * 9, refusal("unknown_artifact", 404))
+    with pytest.raises(UnreachableError, match="the connection was lost"):
+        use.read(service, "c1", "fi:turn_1.files/a.bin", retries=2)
+    assert len(service.requests) == 3
 
 
 def test_another_version_meanwhile_is_an_error(use, service) -> None:
@@ -174,3 +181,32 @@ def test_files_and_conversations_are_deleted(use, service) -> None:
     use(service, "delete_file", "c1", "turn_1/files/a.bin")
     use(service, "delete_conversation", "c1")
     assert service.lines == [f"DELETE {TARGET}", "DELETE /v1/conversations/c1"]
+
+
+DELETIONS = [
+    ("delete_file", ("c1", "turn_1/files/a.bin"), "unknown_artifact"),
+    ("delete_conversation", ("c1",), "unknown_conversation"),
+]
+
+
+@pytest.mark.parametrize(("method", "args", "code"), DELETIONS)
+@pytest.mark.parametrize(
+    "lost",
+    [Scripted(request_cut_at=0), Scripted(504), refusal("store_failed", 503, retryable=True)],
+    ids=["lost", "gateway", "store"],
+)
+def test_a_deletion_whose_answer_was_lost_is_repeated_and_is_done(use, service, method, args, code, lost) -> None:
+    service.answers(lost, refusal(code, 404))
+    assert use(service, method, *args) is None
+    assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize(("method", "args", "code"), DELETIONS)
+def test_a_deletion_of_what_does_not_exist_is_an_error(use, service, method, args, code) -> None:
+    service.answers(refusal("rate_limited", 429, retryable=True, retry_after="0"), refusal(code, 404))
+    with pytest.raises(NotFoundError, match=code):
+        use(service, method, *args)
+    service.answers(Scripted(504), refusal("not_found", 404))
+    with pytest.raises(NotFoundError, match="not_found"):
+        use(service, method, *args)
+    assert len(service.requests) == 4

@@ -81,6 +81,16 @@ def test_a_run_can_share_the_workspace_of_its_conversation(use, service, workspa
     assert service.requests[0].json["params"] == {"explore": True, **shared}
 
 
+def test_a_call_id_alone_is_the_same_call_in_every_process(use, service) -> None:
+    service.answers(answer())
+    for call_id in ("t1", "t1", "t2", None, None):
+        use(service, "run", "1", call_id=call_id)
+    bodies = [request.body for request in service.requests]
+    conversations = [request.json["conversation_id"] for request in service.requests]
+    assert (bodies[0], len(set(conversations))) == (bodies[1], 4)
+    assert conversations[0] == "conv_628b49d96dcde97a430dd4f597705899"
+
+
 def test_code_of_a_file_has_its_language_name_and_line_ends(use, service, tmp_path: Path) -> None:
     service.answers(answer())
     (tmp_path / "job.js").write_bytes(b"a\r\nb\n")
@@ -269,6 +279,15 @@ def test_a_closed_client_is_named(service) -> None:
         ({"url": "ftp://h"}, "url: "),
         ({"url": "http://h:port"}, "url: "),
         ({"url": "http://h?a=1"}, "url: "),
+        ({"url": "http://[::1"}, r"url: 'http://\[::1' is not an address"),
+        ({"url": "http://h\r"}, r"url: 'http://h\\r' is not an address"),
+        ({"url": "http://h/a\tb"}, "url: "),
+        ({"url": "http://h/a b"}, "url: "),
+        ({"url": "http://xn--a\u0378.h"}, "url: "),
+        ({"url": "http://1.2.3.400"}, "url: "),
+        ({"url": "http://" + "a" * 70_000}, "url: "),
+        ({"url": "pbx_secret@h"}, "url: the address has a user name"),
+        ({"url": "http://pbx_secret@[::1"}, "url: the address has a user name"),
         ({"url": "http://pbx_secret@h"}, "url: the address has a user name"),
         ({"api_key": "a\nb"}, "api_key: the key has characters"),
         ({"timeout_s": 0}, "timeout_s: 0 is not more than 0"),
