@@ -13,6 +13,7 @@ from proofbox.service.facades.librechat.errors import RefusedError
 from proofbox.service.facades.librechat.ids import conversation_of
 from proofbox.service.facades.librechat.replay_state import ReplayState, ReplayStates, parse_token
 from proofbox.service.facades.librechat.requests import (
+    PARAMETERS_MAX,
     TIMEOUT_MS_MAX,
     TOOLS_MAX,
     FileReference,
@@ -167,9 +168,21 @@ def _checked(asked: ProgrammaticRequest) -> dict[str, Any]:
         raise RefusedError(f"Too many tools provided ({len(asked.tools)}). Maximum is {TOOLS_MAX}.")
     if asked.timeout is not None and asked.timeout > TIMEOUT_MS_MAX:
         raise RefusedError(f"timeout: {asked.timeout:g} ms is too long (limit {TIMEOUT_MS_MAX})")
+    _refuse_many_parameters(asked.tools)
     _refuse_collisions(asked.tools, language)
     _refuse_reserved(asked.files or [])
     return {**asked.model_dump(exclude_none=True, exclude={"lang"}), "language": language}
+
+
+def _refuse_many_parameters(tools: list[ProgrammaticTool]) -> None:
+    for tool in tools:
+        for field in ("properties", "required"):
+            listed = (tool.parameters or {}).get(field)
+            if isinstance(listed, (dict, list)) and len(listed) > PARAMETERS_MAX:
+                raise RefusedError(
+                    f"tools: {tool.name[:80]!r} has {len(listed)} names in {field} (limit {PARAMETERS_MAX}); "
+                    "give the tool fewer parameters"
+                )
 
 
 def _refuse_collisions(tools: list[ProgrammaticTool], language: str) -> None:

@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 FILES_MAX = 1_000
 TOOLS_MAX = 100
+PARAMETERS_MAX = 1_000
+"""The parameters of one tool, and the names in the ``required`` of its schema."""
 RESULTS_MAX = 200
 TIMEOUT_MS_MAX = 300_000
 

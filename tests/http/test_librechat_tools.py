@@ -1,0 +1,105 @@
+"""LibreChat's API: the bounds of programs with tools, and what becomes of their state."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
+from proofbox.service.access.authenticator import Authenticator
+from proofbox.service.api.app import create_app
+from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.calls.service import Answer
+from proofbox.service.facades.librechat.access import Access
+from proofbox.service.facades.librechat.routes import LibreChat
+from proofbox.service.file_content import FileContent
+from proofbox.service.identity import ConversationKey
+from tests.http.conftest import PRINCIPAL
+from tests.support.calls import MemoryCalls, MemoryTicket
+
+URL = "/librechat/v1"
+CALLS = FilePath("turn_1", Namespace.FILES, ".proofbox-tool-calls.json")
+WEATHER = b'[{"name": "weather", "input": {"city": "Rome"}}]'
+
+
+class Programs(MemoryCalls):
+    """Calls whose programs leave one file; or that are refused."""
+
+    def __init__(self, artifacts: Any) -> None:
+        super().__init__()
+        self._artifacts = artifacts
+        self.left: bytes | None = WEATHER
+        self.refusal: Exception | None = None
+
+    async def submit(self, principal: Any, request: Any, **options: Any) -> MemoryTicket:
+        if self.refusal is not None:
+            raise self.refusal
+        found = [] if self.left is None else [self.left]
+        for content in found:
+            digest = hashlib.sha256(content).hexdigest()
+            scope = ConversationKey(principal, request.conversation_id)
+            file = NewArtifact(
+                CALLS, FileContent(content), len(content), digest, "application/json", "external", "", None
+            )
+            await self._artifacts.save(scope, [file])
+        listed = [
+            ArtifactResult(
+                logical_path=CALLS.logical,
+                physical_path=CALLS.physical,
+                mime="application/json",
+                visibility="external",
+                verdict=VerdictCode.PRODUCED,
+                sha256=hashlib.sha256(content).hexdigest(),
+            )
+            for content in found
+        ]
+        response = ToolCallResponse(ok=True, report="", blocks=[], artifacts=listed)
+        self.answers[request.tool_call_id] = Answer(200, response.model_dump_json(), is_problem=False)
+        return await super().submit(principal, request, **options)
+
+
+@pytest.fixture
+def programs(stores) -> Programs:
+    return Programs(stores.artifacts)
+
+
+@pytest.fixture
+async def client(services, programs):
+    changed = replace(services, calls=programs, body_bytes_max=100_000_000)
+    facade = LibreChat(changed, Access(Authenticator(PRINCIPAL), None))
+    transport = httpx.ASGITransport(create_app(changed, facades=[facade]), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://proofbox{URL}") as client:
+        yield client
+
+
+async def start(client: httpx.AsyncClient, parameters: Any = None, code: str = "print(1)") -> httpx.Response:
+    tool = {"name": "weather"} if parameters is None else {"name": "weather", "parameters": parameters}
+    return await client.post("/exec/programmatic", json={"code": code, "tools": [tool]})
+
+
+async def conversations(services) -> list[str]:
+    page = await services.conversations.page(PRINCIPAL, None, 100)
+    return [listed.conversation_id for listed in page.conversations]
+
+
+async def test_a_program_waits_for_its_calls(client):
+    answer = (await start(client)).json()
+    assert answer["status"] == "tool_call_required"
+    assert answer["tool_calls"] == [{"id": "call_001", "name": "weather", "input": {"city": "Rome"}}]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"properties": {f"p{n}": {} for n in range(1_001)}}, "properties"),
+        ({"properties": {"a": {}}, "required": [f"p{n}" for n in range(1_001)]}, "required"),
+    ],
+)
+async def test_a_tool_of_too_many_parameters_is_refused_by_its_name(client, parameters, field):
+    response = await start(client, parameters)
+    assert response.status_code == 400
+    assert response.json()["error"].startswith(f"tools: 'weather' has 1001 names in {field} (limit 1000)")
