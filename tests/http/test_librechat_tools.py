@@ -103,3 +103,43 @@ async def test_a_tool_of_too_many_parameters_is_refused_by_its_name(client, para
     response = await start(client, parameters)
     assert response.status_code == 400
     assert response.json()["error"].startswith(f"tools: 'weather' has 1001 names in {field} (limit 1000)")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'[{"name": "weather", "input": {"a": NaN}}]',
+        b'[{"name": "weather", "input": {"a": 1e999}}]',
+        b'[{"name": "weather", "input": {"a": "\\ud800"}}]',
+        b'[{"name": "\\ud800", "input": {}}]',
+        b'[{"name": "weather", "input": {"a": ' + b"[" * 100 + b"]" * 100 + b"}}]",
+        b'[{"name": "weather", "input": {"a": ' + b"9" * 5_000 + b"}}]",
+        b"[" * 5_000,
+        b"[]",
+        b"{",
+        b"[1]",
+        b"\xff",
+        b'[{"name": 1}]',
+        b'[{"name": "weather", "input": []}]',
+        b'[{"name": "other", "input": {}}]',
+        b'[{"name": "' + b"x" * 100_000 + b'", "input": {}}]',
+    ],
+)
+async def test_wrong_calls_of_a_program_end_it_with_an_error(client, programs, services, content):
+    programs.left = content
+    response = await start(client)
+    assert response.status_code == 200, response.text
+    answer = response.json()
+    assert answer["status"] == "error"
+    assert answer["error"].startswith("Sandbox ")
+    assert len(answer["error"]) < 2_000
+    assert len(await conversations(services)) == 1  # that of the run; the state has ended
+
+
+async def test_calls_of_too_many_bytes_are_refused_before_they_are_read(client, programs):
+    programs.left = b'[{"name": "weather", "input": {"city": "' + b"x" * 5_000_000 + b'"}}]'
+    answer = (await start(client)).json()
+    assert answer["status"] == "error"
+    assert answer["error"].startswith("Tool calls too large: 5000044 bytes (limit 5000000)")
+    programs.left = b'[{"name": "weather", "input": {"city": "' + b"x" * 4_900_000 + b'"}}]'
+    assert (await start(client)).json()["status"] == "tool_call_required"

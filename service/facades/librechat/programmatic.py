@@ -1,12 +1,14 @@
 """Programs that call tools of the client: run again from the start with each round of results."""
 
-import json
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 
 from proofbox.contracts.tools import Language
+from proofbox.service.api.strict_json import parse_model
+from proofbox.service.errors import InvalidRequestError
 from proofbox.service.facades.librechat.answers import build_output, failure_message, succeeded
 from proofbox.service.facades.librechat.cancellations import Cancellable
 from proofbox.service.facades.librechat.errors import RefusedError
@@ -17,6 +19,7 @@ from proofbox.service.facades.librechat.requests import (
     TIMEOUT_MS_MAX,
     TOOLS_MAX,
     FileReference,
+    PendingCalls,
     ProgrammaticRequest,
     ProgrammaticTool,
 )
@@ -30,6 +33,8 @@ from proofbox.service.facades.librechat.wrapping import (
 )
 from proofbox.service.identity import ConversationKey, Principal
 
+CALLS_BYTES_MAX = 5_000_000
+"""The bytes of the calls of one round; those of their results have the same bound."""
 _LANGUAGES = ("python", "bash")
 _MS = 1000.0
 
@@ -96,17 +101,19 @@ class ProgrammaticRuns:
             wall_s=(asked.timeout or TIMEOUT_MS_MAX) / _MS,
         )
         ended = await self.runs.run(request, caller, run, cancellable)
-        calls = await self._calls(caller, ended)
-        if calls is None:
-            await self.states.end(state)
-            return _ended(ended)
         output = build_output(ended)
         printed = {f"partial_{name}": output[name] for name in ("stdout", "stderr") if output[name]} | {
             "session_id": ended.session
         }
-        if unknown := next((call["name"] for call in calls if call["name"] not in {t.name for t in tools}), None):
+        try:
+            calls = await self._calls(caller, ended)
+            if calls is None:
+                await self.states.end(state)
+                return _ended(ended)
+            _require_known(calls, tools)
+        except _WrongCallsError as exc:
             await self.states.end(state)
-            return {"status": "error", "error": f"Sandbox requested an unregistered tool: {unknown}", **printed}
+            return {"status": "error", "error": str(exc), **printed}
         await self.states.save_calls(state, calls)
         return {**await self._waiting(state), **printed}
 
@@ -118,29 +125,46 @@ class ProgrammaticRuns:
         }
 
     async def _calls(self, caller: Principal, ended: EndedRun) -> list[dict[str, Any]] | None:
-        """Return the calls that a program waits for; None: it ended by itself."""
+        """Return the calls that a program waits for; None: it ended by itself.
+
+        Raises:
+            _WrongCallsError: the file of the calls, which the program may have written itself, has something else.
+            StoreFailedError: the store failed.
+        """
         found = next((each for each in ended.outputs if each.path.rel == CALLS_FILE), None)
         if found is None or not succeeded(ended.response):
             return None
+        if found.size_bytes > CALLS_BYTES_MAX:
+            raise _WrongCallsError(
+                f"Tool calls too large: {found.size_bytes} bytes (limit {CALLS_BYTES_MAX}); pass less to the tools"
+            )
         scope = ConversationKey(caller, conversation_of(ended.session))
         [content] = await self.runs.services.artifacts.contents(scope, [found])
-        return _parsed_calls(content)
+        return await asyncio.to_thread(_parsed_calls, content)
 
 
-def _parsed_calls(content: bytes) -> list[dict[str, Any]] | None:
-    """Return the calls in a file that the program could have written itself; None if it has another form."""
+class _WrongCallsError(Exception):
+    """The calls that a program asked for cannot be passed on."""
+
+
+def _parsed_calls(content: bytes) -> list[dict[str, Any]]:
+    """Return the calls in a file.
+
+    Raises:
+        _WrongCallsError: it has another form, or numbers or text that JSON cannot carry.
+    """
     try:
-        calls = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(calls, list) or not calls:
-        return None
-    for call in calls:
-        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-            return None
-        if not isinstance(call.get("input"), dict):
-            return None
-    return calls
+        calls = parse_model(bytearray(content), PendingCalls)
+    except InvalidRequestError as exc:
+        raise _WrongCallsError(f"Sandbox wrote tool calls that are not valid: {exc.message[:1_000]}") from exc
+    return [{"name": call.name, "input": call.input} for call in calls.root]
+
+
+def _require_known(calls: list[dict[str, Any]], tools: list[ProgrammaticTool]) -> None:
+    known = {tool.name for tool in tools}
+    unknown = next((call["name"] for call in calls if call["name"] not in known), None)
+    if unknown is not None:
+        raise _WrongCallsError(f"Sandbox requested an unregistered tool: {unknown[:256]}")
 
 
 def _ended(ended: EndedRun) -> dict[str, Any]:
