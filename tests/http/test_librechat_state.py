@@ -7,7 +7,8 @@ import pytest
 
 from proofbox.service.facades.librechat.cancellations import Cancellations
 from proofbox.service.facades.librechat.errors import RefusedError
-from proofbox.service.facades.librechat.replay_state import CALLS_MAX, LIFETIME_S, ReplayStates
+from proofbox.service.facades.librechat.ids import STATE_S_MAX
+from proofbox.service.facades.librechat.replay_state import CALLS_MAX, ReplayStates
 from proofbox.service.facades.librechat.requests import ToolResult
 from proofbox.service.identity import Principal
 from tests.http.conftest import PRINCIPAL
@@ -71,9 +72,9 @@ async def test_rounds_and_their_results_are_found_again(states):
 
 async def test_a_state_expires_an_hour_after_its_last_round(states, clock):
     state = await states.start(PRINCIPAL, {"code": "x"})
-    clock.ahead_s = LIFETIME_S - 60
+    clock.ahead_s = STATE_S_MAX - 60
     assert (await states.find(PRINCIPAL, state.execution)).execution == state.execution
-    clock.ahead_s = LIFETIME_S + 60
+    clock.ahead_s = STATE_S_MAX + 60
     assert await status_of(states.find(PRINCIPAL, state.execution)) == 404
 
 

@@ -14,6 +14,7 @@ from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.api.app import create_app
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.calls.service import Answer
+from proofbox.service.errors import QueueFullError
 from proofbox.service.facades.librechat.access import Access
 from proofbox.service.facades.librechat.routes import LibreChat
 from proofbox.service.file_content import FileContent
@@ -143,3 +144,24 @@ async def test_calls_of_too_many_bytes_are_refused_before_they_are_read(client, 
     assert answer["error"].startswith("Tool calls too large: 5000044 bytes (limit 5000000)")
     programs.left = b'[{"name": "weather", "input": {"city": "' + b"x" * 4_900_000 + b'"}}]'
     assert (await start(client)).json()["status"] == "tool_call_required"
+
+
+@pytest.mark.parametrize(("refusal", "status"), [(QueueFullError("full"), 429), (RuntimeError("x"), 500)])
+async def test_a_start_that_fails_leaves_no_state(client, programs, services, refusal, status):
+    programs.refusal = refusal
+    assert (await start(client)).status_code == status
+    assert await conversations(services) == []
+
+
+async def test_the_state_of_a_program_that_waits_stays_and_goes_when_it_ends(client, programs, services):
+    answer = (await start(client)).json()
+    execution = answer["continuation_token"].partition(".")[0]
+    assert f"librechat-state:{execution}" in await conversations(services)
+    programs.left = None
+    results = [{"call_id": "call_001", "result": 1}]
+    body = {"continuation_token": answer["continuation_token"], "tool_results": results}
+    programs.refusal = QueueFullError("full")
+    assert (await client.post("/exec/programmatic", json=body)).status_code == 429
+    programs.refusal = None
+    assert (await client.post("/exec/programmatic", json=body)).json()["status"] == "completed"
+    assert f"librechat-state:{execution}" not in await conversations(services)

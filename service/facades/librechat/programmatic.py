@@ -64,7 +64,11 @@ class ProgrammaticRuns:
         await self.runs.resolve_inputs(caller, asked.files)  # before anything is stored
         state = await self.states.start(caller, content)
         with self.states.in_use(state.execution):
-            return await self._run(request, caller, state, cancellable)
+            try:
+                return await self._run(request, caller, state, cancellable)
+            except BaseException:  # also a cancelled request: no client has the token of the state
+                await self.states.discard(state)
+                raise
 
     async def resume(
         self, request: Request, caller: Principal, asked: ProgrammaticRequest, cancellable: Cancellable

@@ -1,7 +1,7 @@
 """The state of programs that wait for tools: files of a conversation, so that it outlives the process.
 
-The conversation ``librechat:<execution>`` of the user has in its turn ``turn_history`` the request, the calls of
-each round and their results. The results are inputs of the next run.
+The conversation ``librechat-state:<execution>`` of the user has in its turn ``turn_history`` the request, the
+calls of each round and their results. The results are inputs of the next run.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import Asset
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
 from proofbox.service.conversations.service import Conversations
-from proofbox.service.errors import UnknownConversationError
+from proofbox.service.errors import ServiceError, UnknownConversationError
 from proofbox.service.facades.librechat.errors import RefusedError
-from proofbox.service.facades.librechat.ids import conversation_of, is_id, new_id
+from proofbox.service.facades.librechat.ids import STATE_S_MAX, is_id, new_id, state_of
 from proofbox.service.facades.librechat.requests import ToolResult
 from proofbox.service.facades.librechat.wrapping import HISTORY_TURN
 from proofbox.service.file_content import FileContent
@@ -31,7 +31,6 @@ REQUEST_BYTES_MAX = 10_000_000
 RESULT_BYTES_MAX = 5_000_000
 RESULTS_BYTES_MAX = 40_000_000
 CALLS_MAX = 200
-LIFETIME_S = 3_600.0
 _NAME = re.compile(r"(request|calls|results)-(\d{1,4})\.json")
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{21})\.(\d{1,4})")
 
@@ -118,7 +117,7 @@ class ReplayStates:
                 status=413,
             )
         execution = new_id()
-        state = ReplayState(execution, ConversationKey(user, conversation_of(execution)), request)
+        state = ReplayState(execution, ConversationKey(user, state_of(execution)), request)
         await self._save(state, "request", 0, content)
         return state
 
@@ -129,14 +128,14 @@ class ReplayStates:
             RefusedError: the user has none of that id, it has ended or is too old.
             StoreFailedError: the store failed.
         """
-        scope = ConversationKey(user, conversation_of(execution))
+        scope = ConversationKey(user, state_of(execution))
         found = await self._artifacts.of_turn(scope, HISTORY_TURN) if is_id(execution) else []
         stored: dict[tuple[str, int], StoredArtifact] = {}
         for each in found:
             name = _NAME.fullmatch(each.path.rel)
             if name is not None and not each.removed:
                 stored[name[1], int(name[2])] = each
-        if ("request", 0) not in stored or self._age_s(stored) > LIFETIME_S:
+        if ("request", 0) not in stored or self._age_s(stored) > STATE_S_MAX:
             raise RefusedError("Execution not found or expired", status=404)
         [content] = await self._artifacts.contents(scope, [stored["request", 0]])
         return ReplayState(execution, scope, json.loads(content), stored)
@@ -210,6 +209,11 @@ class ReplayStates:
         """
         with contextlib.suppress(UnknownConversationError):  # its user deleted it
             await self._conversations.delete(state.scope)
+
+    async def discard(self, state: ReplayState) -> None:
+        """Delete the state as `end`, or leave it to the retention sweeper if the store fails."""
+        with contextlib.suppress(ServiceError):
+            await self.end(state)
 
     @contextmanager
     def in_use(self, execution: str) -> Iterator[None]:
