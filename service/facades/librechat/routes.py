@@ -185,7 +185,7 @@ class LibreChat:
         """Store the files of a form."""
         caller = _require(request, Permission.ARTIFACTS_WRITE)
         await check_storage_quota(request, self._services)
-        async with read_form(request) as form:
+        async with read_form(request, self._services.artifacts) as form:
             if not form.files:
                 raise RefusedError("No files provided")
             session, names = new_id(), set[str]()
@@ -202,7 +202,7 @@ class LibreChat:
         """Store the files of a form, each of which may be refused by itself."""
         caller = _require(request, Permission.ARTIFACTS_WRITE)
         await check_storage_quota(request, self._services)
-        async with read_form(request) as form:
+        async with read_form(request, self._services.artifacts) as form:
             if not form.files:
                 raise RefusedError("No files provided")
             session, results, names = new_id(), list[dict[str, Any]](), set[str]()
