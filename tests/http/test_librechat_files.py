@@ -16,6 +16,8 @@ from starlette.requests import Request
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.api.app import create_app
 from proofbox.service.facades.librechat.access import Access
+from proofbox.service.facades.librechat.errors import RefusedError
+from proofbox.service.facades.librechat.owners import parse_owner
 from proofbox.service.facades.librechat.routes import LibreChat
 from proofbox.service.facades.librechat.uploads import pieces_of, read_form
 from tests.http.conftest import ATTACHMENT_BYTES_MAX, PRINCIPAL
@@ -364,6 +366,8 @@ async def test_the_older_field_of_an_agent_names_it_too(client, upload):
         {"kind": "skill", "id": "s", "version": "-1"},
         {"kind": "agent", "id": "a", "version": "1"},
         {"kind": "agent", "id": "x" * 300},
+        {"kind": "agent", "id": "a\0b"},
+        {"kind": "skill", "id": "a\n", "version": "1"},
     ],
 )
 async def test_an_owner_that_is_none_is_a_bad_request(client, owner):
@@ -371,6 +375,28 @@ async def test_an_owner_that_is_none_is_a_bad_request(client, owner):
     response = await client.post(f"{URL}/upload", data=owner, files={"file": ("a.txt", b"x")})
     assert response.status_code == 400
     assert response.json()["error"]
+
+
+@pytest.mark.parametrize("charset", ["unicode_escape", "raw_unicode_escape", "utf-7", "utf-16", "rot13", "none"])
+async def test_a_form_is_utf8_whatever_charset_it_names(client, charset):
+    body = form(
+        part(b'name="kind"', b"agent"),
+        part(b'name="id"', b"\\ud800"),
+        part(b'name="file"; filename="' + "ü".encode() + b'.txt"'),
+    )
+    body["headers"]["Content-Type"] += f"; charset={charset}"
+    response = await client.post(f"{URL}/upload", **body)
+    assert response.status_code == 200, response.text
+    assert response.json()["files"][0]["filename"] == "ü.txt"
+    owner = {"kind": "agent", "id": "\\ud800"}
+    listed = await client.get(f"{URL}/files/{response.json()['storage_session_id']}", params=owner)
+    assert len(listed.json()) == 1
+
+
+@pytest.mark.parametrize("wrong", ["\ud800", "a\0", "\x7f"])
+def test_an_id_that_a_store_cannot_have_is_refused(wrong):
+    with pytest.raises(RefusedError, match=r"^id: "):
+        parse_owner("agent", wrong, None)
 
 
 async def test_a_read_only_file_is_marked(client, upload):
