@@ -1,5 +1,6 @@
 """The stored state of programs that wait for tools of LibreChat: its bounds, its end and its age."""
 
+import threading
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -87,6 +88,28 @@ async def test_a_program_calls_no_more_tools_than_allowed(states):
 
 async def test_a_large_request_is_not_stored(states):
     assert await status_of(states.start(PRINCIPAL, {"code": "x" * 10_000_001})) == 413
+
+
+class Observed(dict):
+    """An object of JSON that notes in which threads it is made to text."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.threads = set()
+
+    def items(self):
+        self.threads.add(threading.get_ident())
+        return super().items()
+
+
+async def test_texts_of_states_are_not_made_on_the_event_loop(states):
+    request, result = Observed({"code": "x"}), Observed({"a": 1})
+    state = await states.start(PRINCIPAL, request)
+    [call] = await states.save_calls(state, [CALL])
+    await states.save_results(state, 1, [ToolResult.model_construct(call_id=call["id"], result=result)])
+    for observed in (request, result):
+        assert observed.threads
+        assert threading.get_ident() not in observed.threads
 
 
 async def test_an_execution_is_used_by_one_request_at_a_time(states):

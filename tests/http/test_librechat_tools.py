@@ -165,3 +165,17 @@ async def test_the_state_of_a_program_that_waits_stays_and_goes_when_it_ends(cli
     programs.refusal = None
     assert (await client.post("/exec/programmatic", json=body)).json()["status"] == "completed"
     assert f"librechat-state:{execution}" not in await conversations(services)
+
+
+@pytest.mark.parametrize(
+    ("path", "bytes_max"),
+    [("/exec", 50_000_000), ("/exec/programmatic", 50_000_000), ("/exec/programmatic/cancel", 65_536)],
+)
+async def test_a_body_of_too_many_bytes_is_refused(client, path, bytes_max):
+    body = b'{"lang": "bash", "code": "1", "tools": [{"name": "weather"}], "request_id": "rrrrrrrrrrrrrrrr"}'
+    headers = {"Content-Type": "application/json"}
+    good = await client.post(path, content=body + b" " * (bytes_max - len(body)), headers=headers)
+    assert good.status_code in {200, 202}, good.text
+    refused = await client.post(path, content=body + b" " * (bytes_max - len(body) + 1), headers=headers)
+    assert (refused.status_code, refused.json()["error"]) == (413, "body_too_large")
+    assert refused.headers["Connection"] == "close"

@@ -60,7 +60,7 @@ class ProgrammaticRuns:
             RefusedError: the request is wrong.
             ServiceError, RunProblemError, ClientGoneError: see `Runs.run`.
         """
-        content = _checked(asked)
+        content = await asyncio.to_thread(_checked, asked)
         await self.runs.resolve_inputs(caller, asked.files)  # before anything is stored
         state = await self.states.start(caller, content)
         with self.states.in_use(state.execution):
@@ -93,13 +93,12 @@ class ProgrammaticRuns:
     async def _run(
         self, request: Request, caller: Principal, state: ReplayState, cancellable: Cancellable
     ) -> dict[str, Any]:
-        asked = ProgrammaticRequest.model_validate(state.request)
-        tools, code = asked.tools or [], asked.code or ""
-        wrap = bash_with_tools if asked.language == "bash" else python_with_tools
+        asked, program = await asyncio.to_thread(_program, state.request)
+        tools = asked.tools or []
         inputs = await self.runs.resolve_inputs(caller, asked.files)
         run = Run(
             Language.PYTHON,
-            wrap(code, tools),
+            program,
             inputs,
             assets=state.history(),
             wall_s=(asked.timeout or TIMEOUT_MS_MAX) / _MS,
@@ -145,6 +144,13 @@ class ProgrammaticRuns:
         scope = ConversationKey(caller, conversation_of(ended.session))
         [content] = await self.runs.services.artifacts.contents(scope, [found])
         return await asyncio.to_thread(_parsed_calls, content)
+
+
+def _program(request: dict[str, Any]) -> tuple[ProgrammaticRequest, str]:
+    """Return a stored request and the program that runs in the sandbox for it."""
+    asked = ProgrammaticRequest.model_validate(request)
+    wrap = bash_with_tools if asked.language == "bash" else python_with_tools
+    return asked, wrap(asked.code or "", asked.tools or [])
 
 
 class _WrongCallsError(Exception):
