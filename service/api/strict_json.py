@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from proofbox.service.api.error_handlers import invalid_body, invalid_field
 from proofbox.service.api.responses import JSON
-from proofbox.service.errors import InvalidRequestError
+from proofbox.service.errors import BodyTooLargeError, InvalidRequestError
 
 # No tool takes parameters a tenth as deep; what goes on from here recurses, and must never reach its own bound.
 DEPTH_MAX = 64
@@ -31,13 +31,18 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-async def read_model(request: Request, model: type[_Model]) -> _Model:
+async def read_model(request: Request, model: type[_Model], bytes_max: int | None = None) -> _Model:
     """The body of a request as a model.
+
+    Args:
+        request: the request.
+        model: the model.
+        bytes_max: a bound of the route, in bytes; None: that of the operator alone.
 
     Raises:
         InvalidRequestError: the media type is not JSON, the body is no JSON or ambiguous JSON, or it is not what
             the schema asks for.
-        BodyTooLargeError: from the bound on the bytes that arrive.
+        BodyTooLargeError: it has too many bytes.
     """
     # Also what keeps web pages out: a browser sends this media type across origins only after asking, and no answer
     # of ours allows it.
@@ -46,6 +51,8 @@ async def read_model(request: Request, model: type[_Model]) -> _Model:
     raw = bytearray()
     async for piece in request.stream():
         raw += piece
+        if bytes_max is not None and len(raw) > bytes_max:
+            raise BodyTooLargeError(f"the body is larger than {bytes_max} bytes, the most that this route takes")
     if len(raw) <= INLINE_BYTES_MAX:
         return parse_model(raw, model)
     return await asyncio.to_thread(parse_model, raw, model)

@@ -31,6 +31,7 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
+from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
@@ -272,7 +273,6 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
-    policy = RetentionPolicy(settings.retention_days, settings.retention_every_s)
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
@@ -283,7 +283,7 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=RetentionSweeper(conversations, policy, lambda: admission.queued > 0, meter),
+        retention=RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -336,3 +336,9 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         stack.push_async_callback(service.retention.stop)
         stack.push_async_callback(service.conversations.close)
         yield
+
+
+def retention_policy(settings: Settings) -> RetentionPolicy:
+    """Return which conversations the retention sweeper deletes."""
+    temporary = ((STATE_PREFIX, STATE_SWEPT_S),) if settings.librechat else ()
+    return RetentionPolicy(settings.retention_days, settings.retention_every_s, temporary)

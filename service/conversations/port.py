@@ -118,5 +118,11 @@ class ConversationStore(Protocol):
     def stop_purging(self) -> None:
         """Ends all purges after the step that is under way; the next process goes on with them."""
 
-    async def unused(self, since: str, limit: int) -> list[ConversationKey]:
-        """At most ``limit`` conversations of all principals without use since ``since``, by their last use."""
+    async def unused(self, since: str, limit: int, prefix: str = "") -> list[ConversationKey]:
+        """At most ``limit`` conversations of all principals without use since ``since``, by their last use.
+
+        Args:
+            since: UTC, RFC 3339, ``Z``.
+            limit: so many at most.
+            prefix: with what their ids begin.
+        """

@@ -26,10 +26,12 @@ class RetentionPolicy:
     Attributes:
         days: the time without use, in days; 0: none is deleted.
         every_s: the pause between passes, in seconds.
+        temporary: with what the ids of conversations begin that are deleted earlier, and after how many seconds.
     """
 
     days: float
     every_s: float
+    temporary: tuple[tuple[str, float], ...] = ()
 
 
 class RetentionSweeper:
@@ -71,17 +73,22 @@ class RetentionSweeper:
         """One pass; whether more conversations may be due."""
         try:
             await self._conversations.purge_interrupted()
-            if not self._policy.days:
+            rules = [(prefix, timedelta(seconds=seconds)) for prefix, seconds in self._policy.temporary]
+            if self._policy.days:
+                rules.append(("", timedelta(days=self._policy.days)))
+            if not rules:
                 return False
-            since = datetime.now(UTC) - timedelta(days=self._policy.days)
-            since_text = since.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            count = await self._conversations.delete_unused(since_text, CONVERSATIONS_MAX, self._wait_until_quiet)
+            counts = [await self._delete_unused(prefix, age) for prefix, age in rules]
         except Exception:  # noqa: BLE001 - an unforeseen one too: the sweeper outlives it
             _log.exception("a retention pass failed; the next one tries again")
             self._meter.retention_passed(is_complete=False)
             return False
         self._meter.retention_passed(is_complete=True)
-        return count == CONVERSATIONS_MAX
+        return CONVERSATIONS_MAX in counts
+
+    async def _delete_unused(self, prefix: str, age: timedelta) -> int:
+        since = (datetime.now(UTC) - age).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return await self._conversations.delete_unused(since, CONVERSATIONS_MAX, self._wait_until_quiet, prefix)
 
     async def _wait_until_quiet(self) -> bool:
         """Pause between two conversations, longer while calls wait; False if the service stops."""

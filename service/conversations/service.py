@@ -134,7 +134,11 @@ class Conversations:
         await self._to_its_end(self._delete_file(scope, _Order("request", request_id, path), path))
 
     async def delete_unused(
-        self, since: str, conversations_max: int, may_go_on: Callable[[], Coroutine[Any, Any, bool]]
+        self,
+        since: str,
+        conversations_max: int,
+        may_go_on: Callable[[], Coroutine[Any, Any, bool]],
+        prefix: str = "",
     ) -> int:
         """Deletes conversations of all users that were not used at ``since`` or later, those with calls excepted.
 
@@ -142,6 +146,7 @@ class Conversations:
             since: UTC, RFC 3339, ``Z``.
             conversations_max: so many at most.
             may_go_on: awaited before each of them; it pauses, and ends the deletions by False.
+            prefix: with what their ids begin.
 
         Returns:
             How many were deleted.
@@ -150,7 +155,7 @@ class Conversations:
             StoreFailedError, StoreFullError: the store failed.
         """
         deleted = 0
-        for scope in await self._store.unused(since, conversations_max):
+        for scope in await self._store.unused(since, conversations_max, prefix):
             if not await may_go_on():
                 break
             try:

@@ -70,7 +70,12 @@ _UNUSED = (
         conversations.c.name, principals.c.tenant, principals.c.project, principals.c.user_type, principals.c.user
     )
     .join_from(conversations, principals)
-    .where(conversations.c.used < bindparam("since"), principals.c.tenant != DELETED)
+    .where(
+        conversations.c.used < bindparam("since"),
+        principals.c.tenant != DELETED,
+        # LIKE of SQLite does not distinguish small and capital letters.
+        func.substr(conversations.c.name, 1, bindparam("prefix_chars")) == bindparam("prefix"),
+    )
     .order_by(conversations.c.used)
     .limit(bindparam("rows_max"))
 )
@@ -207,11 +212,13 @@ class SqlConversationStore(ConversationStore):
         await self._database.write(lambda connection: connection.execute(gone))
 
     @override
-    async def unused(self, since: str, limit: int) -> list[ConversationKey]:
+    async def unused(self, since: str, limit: int, prefix: str = "") -> list[ConversationKey]:
+        values = {"since": since, "rows_max": limit, "prefix": prefix, "prefix_chars": len(prefix)}
+
         def work(connection: Connection) -> list[ConversationKey]:
             return [
                 ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.name)
-                for row in connection.execute(_UNUSED, {"since": since, "rows_max": limit})
+                for row in connection.execute(_UNUSED, values)
             ]
 
         return await self._database.read(work)

@@ -220,13 +220,12 @@ async def test_a_tool_that_was_not_given_cannot_be_asked_for(librechat):
     assert (answer["status"], answer["error"]) == ("error", "Sandbox requested an unregistered tool: other")
 
 
-@pytest.mark.parametrize(
-    "content", ["[]", "{", "[1]", '[{"name": 1}]', '[{"name": "weather", "input": []}]', "[" * 5_000]
-)
-async def test_a_file_of_calls_that_the_program_forged_is_no_call(librechat, content):
+@pytest.mark.parametrize("content", ["[]", "[1]", '[{"name": "weather", "input": {"a": NaN}}]'])
+async def test_a_file_of_calls_that_the_program_forged_is_an_error(librechat, content):
     code = f"open('/mnt/data/.proofbox-tool-calls.json', 'w').write({content!r})\nprint('end')"
     answer = (await start(librechat, code)).json()
-    assert (answer["status"], answer["stdout"], answer["files"]) == ("completed", "end\n", [])
+    assert (answer["status"], answer["partial_stdout"]) == ("error", "end\n")
+    assert answer["error"].startswith("Sandbox wrote tool calls that are not valid: ")
 
 
 @pytest.mark.parametrize(

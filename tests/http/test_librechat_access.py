@@ -343,6 +343,16 @@ async def test_users_have_limits_of_their_own(client_of, keyring, verifier):
     assert statuses == [200, 429, 200]
 
 
+async def test_users_whose_names_read_alike_have_limits_of_their_own(client_of, keyring, verifier):
+    client = client_of(Authenticator(PRINCIPAL, keyring), verifier, Allowances(requests_per_minute=1))
+    users = [("a:b", "c"), ("a", "b:c"), ("a:b", "c")]
+    statuses = [
+        (await client.get(LISTING, headers=bearer(token(tenant_id=tenant, sub=user)))).status_code
+        for tenant, user in users
+    ]
+    assert statuses == [200, 200, 429]
+
+
 async def test_a_run_counts_as_a_call(client_of, keyring):
     allowed = Allowances(calls_per_minute=1)
     client = client_of(Authenticator(PRINCIPAL, keyring, without_key=Allowances()), allowed=allowed)

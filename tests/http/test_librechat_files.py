@@ -1,15 +1,25 @@
 """LibreChat's API: files of sessions, their owners, names and sizes."""
 
+import errno
 import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.api.app import create_app
 from proofbox.service.facades.librechat.access import Access
+from proofbox.service.facades.librechat.errors import RefusedError
+from proofbox.service.facades.librechat.owners import parse_owner
 from proofbox.service.facades.librechat.routes import LibreChat
+from proofbox.service.facades.librechat.uploads import pieces_of, read_form
 from tests.http.conftest import ATTACHMENT_BYTES_MAX, PRINCIPAL
 
 URL = "/librechat/v1"
@@ -231,6 +241,71 @@ async def test_an_endless_number_of_parts_ends_the_request(client, batch):
     assert (await client.post(f"{URL}/upload", **long_field)).status_code == 400
 
 
+async def test_files_of_a_form_are_in_the_staging_folder_and_closed(stores, client):
+    """However small they are: neither in memory nor in the system's folder for temporary files."""
+    files = [("file", (f"{name}.txt", b"x" * 10)) for name in ("a", "b")] + [("file", ("empty.txt", b""))]
+    request = client.build_request("POST", f"{URL}/upload", files=files)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+    }
+    body = await request.aread()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    def open_files() -> set[str]:
+        links = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return {link.name for link in links if link.name.startswith("upload-")}
+
+    async with read_form(Request(scope, receive), stores.artifacts) as read:
+        assert [file.filename for file in read.files] == ["a.txt", "b.txt", "empty.txt"]
+        folders = {file._path.parent for file in read.files}
+        [folder] = folders
+        assert sorted(file.name for file in folder.iterdir()) == ["upload-0", "upload-1"]
+        assert open_files() == set()
+        assert [b"".join([piece async for piece in pieces_of(file)]) for file in read.files] == [b"x" * 10] * 2 + [
+            b""
+        ]
+    assert not folder.exists()
+    assert open_files() == set()
+
+
+@pytest.mark.parametrize(("error", "status"), [(errno.ENOSPC, 507), (errno.EIO, 503)])
+async def test_a_staging_folder_that_cannot_be_written_is_an_error_of_the_store(services, error, status):
+    class Full:
+        """The store of the service, whose staging folder is no folder."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(services.artifacts, name)
+
+        @asynccontextmanager
+        async def staging(self) -> AsyncIterator[Any]:
+            yield FullFolder(error)
+
+    changed = replace(services, artifacts=Full())
+    facade = LibreChat(changed, Access(Authenticator(PRINCIPAL), None))
+    transport = httpx.ASGITransport(create_app(changed, facades=[facade]), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        response = await client.post(f"{URL}/upload", files={"file": ("a.txt", b"x")})
+    assert response.status_code == status
+    assert response.json()["error"] == ("store_full" if status == 507 else "store_failed")
+
+
+class FullFolder:
+    """A folder in which no file can be created."""
+
+    def __init__(self, error: int) -> None:
+        self._error = error
+
+    def __truediv__(self, _name: str) -> "FullFolder":
+        return self
+
+    def open(self, *_args: Any, **_options: Any) -> Any:
+        raise OSError(self._error, os.strerror(self._error))
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -291,6 +366,8 @@ async def test_the_older_field_of_an_agent_names_it_too(client, upload):
         {"kind": "skill", "id": "s", "version": "-1"},
         {"kind": "agent", "id": "a", "version": "1"},
         {"kind": "agent", "id": "x" * 300},
+        {"kind": "agent", "id": "a\0b"},
+        {"kind": "skill", "id": "a\n", "version": "1"},
     ],
 )
 async def test_an_owner_that_is_none_is_a_bad_request(client, owner):
@@ -298,6 +375,28 @@ async def test_an_owner_that_is_none_is_a_bad_request(client, owner):
     response = await client.post(f"{URL}/upload", data=owner, files={"file": ("a.txt", b"x")})
     assert response.status_code == 400
     assert response.json()["error"]
+
+
+@pytest.mark.parametrize("charset", ["unicode_escape", "raw_unicode_escape", "utf-7", "utf-16", "rot13", "none"])
+async def test_a_form_is_utf8_whatever_charset_it_names(client, charset):
+    body = form(
+        part(b'name="kind"', b"agent"),
+        part(b'name="id"', b"\\ud800"),
+        part(b'name="file"; filename="' + "ü".encode() + b'.txt"'),
+    )
+    body["headers"]["Content-Type"] += f"; charset={charset}"
+    response = await client.post(f"{URL}/upload", **body)
+    assert response.status_code == 200, response.text
+    assert response.json()["files"][0]["filename"] == "ü.txt"
+    owner = {"kind": "agent", "id": "\\ud800"}
+    listed = await client.get(f"{URL}/files/{response.json()['storage_session_id']}", params=owner)
+    assert len(listed.json()) == 1
+
+
+@pytest.mark.parametrize("wrong", ["\ud800", "a\0", "\x7f"])
+def test_an_id_that_a_store_cannot_have_is_refused(wrong):
+    with pytest.raises(RefusedError, match=r"^id: "):
+        parse_owner("agent", wrong, None)
 
 
 async def test_a_read_only_file_is_marked(client, upload):

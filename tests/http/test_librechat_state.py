@@ -1,5 +1,6 @@
 """The stored state of programs that wait for tools of LibreChat: its bounds, its end and its age."""
 
+import threading
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,7 +8,8 @@ import pytest
 
 from proofbox.service.facades.librechat.cancellations import Cancellations
 from proofbox.service.facades.librechat.errors import RefusedError
-from proofbox.service.facades.librechat.replay_state import CALLS_MAX, LIFETIME_S, ReplayStates
+from proofbox.service.facades.librechat.ids import STATE_S_MAX
+from proofbox.service.facades.librechat.replay_state import CALLS_MAX, ReplayStates
 from proofbox.service.facades.librechat.requests import ToolResult
 from proofbox.service.identity import Principal
 from tests.http.conftest import PRINCIPAL
@@ -71,9 +73,9 @@ async def test_rounds_and_their_results_are_found_again(states):
 
 async def test_a_state_expires_an_hour_after_its_last_round(states, clock):
     state = await states.start(PRINCIPAL, {"code": "x"})
-    clock.ahead_s = LIFETIME_S - 60
+    clock.ahead_s = STATE_S_MAX - 60
     assert (await states.find(PRINCIPAL, state.execution)).execution == state.execution
-    clock.ahead_s = LIFETIME_S + 60
+    clock.ahead_s = STATE_S_MAX + 60
     assert await status_of(states.find(PRINCIPAL, state.execution)) == 404
 
 
@@ -86,6 +88,28 @@ async def test_a_program_calls_no_more_tools_than_allowed(states):
 
 async def test_a_large_request_is_not_stored(states):
     assert await status_of(states.start(PRINCIPAL, {"code": "x" * 10_000_001})) == 413
+
+
+class Observed(dict):
+    """An object of JSON that notes in which threads it is made to text."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.threads = set()
+
+    def items(self):
+        self.threads.add(threading.get_ident())
+        return super().items()
+
+
+async def test_texts_of_states_are_not_made_on_the_event_loop(states):
+    request, result = Observed({"code": "x"}), Observed({"a": 1})
+    state = await states.start(PRINCIPAL, request)
+    [call] = await states.save_calls(state, [CALL])
+    await states.save_results(state, 1, [ToolResult.model_construct(call_id=call["id"], result=result)])
+    for observed in (request, result):
+        assert observed.threads
+        assert threading.get_ident() not in observed.threads
 
 
 async def test_an_execution_is_used_by_one_request_at_a_time(states):

@@ -388,6 +388,15 @@ async def test_unused_conversations_are_found_by_their_last_use(stores, scope, o
     assert await stores.conversations.unused("2025-01-02T00:00:00.000Z", 10) == []
 
 
+async def test_unused_conversations_are_found_by_the_beginning_of_their_id(stores, scope):
+    names = ("state:1", "state:", "State:2", "stat", "a state:3", "state_4")
+    for name in names:
+        await stores.timelines.append(under(scope, name), [prompt()])
+    found = await stores.conversations.unused("9999", 10, "state:")
+    assert sorted(each.conversation_id for each in found) == ["state:", "state:1"]
+    assert len(await stores.conversations.unused("9999", 10)) == len(names)
+
+
 async def test_use_is_recorded_again_after_a_while(stores, scope, save):
     await fill(stores, scope, save)
     for use in (

@@ -13,6 +13,12 @@ RUN_TURN = "turn_1"
 UPLOADS_TURN = "turn_uploads"
 READ_ONLY_TURN = "turn_uploads.read_only"
 """The turns of uploaded files; those of the second are never given back as output."""
+STATE_PREFIX = "librechat-state:"
+"""With what the ids of conversations begin that have the state of a program with tools."""
+STATE_S_MAX = 3_600.0
+"""How long such a program may wait for results."""
+STATE_SWEPT_S = STATE_S_MAX + 600.0
+"""After what time without use its state is swept: later, for the last results may be in use."""
 _LENGTH = 21
 _ID = re.compile(rf"[A-Za-z0-9_-]{{{_LENGTH}}}")
 _RANDOM_BYTES = 16
@@ -42,6 +48,11 @@ def require_id(field: str, text: str) -> str:
 def conversation_of(session: str) -> str:
     """Return the conversation of a session."""
     return f"librechat:{session}"
+
+
+def state_of(execution: str) -> str:
+    """Return the conversation with the state of an execution."""
+    return f"{STATE_PREFIX}{execution}"
 
 
 def file_id(session: str, path: FilePath) -> str:

@@ -1,5 +1,6 @@
 """Owners of sessions: the user, or an agent or a version of a skill, which all users of a tenant share."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +9,8 @@ from proofbox.service.identity import Principal
 
 KINDS = ("user", "agent", "skill")
 _ID_CHARS_MAX = 256
+# Control characters, and halves of surrogate pairs, which UTF-8 does not have.
+_NOT_IN_IDS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ def parse_owner(kind: object, resource_id: object, version: object, entity_id: o
         return Owner()
     if not isinstance(resource_id, str) or not 0 < len(resource_id) <= _ID_CHARS_MAX:
         raise RefusedError(f"id is required for kind: '{kind}' (limit {_ID_CHARS_MAX} characters)")
+    if _NOT_IN_IDS.search(resource_id):
+        raise RefusedError("id: has a character that no id has; send the id as UTF-8 without control characters")
     if kind == "agent":
         if version not in {None, ""}:
             raise RefusedError("version is only valid for kind: 'skill'")

@@ -1,9 +1,10 @@
 """The state of programs that wait for tools: files of a conversation, so that it outlives the process.
 
-The conversation ``librechat:<execution>`` of the user has in its turn ``turn_history`` the request, the calls of
-each round and their results. The results are inputs of the next run.
+The conversation ``librechat-state:<execution>`` of the user has in its turn ``turn_history`` the request, the
+calls of each round and their results. The results are inputs of the next run.
 """
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -19,9 +20,9 @@ from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import Asset
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
 from proofbox.service.conversations.service import Conversations
-from proofbox.service.errors import UnknownConversationError
+from proofbox.service.errors import ServiceError, UnknownConversationError
 from proofbox.service.facades.librechat.errors import RefusedError
-from proofbox.service.facades.librechat.ids import conversation_of, is_id, new_id
+from proofbox.service.facades.librechat.ids import STATE_S_MAX, is_id, new_id, state_of
 from proofbox.service.facades.librechat.requests import ToolResult
 from proofbox.service.facades.librechat.wrapping import HISTORY_TURN
 from proofbox.service.file_content import FileContent
@@ -30,8 +31,9 @@ from proofbox.service.identity import ConversationKey, Principal
 REQUEST_BYTES_MAX = 10_000_000
 RESULT_BYTES_MAX = 5_000_000
 RESULTS_BYTES_MAX = 40_000_000
+BODY_BYTES_MAX = RESULTS_BYTES_MAX + REQUEST_BYTES_MAX
+"""The bytes of a request: all results, with room for another spelling of JSON."""
 CALLS_MAX = 200
-LIFETIME_S = 3_600.0
 _NAME = re.compile(r"(request|calls|results)-(\d{1,4})\.json")
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{21})\.(\d{1,4})")
 
@@ -111,14 +113,14 @@ class ReplayStates:
             RefusedError: it is too large.
             StoreFailedError, StoreFullError: the store failed.
         """
-        content = json.dumps(request).encode()
+        content = await asyncio.to_thread(_dumped, request)
         if len(content) > REQUEST_BYTES_MAX:
             raise RefusedError(
                 f"Request too large: {len(content)} bytes (limit {REQUEST_BYTES_MAX}); reduce code, tools or files",
                 status=413,
             )
         execution = new_id()
-        state = ReplayState(execution, ConversationKey(user, conversation_of(execution)), request)
+        state = ReplayState(execution, ConversationKey(user, state_of(execution)), request)
         await self._save(state, "request", 0, content)
         return state
 
@@ -129,17 +131,18 @@ class ReplayStates:
             RefusedError: the user has none of that id, it has ended or is too old.
             StoreFailedError: the store failed.
         """
-        scope = ConversationKey(user, conversation_of(execution))
+        scope = ConversationKey(user, state_of(execution))
         found = await self._artifacts.of_turn(scope, HISTORY_TURN) if is_id(execution) else []
         stored: dict[tuple[str, int], StoredArtifact] = {}
         for each in found:
             name = _NAME.fullmatch(each.path.rel)
             if name is not None and not each.removed:
                 stored[name[1], int(name[2])] = each
-        if ("request", 0) not in stored or self._age_s(stored) > LIFETIME_S:
+        if ("request", 0) not in stored or self._age_s(stored) > STATE_S_MAX:
             raise RefusedError("Execution not found or expired", status=404)
         [content] = await self._artifacts.contents(scope, [stored["request", 0]])
-        return ReplayState(execution, scope, json.loads(content), stored)
+        request = await asyncio.to_thread(json.loads, content)
+        return ReplayState(execution, scope, request, stored)
 
     async def save_calls(self, state: ReplayState, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Store the calls of a new round, and return them with their ids.
@@ -149,7 +152,7 @@ class ReplayStates:
             StoreFailedError, StoreFullError: the store failed.
         """
         number = state.rounds + 1
-        known = len(await self._all_calls(state))
+        known = await self._count_calls(state)
         if known + len(calls) > CALLS_MAX:
             await self.end(state)
             raise RefusedError(
@@ -159,7 +162,7 @@ class ReplayStates:
             {"id": f"call_{known + index:03}", "name": call["name"], "input": call["input"]}
             for index, call in enumerate(calls, 1)
         ]
-        await self._save(state, "calls", number, json.dumps(numbered).encode())
+        await self._save(state, "calls", number, await asyncio.to_thread(_dumped, numbered))
         return numbered
 
     async def calls_of(self, state: ReplayState, number: int) -> list[dict[str, Any]]:
@@ -172,7 +175,7 @@ class ReplayStates:
         if stored is None:
             return []
         [content] = await self._artifacts.contents(state.scope, [stored])
-        calls: list[dict[str, Any]] = json.loads(content)
+        calls: list[dict[str, Any]] = await asyncio.to_thread(json.loads, content)
         return calls
 
     async def save_results(self, state: ReplayState, number: int, results: list[ToolResult]) -> None:
@@ -191,9 +194,9 @@ class ReplayStates:
         if missing := next((call_id for call_id in calls if call_id not in given), None):
             raise RefusedError(f"tool_results: the result of {missing!r} is missing; give one for each call")
         entries = [_entry(call, given[call_id]) for call_id, call in calls.items()]
-        content = json.dumps(entries).encode()
-        largest = max(len(json.dumps(entry).encode()) for entry in entries)
-        if largest > RESULT_BYTES_MAX or state.results_bytes + len(content) > RESULTS_BYTES_MAX:
+        dumped = await asyncio.to_thread(lambda: [_dumped(entry) for entry in entries])
+        content = b"[" + b",".join(dumped) + b"]"
+        if max(map(len, dumped)) > RESULT_BYTES_MAX or state.results_bytes + len(content) > RESULTS_BYTES_MAX:
             await self.end(state)
             raise RefusedError(
                 f"Replay state grew too large: a result may have {RESULT_BYTES_MAX} bytes, all together "
@@ -210,6 +213,11 @@ class ReplayStates:
         """
         with contextlib.suppress(UnknownConversationError):  # its user deleted it
             await self._conversations.delete(state.scope)
+
+    async def discard(self, state: ReplayState) -> None:
+        """Delete the state as `end`, or leave it to the retention sweeper if the store fails."""
+        with contextlib.suppress(ServiceError):
+            await self.end(state)
 
     @contextmanager
     def in_use(self, execution: str) -> Iterator[None]:
@@ -228,10 +236,8 @@ class ReplayStates:
         finally:
             self._in_use.discard(execution)
 
-    async def _all_calls(self, state: ReplayState) -> list[dict[str, Any]]:
-        stored = [each for (kind, _), each in state.stored.items() if kind == "calls"]
-        contents = await self._artifacts.contents(state.scope, stored) if stored else []
-        return [call for content in contents for call in json.loads(content)]
+    async def _count_calls(self, state: ReplayState) -> int:
+        return sum([len(await self.calls_of(state, number)) for number in range(1, state.rounds + 1)])
 
     def _age_s(self, stored: dict[tuple[str, int], StoredArtifact]) -> float:
         newest = max(each.created for each in stored.values())
@@ -243,13 +249,17 @@ class ReplayStates:
             path=path,
             source=FileContent(content),
             size_bytes=len(content),
-            sha256=hashlib.sha256(content).hexdigest(),
+            sha256=(await asyncio.to_thread(hashlib.sha256, content)).hexdigest(),
             mime="application/json",
             visibility="external" if kind == "results" else "internal",  # external files can be inputs
             description="",
             tool_call_id=None,
         )
         [state.stored[kind, number]] = await self._artifacts.save(state.scope, [artifact])
+
+
+def _dumped(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 def _entry(call: dict[str, Any], result: ToolResult) -> dict[str, Any]:

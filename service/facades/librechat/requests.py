@@ -2,10 +2,12 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 FILES_MAX = 1_000
 TOOLS_MAX = 100
+PARAMETERS_MAX = 1_000
+"""The parameters of one tool, and the names in the ``required`` of its schema."""
 RESULTS_MAX = 200
 TIMEOUT_MS_MAX = 300_000
 
@@ -91,6 +93,19 @@ class ProgrammaticRequest(Body):
     """Names the program whose results these are."""
     tool_results: Annotated[list[ToolResult], Field(max_length=RESULTS_MAX)] | None = None
     """Results of the tools that it called."""
+
+
+class PendingCall(Body):
+    """A call in the file that a program with tools leaves."""
+
+    name: str
+    """The tool."""
+    input: dict[str, Any]
+    """Its arguments."""
+
+
+class PendingCalls(RootModel[Annotated[list[PendingCall], Field(min_length=1, fail_fast=True)]]):
+    """The calls that a program waits for."""
 
 
 class CancelRequest(Body):

@@ -1,5 +1,6 @@
 """The routes below ``/librechat/v1``."""
 
+import asyncio
 import contextlib
 import functools
 import logging
@@ -43,7 +44,7 @@ from proofbox.service.facades.librechat.ids import UPLOADS_TURN, new_id, require
 from proofbox.service.facades.librechat.listings import DETAILS, describe
 from proofbox.service.facades.librechat.owners import parse_owner
 from proofbox.service.facades.librechat.programmatic import ProgrammaticRuns
-from proofbox.service.facades.librechat.replay_state import ReplayStates
+from proofbox.service.facades.librechat.replay_state import BODY_BYTES_MAX, ReplayStates
 from proofbox.service.facades.librechat.requests import CancelRequest, ExecRequest, ProgrammaticRequest
 from proofbox.service.facades.librechat.runs import ClientGoneError, Run, RunProblemError, Runs
 from proofbox.service.facades.librechat.uploads import FILES_MAX, Form, mime_of, pieces_of, read_form
@@ -52,6 +53,7 @@ from proofbox.service.identity import Principal
 
 PREFIX = "/librechat/v1"
 _FORM_BYTES = 1024 * 1024  # of a form beside its files
+_CANCEL_BYTES_MAX = 64 * 1024
 _CALLS = frozenset({f"{PREFIX}/exec", f"{PREFIX}/exec/programmatic"})
 _UPLOADS = (f"{PREFIX}/upload", f"{PREFIX}/upload/batch")
 _WHILE_READING = (BodyTooLargeError, RequestTimeoutError, RateLimitedError)
@@ -147,12 +149,12 @@ class LibreChat:
     async def run(self, request: Request) -> Response:
         """Run a program."""
         caller = await self._caller_of_run(request)
-        asked = await read_model(request, ExecRequest)
+        asked = await read_model(request, ExecRequest, BODY_BYTES_MAX)
         language = await self._language(asked.lang)
         if not asked.code.strip():
             raise RefusedError("Missing required field: code")
         wrap = _WRAPPERS.get(language)
-        code = asked.code if wrap is None else wrap(asked.code)
+        code = asked.code if wrap is None else await asyncio.to_thread(wrap, asked.code)
         inputs = await self._runs.resolve_inputs(caller, asked.files)
         ended = await self._runs.run(request, caller, Run(language, code, inputs, asked.args or ()))
         return JSONResponse(build_answer(ended))
@@ -160,7 +162,7 @@ class LibreChat:
     async def run_programmatic(self, request: Request) -> Response:
         """Run a program with tools, or go on with the results of its calls."""
         caller = await self._caller_of_run(request)
-        asked = await read_model(request, ProgrammaticRequest)
+        asked = await read_model(request, ProgrammaticRequest, BODY_BYTES_MAX)
         go_on = self._programmatic.resume if asked.continuation_token else self._programmatic.start
         with self._cancellations.request(caller, request.headers.get(HEADER)) as cancellable:
             try:
@@ -173,7 +175,7 @@ class LibreChat:
     async def cancel(self, request: Request) -> Response:
         """Cancel a request for a program with tools."""
         caller = _require(request, Permission.CALLS_RUN)
-        asked = await read_model(request, CancelRequest)
+        asked = await read_model(request, CancelRequest, _CANCEL_BYTES_MAX)
         request_id = parse_id(asked.request_id, "Invalid or missing request_id")
         cancellable = self._cancellations.cancel(caller, request_id)
         if cancellable is not None and cancellable.call:
@@ -185,7 +187,7 @@ class LibreChat:
         """Store the files of a form."""
         caller = _require(request, Permission.ARTIFACTS_WRITE)
         await check_storage_quota(request, self._services)
-        async with read_form(request) as form:
+        async with read_form(request, self._services.artifacts) as form:
             if not form.files:
                 raise RefusedError("No files provided")
             session, names = new_id(), set[str]()
@@ -202,7 +204,7 @@ class LibreChat:
         """Store the files of a form, each of which may be refused by itself."""
         caller = _require(request, Permission.ARTIFACTS_WRITE)
         await check_storage_quota(request, self._services)
-        async with read_form(request) as form:
+        async with read_form(request, self._services.artifacts) as form:
             if not form.files:
                 raise RefusedError("No files provided")
             session, results, names = new_id(), list[dict[str, Any]](), set[str]()

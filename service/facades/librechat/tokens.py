@@ -65,8 +65,8 @@ class TokenVerifier:
         for name, value in (("tenant_id", tenant), ("sub", user)):
             if not isinstance(value, str) or _NAME.fullmatch(value) is None:
                 raise _refused(f"{name} is not 1 to 128 characters of A-Z a-z 0-9 _ . @ : + -")
-        # In place of a key's id: limits and turns are those of the user.
-        counted_as = f"{USER_TYPE}:{tenant}:{user}"
+        # In place of a key's id: limits and turns are those of the user. No name has a slash.
+        counted_as = f"{USER_TYPE}:{tenant}/{user}"
         return Caller(Principal(tenant, self.project, USER_TYPE, user, counted_as), USUAL_PERMISSIONS, Allowances())
 
     def _claims(self, token: str) -> dict[str, Any]:

@@ -107,9 +107,13 @@ def _parameters(schema: dict[str, Any] | None) -> list[str] | None:
     properties = (schema or {}).get("properties")
     if not isinstance(properties, dict) or not properties:
         return None
-    required = (schema or {}).get("required")
-    first = [name for name in properties if isinstance(required, list) and name in required]
-    return [*first, *(name for name in properties if name not in first)]
+    listed = (schema or {}).get("required")
+    # A set: a list would be searched once for each property.
+    required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set[str]()
+    return [
+        *(name for name in properties if name in required),
+        *(name for name in properties if name not in required),
+    ]
 
 
 def _saving_plots(code: str) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from proofbox.service.app import settings
+from proofbox.service.app.bootstrap import retention_policy
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 
@@ -211,3 +212,10 @@ def test_a_search_address_that_cannot_be_asked_stops_the_service_at_its_start(mo
     )
     with pytest.raises(ValidationError, match="no http or https address"):
         made(monkeypatch, web_search_url="searx.example")
+
+
+@pytest.mark.parametrize(("given", "prefixes"), [({}, []), ({"librechat": "true"}, ["librechat-state:"])])
+def test_the_states_of_librechat_are_deleted_where_it_is_on(monkeypatch, given, prefixes):
+    policy = retention_policy(made(monkeypatch, **given))
+    assert policy.days == 0
+    assert [prefix for prefix, _ in policy.temporary] == prefixes

@@ -91,6 +91,17 @@ async def test_what_was_unused_for_longer_is_deleted_and_the_rest_stays(pipeline
     assert count(meter, 'proofbox_deletions_total{kind="conversation",reason="retention"}') == 2
 
 
+async def test_temporary_conversations_are_deleted_earlier_than_others(pipeline, conversations, meter):
+    await begin(pipeline, "state:old", "other:old", "State:old", unused_days=2)
+    await begin(pipeline, "state:new")
+    policy = RetentionPolicy(0, 0.001, (("state:", 3_600.0),))
+    sweeper = RetentionSweeper(conversations, policy, lambda: False, meter)
+    sweeper.start()
+    await until(meter, 'proofbox_retention_passes_total{result="done"}', 1)
+    await sweeper.stop()
+    assert sorted(await names_of(conversations)) == ["State:old", "other:old", "state:new"]
+
+
 async def test_each_deletion_is_audited_with_its_reason(pipeline, conversations, meter):
     await pipeline.execute()
     await pipeline.save("turn_1/files/a", b"seven b")

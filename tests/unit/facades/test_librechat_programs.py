@@ -55,6 +55,40 @@ def test_a_wrapped_program_gets_a_container_with_its_libraries(code, flavour):
     assert flavour_of("python", python_with_tools(code, [TOOL]).encode()) is flavour
 
 
+class CountedName(str):
+    """A name that counts how often it is compared."""
+
+    __slots__ = ()
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_the_parameters_of_a_tool_are_not_compared_with_each_other():
+    count = 1_000
+    parameters = {
+        "properties": {CountedName(f"p{number}"): {} for number in range(count)},
+        "required": [CountedName(f"p{number}") for number in reversed(range(count))],
+    }
+    tool = ProgrammaticTool.model_construct(name="weather", parameters=parameters)
+    CountedName.compared = 0
+    python_with_tools("print(1)", [tool])
+    assert CountedName.compared < 10 * count
+
+
+@pytest.mark.parametrize(
+    ("required", "order"),
+    [(["c", "a"], "['a', 'c', 'b']"), ([["a"], {}, None, "b"], "['b', 'a', 'c']"), ("b", "['a', 'b', 'c']")],
+)
+def test_the_required_parameters_of_a_tool_come_first(required, order):
+    parameters = {"properties": {"a": {}, "b": {}, "c": {}}, "required": required}
+    program = python_with_tools("print(1)", [ProgrammaticTool(name="weather", parameters=parameters)])
+    assert f"_replay.function('weather', {order})" in program
+
+
 @pytest.mark.parametrize("wrap", [python_with_tools, bash_with_tools])
 def test_a_program_with_tools_needs_no_library(wrap):
     program = wrap("print(1)", [TOOL, ProgrammaticTool(name="a'b\"\\", parameters={"properties": {"x'": {}}})])
