@@ -53,6 +53,11 @@ class _DiskParser(MultiPartParser):
     spool_max_size = _IN_MEMORY_BYTES_MAX
     is_cut = False
 
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        # RFC 7578 5.1.2: forms are UTF-8. Other codecs that a client may name fail in other ways, or are slow.
+        self._charset = "utf-8"
+
     def on_headers_finished(self) -> None:
         super().on_headers_finished()
         file = self._current_part.file
