@@ -252,6 +252,6 @@ async def page_of(run: OneShot, reader: FieldReader, source: Source) -> tuple[st
 
 
 async def _expand(run: OneShot, html: str, markdown: Sequence[FormFile]) -> str:
-    pieces = documents.split_template(html, {file.name for file in markdown})
+    pieces = await asyncio.to_thread(documents.split_template, html, {file.name for file in markdown})
     made = await run_program(run, "markdown", {"pieces": pieces}, markdown)
     return await asyncio.to_thread(documents.read_html, made.path, INDEX)

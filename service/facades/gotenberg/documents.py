@@ -1,6 +1,7 @@
 """The HTML of a conversion: decoding, templates with Markdown, headers and footers on each page."""
 
 import html
+import itertools
 import re
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ from proofbox.service.facades.gotenberg.html_scan import (
 
 DOCUMENT_BYTES_MAX = 10 * 1024 * 1024
 RUNNING_BYTES_MAX = 64 * 1024
+_CALLS_MAX = 1_000
+_LISTED_MAX = 10
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,8}=[\s"']{0,8}([A-Za-z0-9_-]{1,40})""", re.IGNORECASE)
 # Encodings that pages have; some of Python's others are slow on purpose-made bytes.
 _CHARSETS = re.compile(
@@ -58,22 +61,28 @@ def split_template(text: str, names: set[str]) -> list[str | dict[str, str]]:
     """The pieces of a page: its own text, and the Markdown files that ``{{ toHTML "name" }}`` puts in.
 
     Raises:
-        InvalidFormError: a file is missing, or the page has other template syntax.
+        InvalidFormError: a file is missing, there are too many calls, or the page has other template syntax.
     """
     pieces: list[str | dict[str, str]] = []
-    missing: list[str] = []
+    missing: dict[str, None] = {}
     at = 0
-    for match in _CALL.finditer(text):
-        name = match[1] or match[2]
+    # Not finditer: it has no end before the next call, and the interpreter runs nothing else until then.
+    while (opened := text.find("{{", at)) >= 0 and (call := _CALL.match(text, opened)) is not None:
+        if len(pieces) >= 2 * _CALLS_MAX:
+            raise InvalidFormError(
+                [f"index.html: names Markdown files more than {_CALLS_MAX} times; make it smaller"]
+            )
+        name = call[1] or call[2]
         if name not in names:
-            missing.append(name)
-        pieces += [text[at : match.start()], {"markdown": name}]
-        at = match.end()
+            missing[name] = None
+        pieces += [text[at:opened], {"markdown": name}]
+        at = call.end()
     pieces.append(text[at:])
     if missing:
-        listed = "; ".join(f"'{name}'" for name in dict.fromkeys(missing))
-        raise RequestRefusedError(400, f"Markdown file(s) not found: {listed}")
-    if any("{{" in piece for piece in pieces if isinstance(piece, str)):
+        listed = "; ".join(f"'{name}'" for name in itertools.islice(missing, _LISTED_MAX))
+        more = "; …" if len(missing) > _LISTED_MAX else ""
+        raise RequestRefusedError(400, f"Markdown file(s) not found: {listed}{more}")
+    if opened >= 0:
         raise InvalidFormError(
             ['index.html: only {{ toHTML "file.md" }} is expanded; take other template syntax out']
         )

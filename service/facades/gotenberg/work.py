@@ -1,5 +1,6 @@
 """The work of a request in sandboxes: rendering, and the programs of this API."""
 
+import asyncio
 import json
 import re
 import secrets
@@ -138,7 +139,7 @@ async def run_program(
         "embeds": placed(embeds, "embeds"),
         "target": _in_sandbox(_RESULT),
     }
-    stdin = json.dumps(whole).encode()
+    stdin = await asyncio.to_thread(_encode, whole)  # a page of Markdown may have 10 MiB
     result = await run.run_program(f"gotenberg.{program}", _source_of(program), stdin, files, _RESULT)
     failure = result.job.failure
     if failure is not None:
@@ -148,6 +149,10 @@ async def run_program(
     if result.output is None:
         raise RequestRefusedError(500, "the program gave no file")
     return Made(result.output, answer.kind, answer.name)
+
+
+def _encode(request: dict[str, Any]) -> bytes:
+    return json.dumps(request).encode()
 
 
 def _in_sandbox(name: str) -> str:
