@@ -87,7 +87,11 @@ def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: 
         held_max=services.bodies_bytes_max,
     )
     app.add_middleware(
-        AuthenticationMiddleware, authenticator=services.authenticator, quotas=services.quotas, facades=facades
+        AuthenticationMiddleware,
+        authenticator=services.authenticator,
+        quotas=services.quotas,
+        facades=facades,
+        public_url=services.public_url,
     )
     app.add_middleware(HostCheck, names=services.hosts)
     app.add_middleware(SecurityHeadersMiddleware)

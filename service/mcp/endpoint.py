@@ -4,20 +4,18 @@ import asyncio
 import importlib
 from collections.abc import Callable
 from functools import partial
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from proofbox.service.api.origin import require_own_origin
 from proofbox.service.api.services import Services
-from proofbox.service.errors import BodyTooLargeError, OriginRefusedError
+from proofbox.service.errors import BodyTooLargeError
 from proofbox.service.mcp.options import BODY_BYTES_MAX, McpOptions
 
 PATH = "/mcp"
-_SHOWN_MAX = 200
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def mcp_route(services: Services, options: McpOptions) -> Route:
@@ -57,7 +55,7 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         scope["route"] = self
-        _require_own_origin(Headers(scope=scope), self._public_url)
+        require_own_origin(Headers(scope=scope), self._public_url)
         # Read here, outside of the SDK's task groups, so that errors of the body are problem documents.
         body = await _read_body(Request(scope, receive))
         handler = self._handler or await self._loaded()
@@ -102,34 +100,3 @@ async def _read_body(request: Request) -> bytes:
             )
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def _require_own_origin(headers: Headers, public_url: str) -> None:
-    """Refuse requests of web pages of another origin, as the protocol demands, also where keys are required.
-
-    Raises:
-        OriginRefusedError: ``Origin`` is not this service.
-    """
-    origin = headers.get("origin")
-    if origin is None:
-        return
-    own = {_origin(f"{scheme}://{headers.get('host', '')}") for scheme in _DEFAULT_PORTS}
-    if public_url:
-        own.add(_origin(public_url))
-    own.discard(None)
-    if _origin(origin) not in own:
-        raise OriginRefusedError(
-            f"Origin: a web page of '{origin[:_SHOWN_MAX]}' may not use this service; call it from a program"
-        )
-
-
-def _origin(url: str) -> tuple[str, str, int] | None:
-    """Return scheme, host and port of a URL; None if it has none."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    except ValueError:
-        return None
-    if parts.hostname is None or port is None:
-        return None
-    return parts.scheme, parts.hostname, port

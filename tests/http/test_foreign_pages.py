@@ -5,7 +5,12 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.api.app import create_app
+from proofbox.service.facades.gotenberg.facade import GotenbergFacade
+from proofbox.service.facades.librechat.access import Access
+from proofbox.service.facades.librechat.routes import LibreChat
+from tests.http.conftest import PRINCIPAL
 
 NAMES = frozenset({"localhost", "127.0.0.1", "box.local"})
 
@@ -180,3 +185,47 @@ async def test_the_page_of_documentation_may_run_its_own_scripts_and_no_others(l
 async def test_the_documentation_has_no_files_but_its_own(local):
     for path in ("/static-offline-docs/../core.py", "/static-offline-docs/%2e%2e/core.py", "/static-offline-docs/"):
         assert (await local.get(path)).status_code == 404
+
+
+@pytest.fixture
+async def with_facades(services):
+    """The APIs of other products without keys and with any host name, as behind a proxy that authenticates."""
+    reached = replace(services, public_url="https://files.example.com/box")
+    facades = [
+        GotenbergFacade(reached, None, 1_000),
+        LibreChat(reached, Access(Authenticator(PRINCIPAL), None)),
+    ]
+    transport = httpx.ASGITransport(create_app(reached, facades=facades), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [
+        ("/gotenberg/forms/chromium/convert/url", "text/plain; charset=utf-8"),
+        ("/librechat/v1/upload", "application/json"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("origin", "is_own"),
+    [
+        (None, True),
+        ("http://proofbox", True),
+        ("https://proofbox", True),
+        ("https://files.example.com", True),
+        ("http://files.example.com", False),
+        ("http://evil.example", False),
+        ("http://proofbox:8081", False),
+        ("null", False),
+        ("", False),
+    ],
+)
+async def test_a_foreign_page_posts_no_form_to_a_facade(with_facades, path, media_type, origin, is_own):
+    given = {} if origin is None else {"Origin": origin}
+    answer = await with_facades.post(path, files={"file": ("a.txt", b"x")}, headers=given)
+    if is_own:
+        assert answer.status_code != 403
+    else:
+        assert (answer.status_code, answer.headers["Content-Type"]) == (403, media_type)
+        assert "may not use this service" in answer.text

@@ -466,3 +466,12 @@ async def test_files_survive_a_new_process(services, upload):
     transport = httpx.ASGITransport(again, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         assert (await client.get(f"{URL}/download/{session}/{file}")).content == b"kept"
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "utf-7", "utf-16", "rot13", "no-such", "\\x00"])
+async def test_a_form_is_utf_8_whatever_its_charset(client, charset):
+    sent = form(part('name="file"; filename="ä€.csv"'.encode()), part(b'name="kind"', b"user"))
+    sent["headers"]["Content-Type"] += f"; charset={charset}"
+    response = await client.post(f"{URL}/upload", **sent)
+    assert response.status_code == 200, response.text
+    assert response.json()["files"][0]["filename"] == "ä€.csv"

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from proofbox.service.access.authenticator import Authenticator, Caller, RequestCredentials
 from proofbox.service.access.quotas import CallerMeter, Quotas
 from proofbox.service.api.facade import Facade, facade_of
+from proofbox.service.api.origin import require_own_origin
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
@@ -121,16 +122,24 @@ class AuthenticationMiddleware:
         app: the application behind it.
         authenticator: identifies the caller.
         quotas: the request limits of callers.
-        facades: APIs of other products, which authenticate the callers of their routes.
+        facades: APIs of other products, which authenticate the callers of their routes; no web page of another
+            origin may use them, as a browser sends their forms without asking first.
+        public_url: the URL of the service for clients; empty if it is not known.
     """
 
     def __init__(
-        self, app: ASGIApp, authenticator: Authenticator, quotas: Quotas, facades: Sequence[Facade] = ()
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator,
+        quotas: Quotas,
+        facades: Sequence[Facade] = (),
+        public_url: str = "",
     ) -> None:
         self._app = app
         self._authenticator = authenticator
         self._quotas = quotas
         self._facades = facades
+        self._public_url = public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -160,6 +169,7 @@ class AuthenticationMiddleware:
 
     async def _caller(self, facade: Facade | None, headers: Headers) -> Caller:
         if facade is not None:
+            require_own_origin(headers, self._public_url)
             return await facade.authenticate(headers)
         return await self._authenticator.authenticate(_credentials(headers))
 

@@ -13,6 +13,7 @@ from proofbox.service.facades.gotenberg.browser_fields import read_browser_field
 from proofbox.service.facades.gotenberg.errors import RequestRefusedError
 from proofbox.service.facades.gotenberg.fields import FieldReader
 from proofbox.service.facades.gotenberg.form import FormFile
+from proofbox.service.facades.gotenberg.html_scan import has_page_size
 from proofbox.service.facades.gotenberg.pdf_fields import (
     Step,
     bookmark_steps,
@@ -35,7 +36,7 @@ _SINGLE_MM = 4_990.0  # below the bound of the renderer, whatever is rounded
 _MARGIN_IN = 0.39
 _RENDERED = {"Title": "title", "Author": "author", "Subject": "subject", "Keywords": "keywords"}
 _VARIANTS = {"PDF/A-2b": PdfVariant.A_2B, "PDF/A-3b": PdfVariant.A_3B}
-_SIZED_PAGE = re.compile(r"@page[^{]{0,200}\{[^{}]*\bsize\s*:", re.IGNORECASE)
+_SHEETS_BYTES_MAX = 10 * 1024 * 1024
 _RANGES = re.compile(r"[0-9, -]{1,256}")
 
 
@@ -200,27 +201,36 @@ def _size_css(read: ConversionFields, html: str, assets: Sequence[FormFile]) -> 
     """The rule by which the size of the form counts, and not the one that the page names."""
     if read.prefers_css_size:
         return ""
-    sheets = (asset.path.read_text("utf-8", "replace") for asset in assets if asset.name.lower().endswith(".css"))
-    if not any(_SIZED_PAGE.search(text) for text in (html, *sheets)):
+    if not has_page_size(html) and not _have_page_size(assets):
         return ""
     width, height = _laid_out_size(read)
     return f"@page {{ size: {width:.3f}mm {height:.3f}mm !important }}"
+
+
+def _have_page_size(assets: Sequence[FormFile]) -> bool:
+    """Whether a style sheet names a size; assumed of sheets that are too large together to be searched."""
+    sheets = [asset.path for asset in assets if asset.name.lower().endswith(".css")]
+    if sum(path.stat().st_size for path in sheets) > _SHEETS_BYTES_MAX:
+        return True
+    return any(has_page_size(path.read_text("utf-8", "replace")) for path in sheets)
 
 
 def _with_running_elements(
     reader: FieldReader, read: ConversionFields, html: str, css: list[str], now: datetime
 ) -> str:
     edges: list[Edge] = []
+    fragments = ""
     for name, edge in _RUNNING.items():
         file = reader.file(name)
         if file is None:
             continue
         text = documents.read_html(file.path, name, documents.RUNNING_BYTES_MAX)
-        html = documents.insert_at_start(html, documents.running_fragment(edge, text))
+        fragments = documents.running_fragment(edge, text) + fragments
         edges.append(edge)
     if edges:
         title = str(read.params.get("title") or documents.title_of(html))
         css.append(documents.running_css(edges, read.margins_mm, title, now))
+        html = documents.insert_at_start(html, fragments)
     return html
 
 
@@ -242,6 +252,6 @@ async def page_of(run: OneShot, reader: FieldReader, source: Source) -> tuple[st
 
 
 async def _expand(run: OneShot, html: str, markdown: Sequence[FormFile]) -> str:
-    pieces = documents.split_template(html, {file.name for file in markdown})
+    pieces = await asyncio.to_thread(documents.split_template, html, {file.name for file in markdown})
     made = await run_program(run, "markdown", {"pieces": pieces}, markdown)
     return await asyncio.to_thread(documents.read_html, made.path, INDEX)

@@ -1,16 +1,27 @@
 """The HTML of a conversion: decoding, templates with Markdown, headers and footers on each page."""
 
 import html
+import itertools
 import re
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from proofbox.service.facades.gotenberg.errors import InvalidFormError, RequestRefusedError
+from proofbox.service.facades.gotenberg.html_scan import (
+    elements,
+    end_of_tag,
+    tag_pattern,
+    without_comments,
+    without_elements,
+    without_tags,
+)
 
 DOCUMENT_BYTES_MAX = 10 * 1024 * 1024
 RUNNING_BYTES_MAX = 64 * 1024
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_-]{1,40})""", re.IGNORECASE)
+_CALLS_MAX = 1_000
+_LISTED_MAX = 10
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,8}=[\s"']{0,8}([A-Za-z0-9_-]{1,40})""", re.IGNORECASE)
 # Encodings that pages have; some of Python's others are slow on purpose-made bytes.
 _CHARSETS = re.compile(
     r"utf-?8|utf-16(le|be)?|us-ascii|iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|shift[_-]jis"
@@ -18,14 +29,9 @@ _CHARSETS = re.compile(
     re.IGNORECASE,
 )
 _CALL = re.compile(r"""\{\{-?\s*toHTML\s+(?:"([^"\n]{1,255})"|`([^`\n]{1,255})`)\s*-?\}\}""")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BODY = re.compile(r"<body\b[^>]*>", re.IGNORECASE)
-_HEAD_END = re.compile(r"</head\s*>", re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>(.{0,2000}?)</title", re.IGNORECASE | re.DOTALL)
-_STYLE = re.compile(r"<style\b[^>]*>(.*?)</style\s*>", re.IGNORECASE | re.DOTALL)
-_OUTER_TAG = re.compile(
-    r"<!doctype[^>]*>|</?(?:html|body)\b[^>]*>|<head\b[^>]*>.*?</head\s*>", re.IGNORECASE | re.DOTALL
-)
+_BODY, _HEAD_END = tag_pattern("body"), tag_pattern("/head")
+_OUTER_TAG = tag_pattern("(?:!doctype|/?(?:html|body))")
+_TITLE_CHARS_MAX = 2_000
 _ROOT_SELECTOR = re.compile(r"(^|[},;])(\s*)(?:html|body|:root)(?=\s*[,{.#:>\s])", re.IGNORECASE)
 
 
@@ -55,22 +61,28 @@ def split_template(text: str, names: set[str]) -> list[str | dict[str, str]]:
     """The pieces of a page: its own text, and the Markdown files that ``{{ toHTML "name" }}`` puts in.
 
     Raises:
-        InvalidFormError: a file is missing, or the page has other template syntax.
+        InvalidFormError: a file is missing, there are too many calls, or the page has other template syntax.
     """
     pieces: list[str | dict[str, str]] = []
-    missing: list[str] = []
+    missing: dict[str, None] = {}
     at = 0
-    for match in _CALL.finditer(text):
-        name = match[1] or match[2]
+    # Not finditer: it has no end before the next call, and the interpreter runs nothing else until then.
+    while (opened := text.find("{{", at)) >= 0 and (call := _CALL.match(text, opened)) is not None:
+        if len(pieces) >= 2 * _CALLS_MAX:
+            raise InvalidFormError(
+                [f"index.html: names Markdown files more than {_CALLS_MAX} times; make it smaller"]
+            )
+        name = call[1] or call[2]
         if name not in names:
-            missing.append(name)
-        pieces += [text[at : match.start()], {"markdown": name}]
-        at = match.end()
+            missing[name] = None
+        pieces += [text[at:opened], {"markdown": name}]
+        at = call.end()
     pieces.append(text[at:])
     if missing:
-        listed = "; ".join(f"'{name}'" for name in dict.fromkeys(missing))
-        raise RequestRefusedError(400, f"Markdown file(s) not found: {listed}")
-    if any("{{" in piece for piece in pieces if isinstance(piece, str)):
+        listed = "; ".join(f"'{name}'" for name in itertools.islice(missing, _LISTED_MAX))
+        more = "; …" if len(missing) > _LISTED_MAX else ""
+        raise RequestRefusedError(400, f"Markdown file(s) not found: {listed}{more}")
+    if opened >= 0:
         raise InvalidFormError(
             ['index.html: only {{ toHTML "file.md" }} is expanded; take other template syntax out']
         )
@@ -81,18 +93,19 @@ def split_template(text: str, names: set[str]) -> list[str | dict[str, str]]:
 
 def title_of(text: str) -> str:
     """The title of a page, without markup; empty if it has none."""
-    match = _TITLE.search(text)
-    return " ".join(html.unescape(match[1]).split()) if match else ""
+    title = next(elements(text, "title"), None)
+    if title is None:
+        return ""
+    end = min(title.inner_end, title.inner_start + _TITLE_CHARS_MAX)
+    return " ".join(html.unescape(text[title.inner_start : end]).split())
 
 
 def insert_at_start(text: str, fragment: str) -> str:
     """Puts a fragment at the beginning of the body of a page."""
-    plain = _COMMENT.sub(lambda match: " " * len(match[0]), text)
-    match = _BODY.search(plain) or _HEAD_END.search(plain)
-    if match is not None:
-        return text[: match.end()] + fragment + text[match.end() :]
-    doctype = re.match(r"\s*<!doctype[^>]*>", text, re.IGNORECASE)
-    at = doctype.end() if doctype else 0
+    at = end_of_tag(text, _BODY) or end_of_tag(text, _HEAD_END)
+    if at is None:
+        doctype = re.match(r"\s*<!doctype[^>]*>", text, re.IGNORECASE)
+        at = doctype.end() if doctype else 0
     return text[:at] + fragment + text[at:]
 
 
@@ -101,9 +114,9 @@ def running_fragment(edge: Literal["header", "footer"], source: str) -> str:
 
     The styles are nested in the element, so they do not reach the document.
     """
-    source = _COMMENT.sub("", source)
-    styles = "\n".join(match[1] for match in _STYLE.finditer(source))
-    body = _STYLE.sub("", _OUTER_TAG.sub("", source))
+    source = without_comments(source)
+    styles = "\n".join(source[style.inner_start : style.inner_end] for style in elements(source, "style"))
+    body = without_elements(without_tags(without_elements(source, "head"), _OUTER_TAG), "style")
     scoped = _ROOT_SELECTOR.sub(r"\1\2.pbx-page", styles)
     style = f"<style>.pbx-{edge} {{ {scoped} }}</style>" if styles.strip() else ""
     # Gotenberg's own element has this id, and authors take its padding away by it.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 FILES_MAX = 200
 FIELDS_MAX = 200
 FIELD_BYTES_MAX = 1024 * 1024
+FIELDS_BYTES_MAX = 4 * 1024 * 1024
+"""Names and values of all fields, and names of all files: a request has them in memory while it waits."""
 _HEADER_BYTES_MAX = 8 * 1024
 _BOUNDARY_BYTES_MAX = 200
 
@@ -93,6 +95,7 @@ class _Reader:
         self._header_name = bytearray()
         self._header_value = bytearray()
         self._headers: dict[bytes, bytes] = {}
+        self._form_bytes = 0
         self._name = ""
         self._skips = False
         self.form = Form()
@@ -132,14 +135,23 @@ class _Reader:
         if len(self._header_name) + len(self._header_value) > _HEADER_BYTES_MAX:
             raise InvalidFormError([f"a part has a header of more than {_HEADER_BYTES_MAX} bytes; shorten it"])
 
+    def _count(self, size_bytes: int) -> None:
+        self._form_bytes += size_bytes
+        if self._form_bytes > FIELDS_BYTES_MAX:
+            raise InvalidFormError(
+                [f"the fields of the form have more than {FIELDS_BYTES_MAX} bytes together; shorten them"]
+            )
+
     def _end_header(self) -> None:
         self._headers[bytes(self._header_name).lower()] = bytes(self._header_value)
         self._header_name, self._header_value = bytearray(), bytearray()
 
     def _open_part(self) -> None:
         _, options = parse_options_header(self._headers.get(b"content-disposition", b""))
-        self._name = _text(options.get(b"name", b""))
+        name_bytes = options.get(b"name", b"")
+        self._name = _text(name_bytes)
         if b"filename" not in options:
+            self._count(len(name_bytes))
             if len(self.form.fields) >= FIELDS_MAX:
                 raise InvalidFormError([f"the form has more than {FIELDS_MAX} fields; send fewer"])
             if self._name in self.form.fields:
@@ -150,6 +162,7 @@ class _Reader:
             return
         if len(self.form.files) >= FILES_MAX:
             raise InvalidFormError([f"the form has more than {FILES_MAX} files; send fewer"])
+        self._count(len(name_bytes) + len(options[b"filename"]))
         name = _file_name(_text(options[b"filename"]))
         if any(
             file.name == name and (file.field == "embeds") == (self._name == "embeds") for file in self.form.files
@@ -167,6 +180,7 @@ class _Reader:
             if len(self._value) > FIELD_BYTES_MAX:
                 shown = self._name[:80]
                 raise InvalidFormError([f"form field '{shown}' has more than {FIELD_BYTES_MAX} bytes; shorten it"])
+            self._count(end - start)
 
     def _end_part(self) -> None:
         if self._file is not None:

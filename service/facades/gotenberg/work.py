@@ -1,5 +1,6 @@
 """The work of a request in sandboxes: rendering, and the programs of this API."""
 
+import asyncio
 import json
 import re
 import secrets
@@ -22,7 +23,12 @@ _PROGRAMS = Path(__file__).with_name("programs")
 _PARTS = {"pdf": ("pdf_values", "pdf_layout")}
 _OWN_IMPORT = re.compile(r"^from proofbox\.\S+ import (?:\([^)]*\)|[^\n(]*)$", re.MULTILINE)
 _RESULT = "result"
-_KINDS = frozenset({"pdf", "zip", "json", "html", "jpeg", "webp"})
+_KINDS = {
+    "pdf": frozenset({"pdf", "zip", "json"}),
+    "markdown": frozenset({"html"}),
+    "picture": frozenset({"jpeg", "webp"}),
+}
+"""What each program makes."""
 _NOT_LOADED = frozenset({"missing_asset", "remote_refused", "asset_refused", "asset_too_large"})
 _STATUS_OF_CODE = {
     "content_too_large": 413,
@@ -35,6 +41,7 @@ _STATUS_OF_CODE = {
 }
 """The status of failures; every other one is of the document, 400."""
 _MESSAGE_CHARS_MAX = 1_000
+_NAME_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,33 +139,58 @@ async def run_program(
         "embeds": placed(embeds, "embeds"),
         "target": _in_sandbox(_RESULT),
     }
-    stdin = json.dumps(whole).encode()
+    stdin = await asyncio.to_thread(_encode, whole)  # a page of Markdown may have 10 MiB
     result = await run.run_program(f"gotenberg.{program}", _source_of(program), stdin, files, _RESULT)
     failure = result.job.failure
     if failure is not None:
         status = _STATUS_OF_CODE.get(failure.code, 400)
         raise RequestRefusedError(status, visible_line(f"{failure.code}: {failure.message}"))
-    answer = _answer(result.printed)
-    if not answer.get("ok"):
-        raise RequestRefusedError(400, visible_line(str(answer.get("message", "the program gave no answer"))))
-    kind = answer.get("kind")
-    if result.output is None or kind not in _KINDS:
+    answer = read_answer(program, result.printed)
+    if result.output is None:
         raise RequestRefusedError(500, "the program gave no file")
-    return Made(result.output, kind, str(answer.get("name", "")))
+    return Made(result.output, answer.kind, answer.name)
+
+
+def _encode(request: dict[str, Any]) -> bytes:
+    return json.dumps(request).encode()
 
 
 def _in_sandbox(name: str) -> str:
     return f"{TURN_ID}/files/{name}"
 
 
-def _answer(printed: bytes) -> dict[str, Any]:
-    """The last line; the files that a program reads may control it, so every value is checked."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program printed about the file that it made.
+
+    Attributes:
+        kind: one of those of the program.
+        name: the name of the file; empty for any.
+    """
+
+    kind: str
+    name: str
+
+
+def read_answer(program: str, printed: bytes) -> Answer:
+    """Reads the last line; the files that a program reads may control it, so every value is checked.
+
+    Raises:
+        RequestRefusedError: the program refused the files, or the line is not an answer of it.
+    """
     lines = printed.splitlines()
     try:
-        answer = json.loads(lines[-1]) if lines else {}
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
+        answer = json.loads(lines[-1]) if lines else None
+    except (ValueError, RecursionError):
+        answer = None
+    fields = answer if isinstance(answer, dict) else {}
+    message, kind, name = fields.get("message"), fields.get("kind"), fields.get("name")
+    if fields.get("ok") is False and isinstance(message, str):
+        raise RequestRefusedError(400, visible_line(message[:_MESSAGE_CHARS_MAX]))
+    is_known = isinstance(kind, str) and kind in _KINDS[program]
+    if fields.get("ok") is not True or not is_known or not isinstance(name, str):
+        raise RequestRefusedError(500, "the program gave no answer")
+    return Answer(str(kind), name[:_NAME_CHARS_MAX])
 
 
 @cache

@@ -1,12 +1,17 @@
 """Pages before they are rendered: decoding, Markdown templates, headers and footers."""
 
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from proofbox.service.facades.gotenberg import documents
+from proofbox.service.facades.gotenberg.conversion import page_of
 from proofbox.service.facades.gotenberg.errors import RequestRefusedError
+from proofbox.service.facades.gotenberg.fields import FieldReader
+from proofbox.service.facades.gotenberg.form import Form, FormFile
 
 
 @pytest.mark.parametrize(
@@ -48,12 +53,57 @@ def test_a_template_names_its_markdown_files() -> None:
         ('{{ toHTML "a.md" }}{{ range .X }}', "only {{ toHTML"),
         ("{{ toHTML .Name }}", "only {{ toHTML"),
         ("<p>none</p>", "names no Markdown file"),
+        ('{{ toHTML "a.md" }}' * 500_000, "names Markdown files more than 1000 times"),
     ],
+    ids=lambda value: value[:40],
 )
 def test_other_templates_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(RequestRefusedError) as caught:
         documents.split_template(text, {"a.md"})
     assert sentence in caught.value.message
+
+
+def test_a_template_names_each_file_as_often_as_the_bound_allows() -> None:
+    pieces = documents.split_template('{{ toHTML "a.md" }}' * 1_000, {"a.md"})
+    assert pieces.count({"markdown": "a.md"}) == 1_000
+
+
+def test_of_many_missing_files_ten_are_named() -> None:
+    with pytest.raises(RequestRefusedError) as caught:
+        documents.split_template("".join(f'{{{{toHTML "{number}.md"}}}}' for number in range(900)), set())
+    assert caught.value.message.endswith("'9.md'; …")
+
+
+@pytest.mark.parametrize(
+    "opening", ["{", "{{ ", "{{ toHTML ", '{{ toHTML "', "{{ toHTML `", '{{ toHTML "a"', "{{\t\n"]
+)
+def test_a_template_of_openings_is_scanned_once(opening: str) -> None:
+    with pytest.raises(RequestRefusedError, match="other template syntax"):
+        documents.split_template(opening * (documents.DOCUMENT_BYTES_MAX // len(opening)), {"a.md"})
+
+
+class _WatchedName(str):
+    """A name that notes which threads compare it."""
+
+    __slots__ = ()
+
+    threads: ClassVar[set[int]] = set()
+
+    def __eq__(self, other: object) -> bool:
+        self.threads.add(threading.get_ident())
+        return str(self) == other
+
+    __hash__ = str.__hash__
+
+
+async def test_a_template_is_split_in_a_thread(tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.write_text('{{ toHTML "a.md" }}{{ end }}')
+    form = Form(files=[FormFile("files", "index.html", page), FormFile("files", _WatchedName("a.md"), page)])
+    with pytest.raises(RequestRefusedError, match="other template syntax"):
+        await page_of(None, FieldReader(form), "markdown")  # type: ignore[arg-type]  # it is refused before
+    assert _WatchedName.threads
+    assert threading.get_ident() not in _WatchedName.threads
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,13 @@ def refused(raw: bytes, sentence: str, status: int = 400, content_type: str = TY
 
 MANY_FILES: Sequence[bytes] = [part("files", b"", f"{number}.md") for number in range(FILES_MAX + 1)]
 MANY_FIELDS: Sequence[bytes] = [part(f"f{number}", b"") for number in range(FIELDS_MAX + 1)]
+LARGE_FIELDS: Sequence[bytes] = [part(f"f{number}", b"x" * 500_000) for number in range(9)]
+MANY_HEADERS = "".join(f"X{number}: y\r\n" for number in range(2_000))
+
+
+async def test_fields_may_be_large_together_up_to_the_bound(tmp_path: Path) -> None:
+    form = await read(body(*LARGE_FIELDS[:8]), tmp_path, size=65_536)
+    assert sum(map(len, form.fields.values())) == 4_000_000
 
 
 @pytest.mark.parametrize(
@@ -86,10 +93,12 @@ MANY_FIELDS: Sequence[bytes] = [part(f"f{number}", b"") for number in range(FIEL
         refused(body(*MANY_FILES), f"more than {FILES_MAX} files"),
         refused(body(*MANY_FIELDS), f"more than {FIELDS_MAX} fields"),
         refused(body(part("a", b"x" * (FIELD_BYTES_MAX + 1))), "form field 'a' has more than"),
+        refused(body(*LARGE_FIELDS), "the fields of the form have more than"),
         refused(body(part("a", b"1"), part("a", b"2")), "form field 'a' stands more than once"),
         refused(body(part("f", b"1", "a.md"), part("f", b"2", "a.md")), "form file 'a.md' stands more than once"),
         refused(body(part("files", b"x", "..")), "cannot be stored"),
         refused(body(part("files", b"x", "a" * 300)), "cannot be stored"),
+        refused(f"--{BOUNDARY}\r\n{MANY_HEADERS}\r\n".encode(), "header count"),
         refused(f"--{BOUNDARY}\r\nX: {'y' * 10_000}\r\n\r\n".encode(), "header"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
