@@ -100,6 +100,9 @@ def test_answers_say_which_engine_and_which_runtime(tmp_path, side):
         assert sandbox["image_digest"].startswith("sha256:")
 
 
+DOCTOR = "; 'proofbox doctor' checks this machine"
+
+
 @pytest.mark.parametrize("runtime", ["no-such-runtime", "/bin/true"])
 def test_a_runtime_that_is_none_is_told_in_one_line_at_the_start(tmp_path, side, runtime):
     service = ServiceProcess(tmp_path / "data", side, engine="oci", oci_runtime=runtime)
@@ -112,7 +115,7 @@ def test_a_runtime_that_is_none_is_told_in_one_line_at_the_start(tmp_path, side,
         ),
         "/bin/true": "proofbox: /bin/true does not answer as an OCI runtime: it says no version",
     }
-    assert service.complaints == [told[runtime]]
+    assert service.complaints == [f"{told[runtime]}{DOCTOR}"]
 
 
 def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp_path):
@@ -130,7 +133,7 @@ def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp
     )
     told = (
         "proofbox: the engine 'oci' needs root with CAP_SYS_ADMIN: "
-        "run the service as root or set PROOFBOX_ENGINE=docker"
+        f"run the service as root or set PROOFBOX_ENGINE=docker{DOCTOR}"
     )
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, told)
 
