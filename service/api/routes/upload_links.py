@@ -34,6 +34,7 @@ router = APIRouter(tags=["files"])
         200: json_answer("Its latest version has the very same bytes already.", Attachment, "attachment"),
         201: json_answer("A new attachment, or a new version of it.", Attachment, "attachment"),
         **problems(
+            errors.UnsafeNameError,
             errors.LinkRefusedError,
             errors.BodyTooLargeError,
             errors.RequestTimeoutError,

@@ -3987,6 +3987,10 @@ export type PutLinkedAttachmentData = {
 
 export type PutLinkedAttachmentErrors = {
     /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
      * `link_refused`: The download link has expired, was changed, or is for another method or an old key. `storage_quota`: The tenant's project has reached its limit of stored bytes.
      */
     403: Problem;
@@ -4154,6 +4158,10 @@ export type GetLinkedFileData = {
 };
 
 export type GetLinkedFileErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
     /**
      * `link_refused`: The download link has expired, was changed, or is for another method or an old key.
      */
