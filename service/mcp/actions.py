@@ -55,7 +55,7 @@ class Actions:
         self.files = ConversationFiles(services)
         self._services = services
         self._options = options
-        self._calls = McpCalls(services)
+        self._calls = McpCalls(services, self.files.store)
         self._previews = Previews(services, options.limits)
 
     def all(self) -> ToolActions:
@@ -75,13 +75,13 @@ class Actions:
     def _program(self, language: Language) -> Run:
         async def run(exchange: Exchange, arguments: RunArguments) -> CallToolResult:
             conversation = arguments.conversation or new_conversation()
-            await self.files.store(exchange, conversation, arguments.files)
             params: dict[str, Any] = {"contract": arguments.contract()}
             if arguments.timeout_s is not None:
                 params["timeout_s"] = arguments.timeout_s
             if arguments.stdin is not None:
                 params["stdin"] = arguments.stdin
-            spec = CallSpec(exec_tool_id(language), params, conversation, code=arguments.code)
+            tool_id, files = exec_tool_id(language), arguments.files
+            spec = CallSpec(tool_id, params, conversation, code=arguments.code, files=files)
             return await self._finish(exchange, await self._calls.run(exchange, spec, arguments.wait_s))
 
         return run
@@ -92,10 +92,9 @@ class Actions:
             known = ", ".join(OutputFormat)
             raise InvalidArgumentsError(f"path: '.{suffix[:20]}' cannot be rendered; use one of {known}")
         conversation = arguments.conversation or new_conversation()
-        await self.files.store(exchange, conversation, arguments.files)
         fields = arguments.model_dump(include={"path", "content", "format", "title", "theme"}, exclude_none=True)
         params = {**arguments.options, **fields}
-        spec = CallSpec(f"{RENDER_TOOL_PREFIX}{suffix}", params, conversation)
+        spec = CallSpec(f"{RENDER_TOOL_PREFIX}{suffix}", params, conversation, files=arguments.files)
         return await self._finish(exchange, await self._calls.run(exchange, spec, arguments.wait_s))
 
     async def _read_file(self, exchange: Exchange, arguments: ReadFileArguments) -> CallToolResult:

@@ -37,8 +37,9 @@ _LOGGER = logging.getLogger("proofbox.api")
 
 
 class HostCheck:
-    """ASGI middleware that refuses ambiguous requests, and foreign names of a service that only this machine reaches.
+    """ASGI middleware that refuses ambiguous requests, and foreign names of a service on loopback.
 
+    The second is for a service without keys that only this machine reaches.
     A browser on this machine reaches it as well, with web pages of any origin. A page may let its own host name
     resolve to this machine (DNS rebinding): then ``Host`` is that name. Or it may send cross-origin requests: then
     ``Origin`` is the page's.
