@@ -360,6 +360,16 @@ async def test_a_call_beyond_a_limit_stores_no_file_of_its_arguments(services, s
     assert await stores.artifacts.latest(scope, FilePath("turn_1", Namespace.ATTACHMENTS, "new.txt")) is None
 
 
+async def test_an_upload_link_replaces_the_version_that_it_was_made_for(url):
+    async with connected(url, "auto") as client, httpx.AsyncClient(trust_env=False) as web:
+        statuses = []
+        for content in (b"one", b"two"):
+            arguments = {"conversation": "c1", "name": "a.txt"}
+            link = (await client.call_tool("get_upload_link", arguments)).structured_content["url"]
+            statuses += [(await web.put(link, content=each)).status_code for each in (content, content, b"else")]
+    assert statuses == [201, 200, 409] * 2
+
+
 def test_the_sdk_is_not_imported_before_the_first_request():
     program = (
         "import sys, proofbox.service.app.serving; "
