@@ -79,11 +79,14 @@ class UploadLinks:
             opened = _cipher(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.id.encode())
         except (binascii.Error, InvalidTag, ValueError) as exc:
             raise _refused() from exc
-        expires, tenant, project, user_type, user, key_id, conversation, *fields, own = json.loads(opened)
+        expires, tenant, project, user_type, user, key_id, conversation, turn_id, name, *sizes, own = json.loads(
+            opened
+        )
         if self._now() >= expires:
             raise LinkRefusedError("link: it has expired; request a new one")
         scope = ConversationKey(Principal(tenant, project, user_type, user, key_id), conversation)
-        return UploadTarget(scope, *fields, own=Allowances(*own))
+        size, stored, replaces = sizes
+        return UploadTarget(scope, turn_id, name, size, stored, replaces, Allowances(*own))
 
 
 def _refused() -> LinkRefusedError:
