@@ -119,7 +119,7 @@ class Actions:
         text = "The call is cancelled."
         if outcome.response is not None:
             text = f"{text}\n{outcome.response.report}"
-        return build_result([text_block(text)], call_data(outcome))
+        return build_result([text_block(text)], call_data(outcome, text))
 
     def _react(self, tool_id: str) -> Run:
         async def run(exchange: Exchange, arguments: Any) -> CallToolResult:
@@ -151,9 +151,10 @@ class Actions:
         if problem is not None and problem.code not in CORRECTABLE_CODES | {ProblemCode.CANCELLED}:
             raise protocol_error(problem)
         if response is None:
+            text = self._text_without_response(outcome)
             return build_result(
-                [text_block(self._text_without_response(outcome))],
-                call_data(outcome),
+                [text_block(text)],
+                call_data(outcome, text),
                 is_error=outcome.status not in _RUNNING,
             )
         if preview is None:
@@ -164,7 +165,7 @@ class Actions:
         if preview.picture is not None:
             blocks.append(picture_block(preview.picture))
         blocks += call_links(exchange, outcome)
-        return build_result(blocks, call_data(outcome), is_error=not response.ok)
+        return build_result(blocks, call_data(outcome, body), is_error=not response.ok)
 
     async def _preview_of(self, scope: ConversationKey, response: ToolCallResponse) -> Preview:
         """The preview of the first picture that this very call wrote."""

@@ -333,7 +333,8 @@ async def test_calls_are_counted_and_one_too_many_is_an_error_that_says_when_to_
     )
     async with served(limited) as url, connected(url, era) as client:
         for _ in range(2):
-            assert (await client.call_tool("run_python", {"code": "1"})).structured_content["status"] == "done"
+            data = (await client.call_tool("run_python", {"code": "1"})).structured_content
+            assert (data["status"], data["report"]) == ("done", "Produced files:\n")
         with pytest.raises(MCPError, match="calls_per_minute") as caught:
             await client.call_tool("run_python", {"code": "1"})
     assert (caught.value.data["code"], caught.value.data["retryable"]) == ("rate_limited", True)
