@@ -24,6 +24,7 @@ ServiceError
 │   ├── WrongTenantError
 │   ├── OriginRefusedError
 │   ├── LinkRefusedError
+│   ├── LinkUsedError
 │   ├── StorageQuotaError
 │   ├── RequestTimeoutError
 │   └── CallCancelledError
@@ -266,6 +267,14 @@ class LinkRefusedError(CallerError):
 
     code = ProblemCode.LINK_REFUSED
     status = 403
+    where = "link"
+
+
+class LinkUsedError(CallerError):
+    """The upload link has stored its file, and the request has other bytes."""
+
+    code = ProblemCode.ID_REUSED
+    status = 409
     where = "link"
 
 

@@ -16,7 +16,7 @@ def script(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
     last = messages[-1].parts[-1]
     if isinstance(last, ToolReturnPart):
         return ModelResponse(parts=[TextPart(f"Done: {last.content}")])
-    return ModelResponse(parts=[ToolCallPart("run_python", {"code": "print(6 * 7)"})])
+    return ModelResponse(parts=[ToolCallPart("run_python", {"code": "print('-'.join(['forty', 'two']))"})])
 
 
 async def main() -> None:
@@ -24,7 +24,7 @@ async def main() -> None:
     model = os.environ.get("PYDANTIC_AI_MODEL") or FunctionModel(script)
     headers = {"Authorization": f"Bearer {key}"} if (key := os.environ.get("PROOFBOX_API_KEY")) else None
     async with Agent(model, toolsets=[MCPToolset(f"{URL}/mcp", headers=headers)]) as agent:
-        print((await agent.run("What is 6 times 7?")).output)
+        print((await agent.run("Print forty and two, joined by a hyphen.")).output)
 
 
 asyncio.run(main())

@@ -193,13 +193,20 @@ class Quotas:
 
     def meter(self, caller: str, own: Allowances) -> CallerMeter:
         """Return the usage of a caller, with the limits of its key over the operator's."""
-        meter = self._meters.get(caller)
+        meter = self.known_meter(caller, own)
+        if meter.own != own:
+            meter.set(own, self._allowed.over(own))
+        return meter
+
+    def known_meter(self, caller: str, own: Allowances) -> CallerMeter:
+        """Return the usage of a caller, and leave its limits as they are; ``own``: those of a new caller."""
+        # The order of the meters is that of their last use, so the one that is removed was unused the longest.
+        meter = self._meters.pop(caller, None)
         if meter is None:
             if len(self._meters) >= _CALLERS_MAX:
                 del self._meters[next(iter(self._meters))]
-            meter = self._meters[caller] = CallerMeter(own, self._allowed.over(own), self._clock)
-        elif meter.own != own:
-            meter.set(own, self._allowed.over(own))
+            meter = CallerMeter(own, self._allowed.over(own), self._clock)
+        self._meters[caller] = meter
         return meter
 
     def share(self, caller: str) -> Share:

@@ -1,7 +1,6 @@
 """Every error of a route or of the router as a problem document."""
 
 import logging
-import re
 from http import HTTPMethod
 
 from fastapi import FastAPI, Request, Response
@@ -24,7 +23,6 @@ from proofbox.service.errors import (
 )
 
 _SERVER_ERROR = 500
-_CONTROL = re.compile(r"^/v1/conversations/.*[\x00-\x1f\x7f]", re.DOTALL)
 _LOGGER = logging.getLogger("proofbox.api")
 
 
@@ -80,10 +78,7 @@ async def answer_router_error(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     error: CallerError
     headers = exc.headers
-    if exc.status_code == NoRouteError.status and _CONTROL.search(request.scope["path"]):
-        # A name with a line feed matches no route.
-        error = UnsafeNameError("the path has a control character, such as a line feed; use a name without it")
-    elif exc.status_code == NoRouteError.status:
+    if exc.status_code == NoRouteError.status:
         error = NoRouteError("no route has this path; GET /openapi.json lists them all")
     elif exc.status_code == MethodNotAllowedError.status:
         error = MethodNotAllowedError("the route does not take this method; use one of the header Allow")

@@ -3,17 +3,20 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
+from weakref import WeakValueDictionary
 
 from proofbox.contracts.media_types import guess_mime, is_inline_binary
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.contracts.tool_call_response import Attachment
+from proofbox.service.access.quotas import Allowances
 from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
 from proofbox.service.errors import (
     BodyTooLargeError,
+    LinkUsedError,
     StoreFailedError,
     StoreFullError,
     UnsafeNameError,
@@ -28,6 +31,30 @@ WRITE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class UploadTarget:
+    """What a link lets its holder store.
+
+    Attributes:
+        scope: the conversation.
+        turn_id: the turn of the attachment.
+        name: the name of the attachment.
+        bytes_max: the largest file.
+        stored_bytes_max: the storage quota of the caller that asked for the link; 0: none.
+        replaces: the number of the latest version of that name when the link was made; 0: there was none. The link
+            stores the next version only.
+        own: the limits of the caller's key.
+    """
+
+    scope: ConversationKey
+    turn_id: str
+    name: str
+    bytes_max: int
+    stored_bytes_max: int = 0
+    replaces: int = 0
+    own: Allowances = field(default_factory=Allowances)
+
+
+@dataclass(frozen=True, slots=True)
 class AttachmentStored:
     """What became of an upload.
 
@@ -38,6 +65,16 @@ class AttachmentStored:
 
     attachment: Attachment
     created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """The bytes of an upload in a staging folder, and their media type; None to go by the name."""
+
+    source: Path
+    size_bytes: int
+    sha256: str
+    mime: str | None
 
 
 class Attachments:
@@ -62,6 +99,7 @@ class Attachments:
         self._sources = sources
         self.bytes_max = bytes_max
         self._inline_bytes_max = inline_bytes_max
+        self._turns: WeakValueDictionary[tuple[ConversationKey, FilePath], asyncio.Lock] = WeakValueDictionary()
 
     async def store(
         self, scope: ConversationKey, turn_id: str, name: str, content: AsyncIterator[bytes], mime: str | None
@@ -88,28 +126,56 @@ class Attachments:
     ) -> AttachmentStored:
         """Stores an attachment at a path, which may have folders. Raises as `store`, but for names."""
         async with self._artifacts.staging() as folder:
-            source = folder / "attachment"
-            size_bytes, sha256 = await _receive(content, source, self.bytes_max)
-            stored = await self._artifacts.latest(scope, path)
-            if stored is not None and _is_same(stored, sha256, mime):
-                row = await self._sources.add_file(scope, stored)  # added with the first version
-                return AttachmentStored(_as_answer(stored, row.sid), created=False)
-            upload = NewArtifact(
-                path=path,
-                source=FileContent(source),
-                size_bytes=size_bytes,
-                sha256=sha256,
-                mime=mime or guess_mime(path.rel),
-                visibility="external",
-                description="",
-                tool_call_id=None,
+            received = await self._receive(content, folder, mime)
+            return await self._store(scope, path, received)
+
+    async def store_linked(
+        self, target: UploadTarget, content: AsyncIterator[bytes], mime: str | None
+    ) -> AttachmentStored:
+        """Stores an attachment by its link. Raises as `store`.
+
+        Raises:
+            LinkUsedError: the name has other bytes that were stored after the link was made.
+        """
+        scope, path = target.scope, parse_attachment_path(target.turn_id, target.name)
+        async with self._artifacts.staging() as folder:
+            received = await self._receive(content, folder, mime)
+            # Of two requests at the same time the second one must find the version of the first one.
+            async with self._turns.setdefault((scope, path), asyncio.Lock()):
+                return await self._store(scope, path, received, target.replaces)
+
+    async def _receive(self, content: AsyncIterator[bytes], folder: Path, mime: str | None) -> "_Received":
+        source = folder / "attachment"
+        size_bytes, sha256 = await _receive(content, source, self.bytes_max)
+        return _Received(source, size_bytes, sha256, mime)
+
+    async def _store(
+        self, scope: ConversationKey, path: FilePath, received: "_Received", replaces: int | None = None
+    ) -> AttachmentStored:
+        stored = await self._artifacts.latest(scope, path)
+        if stored is not None and _is_same(stored, received.sha256, received.mime):
+            row = await self._sources.add_file(scope, stored)  # added with the first version
+            return AttachmentStored(_as_answer(stored, row.sid), created=False)
+        if replaces is not None and replaces != (0 if stored is None else stored.number):
+            raise LinkUsedError(
+                "link: the name has other bytes that were stored after the link was made; request a new link"
             )
-            inline = await self._inline(upload, source)
-            [stored] = await self._artifacts.save(
-                scope,
-                [upload],
-                lambda saved: build_attachment_blocks(saved[0], inline),
-            )
+        upload = NewArtifact(
+            path=path,
+            source=FileContent(received.source),
+            size_bytes=received.size_bytes,
+            sha256=received.sha256,
+            mime=received.mime or guess_mime(path.rel),
+            visibility="external",
+            description="",
+            tool_call_id=None,
+        )
+        inline = await self._inline(upload, received.source)
+        [stored] = await self._artifacts.save(
+            scope,
+            [upload],
+            lambda saved: build_attachment_blocks(saved[0], inline),
+        )
         sid = cast("int", stored.sid)  # external files have one
         return AttachmentStored(_as_answer(stored, sid), created=True)
 

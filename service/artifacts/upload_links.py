@@ -1,4 +1,4 @@
-"""Upload links: each stores one attachment of one conversation, for a while, up to a size.
+"""Upload links: each stores one version of one attachment of one conversation, for a while, up to a size.
 
 A link is an encrypted and authenticated token (AES-256-GCM), so it shows nobody whose conversation it is, and the
 service stores nothing until the file arrives.
@@ -11,38 +11,20 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from proofbox.service.artifacts.attachments import parse_attachment_path
+from proofbox.service.access.quotas import Allowances
+from proofbox.service.artifacts.attachments import UploadTarget, parse_attachment_path
 from proofbox.service.artifacts.download_links import LinkKey
 from proofbox.service.errors import LinkRefusedError
 from proofbox.service.identity import ConversationKey, Principal
 
-_PURPOSE = b"proofbox upload link 1"
+_PURPOSE = b"proofbox upload link 2"
 _NONCE_BYTES = 12
 _TOKEN_CHARS_MAX = 4_096
-
-
-@dataclass(frozen=True, slots=True)
-class UploadTarget:
-    """What a link lets its holder store.
-
-    Attributes:
-        scope: the conversation.
-        turn_id: the turn of the attachment.
-        name: the name of the attachment.
-        bytes_max: the largest file.
-        stored_bytes_max: the storage quota of the caller that asked for the link; 0: none.
-    """
-
-    scope: ConversationKey
-    turn_id: str
-    name: str
-    bytes_max: int
-    stored_bytes_max: int = 0
 
 
 class UploadLinks:
@@ -72,7 +54,7 @@ class UploadLinks:
             int(self._now()) + self.link_s,
             *(who.tenant, who.project, who.user_type, who.user, who.key_id),
             *(target.scope.conversation_id, target.turn_id, target.name),
-            *(target.bytes_max, target.stored_bytes_max),
+            *(target.bytes_max, target.stored_bytes_max, target.replaces, astuple(target.own)),
         ]
         nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = _cipher(key).encrypt(nonce, json.dumps(fields).encode(), key.id.encode())
@@ -97,13 +79,14 @@ class UploadLinks:
             opened = _cipher(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.id.encode())
         except (binascii.Error, InvalidTag, ValueError) as exc:
             raise _refused() from exc
-        expires, tenant, project, user_type, user, key_id, conversation, turn_id, name, size, stored = json.loads(
+        expires, tenant, project, user_type, user, key_id, conversation, turn_id, name, *sizes, own = json.loads(
             opened
         )
         if self._now() >= expires:
             raise LinkRefusedError("link: it has expired; request a new one")
         scope = ConversationKey(Principal(tenant, project, user_type, user, key_id), conversation)
-        return UploadTarget(scope, turn_id, name, size, stored)
+        size, stored, replaces = sizes
+        return UploadTarget(scope, turn_id, name, size, stored, replaces, Allowances(*own))
 
 
 def _refused() -> LinkRefusedError:

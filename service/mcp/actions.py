@@ -25,7 +25,7 @@ from proofbox.service.mcp.errors import CORRECTABLE_CODES, protocol_error
 from proofbox.service.mcp.exchange import Exchange, new_conversation
 from proofbox.service.mcp.files import ConversationFiles, returned_text, shown_text
 from proofbox.service.mcp.options import WAIT_S_DEFAULT, McpOptions
-from proofbox.service.mcp.preview import PICTURE_TYPES, Picture, Previews
+from proofbox.service.mcp.preview import NO_PREVIEW, PICTURE_TYPES, Preview, Previews
 from proofbox.service.mcp.results import (
     build_result,
     call_data,
@@ -55,7 +55,7 @@ class Actions:
         self.files = ConversationFiles(services)
         self._services = services
         self._options = options
-        self._calls = McpCalls(services)
+        self._calls = McpCalls(services, self.files.store)
         self._previews = Previews(services, options.limits)
 
     def all(self) -> ToolActions:
@@ -75,13 +75,13 @@ class Actions:
     def _program(self, language: Language) -> Run:
         async def run(exchange: Exchange, arguments: RunArguments) -> CallToolResult:
             conversation = arguments.conversation or new_conversation()
-            await self.files.store(exchange, conversation, arguments.files)
             params: dict[str, Any] = {"contract": arguments.contract()}
             if arguments.timeout_s is not None:
                 params["timeout_s"] = arguments.timeout_s
             if arguments.stdin is not None:
                 params["stdin"] = arguments.stdin
-            spec = CallSpec(exec_tool_id(language), params, conversation, code=arguments.code)
+            tool_id, files = exec_tool_id(language), arguments.files
+            spec = CallSpec(tool_id, params, conversation, code=arguments.code, files=files)
             return await self._finish(exchange, await self._calls.run(exchange, spec, arguments.wait_s))
 
         return run
@@ -92,10 +92,9 @@ class Actions:
             known = ", ".join(OutputFormat)
             raise InvalidArgumentsError(f"path: '.{suffix[:20]}' cannot be rendered; use one of {known}")
         conversation = arguments.conversation or new_conversation()
-        await self.files.store(exchange, conversation, arguments.files)
         fields = arguments.model_dump(include={"path", "content", "format", "title", "theme"}, exclude_none=True)
         params = {**arguments.options, **fields}
-        spec = CallSpec(f"{RENDER_TOOL_PREFIX}{suffix}", params, conversation)
+        spec = CallSpec(f"{RENDER_TOOL_PREFIX}{suffix}", params, conversation, files=arguments.files)
         return await self._finish(exchange, await self._calls.run(exchange, spec, arguments.wait_s))
 
     async def _read_file(self, exchange: Exchange, arguments: ReadFileArguments) -> CallToolResult:
@@ -106,8 +105,8 @@ class Actions:
         params = {"paths": [f"{stored.path.logical}{part}"]}
         spec = CallSpec(_READS_ONLY, params, arguments.conversation, reads_only=True)
         outcome = await self._calls.run(exchange, spec, WAIT_S_DEFAULT)
-        picture = await self._previews.find(scope, stored) if outcome.response is not None else None
-        return await self._finish(exchange, outcome, picture)
+        preview = await self._previews.find(scope, stored) if outcome.response is not None else None
+        return await self._finish(exchange, outcome, preview)
 
     async def _get_result(self, exchange: Exchange, arguments: ResultArguments) -> CallToolResult:
         outcome = await self._calls.result(exchange, Handle.parse(arguments.handle), arguments.wait_s)
@@ -120,7 +119,7 @@ class Actions:
         text = "The call is cancelled."
         if outcome.response is not None:
             text = f"{text}\n{outcome.response.report}"
-        return build_result([text_block(text)], call_data(outcome))
+        return build_result([text_block(text)], call_data(outcome, text))
 
     def _react(self, tool_id: str) -> Run:
         async def run(exchange: Exchange, arguments: Any) -> CallToolResult:
@@ -140,7 +139,7 @@ class Actions:
         self,
         exchange: Exchange,
         outcome: CallOutcome,
-        picture: Picture | None = None,
+        preview: Preview | None = None,
         text: str | None = None,
     ) -> CallToolResult:
         """Build the result of a call.
@@ -152,40 +151,41 @@ class Actions:
         if problem is not None and problem.code not in CORRECTABLE_CODES | {ProblemCode.CANCELLED}:
             raise protocol_error(problem)
         if response is None:
+            text = self._text_without_response(outcome)
             return build_result(
-                [text_block(self._text_without_response(outcome))],
-                call_data(outcome),
+                [text_block(text)],
+                call_data(outcome, text),
                 is_error=outcome.status not in _RUNNING,
             )
-        if picture is None:
+        if preview is None:
             scope = exchange.scope(outcome.handle.conversation)
-            picture = await self._picture_of(scope, response)
+            preview = await self._preview_of(scope, response)
         body = text or shown_text(response)
-        blocks: list[ContentBlock] = [text_block(body, self._notes(outcome, picture))]
-        if picture is not None:
-            blocks.append(picture_block(picture))
+        blocks: list[ContentBlock] = [text_block(body, self._notes(outcome, preview))]
+        if preview.picture is not None:
+            blocks.append(picture_block(preview.picture))
         blocks += call_links(exchange, outcome)
-        return build_result(blocks, call_data(outcome), is_error=not response.ok)
+        return build_result(blocks, call_data(outcome, body), is_error=not response.ok)
 
-    async def _picture_of(self, scope: ConversationKey, response: ToolCallResponse) -> Picture | None:
-        """The picture of the first one that this very call wrote."""
+    async def _preview_of(self, scope: ConversationKey, response: ToolCallResponse) -> Preview:
+        """The preview of the first picture that this very call wrote."""
         for found in response.artifacts:
             if found.mime not in PICTURE_TYPES or found.verdict != VerdictCode.PRODUCED or found.sha256 is None:
                 continue
             stored = await self._services.artifacts.latest(scope, FilePath.from_physical(found.physical_path))
             # Another call may have written a later version meanwhile.
             if stored is None or stored.sha256 != found.sha256:
-                return None
+                return NO_PREVIEW
             return await self._previews.find(scope, stored)
-        return None
+        return NO_PREVIEW
 
-    def _notes(self, outcome: CallOutcome, picture: Picture | None) -> list[str]:
+    def _notes(self, outcome: CallOutcome, preview: Preview) -> list[str]:
         """What follows the report: the conversation, and how the user gets files."""
         notes = [f"Conversation: {outcome.handle.conversation} (its files are stored {self._options.retention})"]
         if outcome.response is not None and stored_files(outcome.response):
             notes.append("For a link to a file, call get_download_link; no other link to it exists.")
-        if picture is not None and picture.is_scaled:
-            notes.append("The picture is shown smaller than the file is.")
+        if preview.note:
+            notes.append(preview.note)
         return notes
 
     def _text_without_response(self, outcome: CallOutcome) -> str:

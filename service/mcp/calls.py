@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +18,12 @@ from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.services import Services, Ticket
 from proofbox.service.calls.service import Answer
 from proofbox.service.errors import ServiceError, UnknownCallError
+from proofbox.service.mcp.arguments import GivenFile
 from proofbox.service.mcp.exchange import Exchange, ReportProgress, new_call_id
 from proofbox.service.mcp.options import TURN_ID
 
+StoreFiles = Callable[[Exchange, str, Sequence[GivenFile]], Awaitable[object]]
+"""Stores files of arguments as attachments of a conversation."""
 _CLEANUP_S = 10.0
 _PROGRESS_EVERY_S = 1.0
 _ALIVE_EVERY_S = 10.0
@@ -76,6 +80,7 @@ class CallSpec:
         params: its parameters.
         conversation: the conversation.
         code: the program.
+        files: files of the arguments, stored before the call.
         reads_only: whether the call sees no stored timeline, so that all that it reads is shown again.
     """
 
@@ -83,6 +88,7 @@ class CallSpec:
     params: dict[str, Any]
     conversation: str
     code: str | None = None
+    files: Sequence[GivenFile] = ()
     reads_only: bool = False
 
     def request(self) -> ToolCallRequest:
@@ -103,10 +109,12 @@ class McpCalls:
 
     Args:
         services: the services of the routes.
+        store_files: stores the files of a call's arguments.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, store_files: StoreFiles) -> None:
         self._services = services
+        self._store_files = store_files
 
     async def run(self, exchange: Exchange, spec: CallSpec, wait_s: float) -> CallOutcome:
         """Make a call and wait for it; one that takes longer goes on without a client.
@@ -118,6 +126,8 @@ class McpCalls:
         exchange.meter.take_call()
         who = exchange.principal
         await self._services.quotas.check_storage_quota(exchange.meter.allowed, who.tenant, who.project)
+        # After the limits: a call that they refuse stores nothing.
+        await self._store_files(exchange, spec.conversation, spec.files)
         request = spec.request()
         handle = Handle(request.conversation_id, request.tool_call_id)
         # Shielded: a request that is cancelled here would leave a call that nobody knows.

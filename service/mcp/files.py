@@ -12,8 +12,8 @@ from proofbox.contracts.tool_call_response import Attachment, ToolCallResponse
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.routes.download_links import own_link
 from proofbox.service.api.services import Services
+from proofbox.service.artifacts.attachments import UploadTarget, parse_attachment_path
 from proofbox.service.artifacts.port import StoredArtifact
-from proofbox.service.artifacts.upload_links import UploadTarget
 from proofbox.service.errors import BodyTooLargeError, UnknownArtifactError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.mcp.arguments import (
@@ -117,12 +117,16 @@ class ConversationFiles:
         exchange.caller.require(Permission.ARTIFACTS_WRITE)
         conversation = arguments.conversation or new_conversation()
         bytes_max = self._services.attachments.bytes_max
+        scope = exchange.scope(conversation)
+        latest = await self._services.artifacts.latest(scope, parse_attachment_path(TURN_ID, arguments.name))
         target = UploadTarget(
-            exchange.scope(conversation),
+            scope,
             TURN_ID,
             arguments.name,
             bytes_max,
             exchange.meter.allowed.stored_bytes or 0,
+            0 if latest is None else latest.number,
+            exchange.caller.own,
         )
         data = LinkData(
             conversation=conversation,
@@ -133,7 +137,7 @@ class ConversationFiles:
         )
         text = (
             f"Upload link for {arguments.name} in conversation {conversation}: the file goes by PUT, works "
-            f"{data.expires_s} s, at most {bytes_max} bytes, no key needed:\n"
+            f"{data.expires_s} s for one version, at most {bytes_max} bytes, no key needed:\n"
             f"curl -T '{_shell_quoted(arguments.name)}' '{data.url}'\n"
             f"Programs of the conversation then open it as {arguments.name}."
         )

@@ -3,8 +3,11 @@
 import asyncio
 import logging
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tools import Language
@@ -32,7 +35,9 @@ SIDE_PX_MAX = 1_500
 """Hosts fail on pictures of 2,000 pixels in long chats, and charge for each pixel."""
 SOURCE_BYTES_MAX = 64 * 1024 * 1024
 AT_ONCE = 2
-"""How many sandboxes scale pictures at the same time."""
+"""How many sandboxes scale pictures at the same time, each for another caller."""
+WAIT_S = 2.0
+"""How long a result waits for one of them."""
 PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _NAME: Final = "preview"
 _WALL_S = 20.0
@@ -77,12 +82,28 @@ class Picture:
     Attributes:
         content: its bytes, at most `PICTURE_BYTES_MAX`.
         mime: its media type.
-        is_scaled: whether it is smaller than the stored file.
     """
 
     content: bytes
     mime: str
-    is_scaled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The picture of a result.
+
+    Attributes:
+        picture: the picture; None: the result has none.
+        note: what the model should know of it.
+    """
+
+    picture: Picture | None = None
+    note: str = ""
+
+
+NO_PREVIEW = Preview()
+_SMALLER = "The picture is shown smaller than the file is."
+_BUSY = "The picture is not shown: other pictures are being scaled. Call read_file to see it."
 
 
 class Previews:
@@ -91,33 +112,57 @@ class Previews:
     Args:
         services: the services of the routes.
         limits: the limits of a call.
+        wait_s: how long a result waits for a sandbox.
     """
 
-    def __init__(self, services: Services, limits: CallLimits) -> None:
+    def __init__(self, services: Services, limits: CallLimits, wait_s: float = WAIT_S) -> None:
         self._services = services
         self._limits = replace(limits, wall_s=min(limits.wall_s, _WALL_S))
+        self._wait_s = wait_s
         # These sandboxes are beside those of calls, which have slots.
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def find(self, scope: ConversationKey, artifact: StoredArtifact) -> Picture | None:
-        """The picture of a stored file; None if it is not a picture, or none can be made.
+    async def find(self, scope: ConversationKey, artifact: StoredArtifact) -> Preview:
+        """The picture of a stored file; none if it is not a picture, none can be made, or others take too long.
 
         Raises:
             StoreFailedError: the store failed.
         """
         if artifact.mime not in PICTURE_TYPES or artifact.size_bytes > SOURCE_BYTES_MAX:
-            return None
+            return NO_PREVIEW
         if artifact.size_bytes <= PICTURE_BYTES_MAX:
             [content] = await self._services.artifacts.contents(scope, [artifact])
             size_px = size_of(content)
             if size_px is not None and max(size_px) <= SIDE_PX_MAX:
-                return Picture(content, artifact.mime)
+                return Preview(Picture(content, artifact.mime))
         try:
-            async with self._places:
-                return await self._scale(scope, artifact)
+            async with self._place(scope.principal.caller) as is_free:
+                picture = await self._scale(scope, artifact) if is_free else None
         except (SandboxLostError, OurError):
             _LOGGER.warning("no preview of %s could be made", artifact.path.physical, exc_info=True)
-            return None
+            return NO_PREVIEW
+        return Preview(picture, _SMALLER if picture is not None else "" if is_free else _BUSY)
+
+    @asynccontextmanager
+    async def _place(self, caller: str) -> AsyncIterator[bool]:
+        """Hold one of the places, at most one for each caller; False: none became free in time."""
+        turn = self._turns.setdefault(caller, asyncio.Lock())
+        held: list[asyncio.Lock | asyncio.Semaphore] = []
+        try:
+            try:
+                async with asyncio.timeout(self._wait_s):
+                    for each in (turn, self._places):
+                        await each.acquire()
+                        held.append(each)
+            except TimeoutError:
+                is_free = False
+            else:
+                is_free = True
+            yield is_free
+        finally:
+            for each in held:
+                each.release()
 
     async def _scale(self, scope: ConversationKey, artifact: StoredArtifact) -> Picture | None:
         suffix = artifact.path.rel.rpartition(".")[2]
@@ -138,7 +183,7 @@ class Previews:
             content = await self._run(job, file, target, folder, scope.principal.caller)
         if content is None or size_of(content) is None or len(content) > PICTURE_BYTES_MAX:
             return None
-        return Picture(content, "image/jpeg", is_scaled=True)
+        return Picture(content, "image/jpeg")
 
     async def _run(self, job: Job, file: InputFile, target: FilePath, folder: Staging, owner: str) -> bytes | None:
         wanted = OutputSpec(

@@ -19,12 +19,15 @@ RESULT_BYTES_MAX = 768 * 1024
 """A whole result as JSON: some hosts refuse more than 1 MiB."""
 TEXT_BYTES_MAX = 64 * 1024
 """About 20,000 tokens: some hosts refuse results of more than 25,000."""
+REPORT_BYTES_MAX = 16 * 1024
+"""The report in structured content, for clients that give the model only that."""
 FILES_LISTED_MAX = 100
 LINKS_MAX = 50
 _MESSAGE_CHARS_MAX = 300
 _STRUCTURE_BYTES = 1024  # brackets, names and roles around the blocks
 META_SHA256 = "proofbox/sha256"
 META_SIZE_BYTES = "proofbox/size_bytes"
+_REPORT_CUT = "\n…[cut here: the report has {total} bytes]"
 _CUT = "\n…[cut here: the text has {total} bytes, {shown} are shown; read_file takes lines of a file]"
 
 
@@ -56,7 +59,7 @@ class FileData(BaseModel):
 
 
 class CallData(BaseModel):
-    """The structured content of a call: verdicts, paths and timings; never what was printed or written."""
+    """The structured content of a call: verdicts, paths and timings; output is in the report only."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -74,6 +77,8 @@ class CallData(BaseModel):
     """The first files."""
     files_total: int = 0
     timings_ms: dict[str, float] = {}
+    report: str | None = None
+    """What the text of the result has, without its notes; at most 16 KiB."""
 
 
 class FilesData(BaseModel):
@@ -115,11 +120,25 @@ def file_uri(conversation: str, path: FilePath) -> str:
 
 def text_block(text: str, notes: Sequence[str] = ()) -> TextContent:
     """A block with a text, cut to its bound, and notes below it."""
+    return TextContent(text="\n".join([_cut(text, TEXT_BYTES_MAX, _CUT), *notes]))
+
+
+def _cut(text: str, bytes_max: int, mark: str) -> str:
+    """A text, or its beginning and a mark if it is too long; the mark is not part of the bound."""
     encoded = text.encode(errors="replace")
-    if len(encoded) > TEXT_BYTES_MAX:
-        shown = encoded[:TEXT_BYTES_MAX].decode(errors="ignore")
-        text = shown + _CUT.format(total=len(encoded), shown=len(shown.encode()))
-    return TextContent(text="\n".join([text, *notes]))
+    if len(encoded) <= bytes_max:
+        return text
+    shown = encoded[:bytes_max].decode(errors="ignore")
+    return shown + mark.format(total=len(encoded), shown=len(shown.encode()))
+
+
+def _report_of(text: str) -> str:
+    """The report of structured content: a text within its bound, the mark included."""
+    encoded = text.encode(errors="replace")
+    if len(encoded) <= REPORT_BYTES_MAX:
+        return encoded.decode()
+    room = REPORT_BYTES_MAX - len(_REPORT_CUT.format(total=len(encoded)).encode())
+    return _cut(text, room, _REPORT_CUT)
 
 
 def file_link(conversation: str, path: FilePath, file: FileData, description: str = "") -> ResourceLink:
@@ -166,8 +185,13 @@ def error_result(message: str) -> CallToolResult:
     return build_result([text_block(message)], is_error=True)
 
 
-def call_data(outcome: CallOutcome) -> CallData:
-    """The structured content of a call."""
+def call_data(outcome: CallOutcome, text: str | None = None) -> CallData:
+    """The structured content of a call.
+
+    Args:
+        outcome: what is known of the call.
+        text: the report, and the texts that the result shows below it.
+    """
     response, problem = outcome.response, outcome.problem
     error = None
     if problem is not None:
@@ -185,6 +209,7 @@ def call_data(outcome: CallOutcome) -> CallData:
         files=[_file_data(artifact) for artifact in artifacts[:FILES_LISTED_MAX]],
         files_total=len(artifacts),
         timings_ms={} if response is None else {k: v for k, v in vars(response.timings_ms).items() if v},
+        report=None if text is None else _report_of(text),
     )
 
 

@@ -175,7 +175,7 @@ async def test_a_link_is_for_reading_only(stranger, link, method):
     assert (await stranger.request(method, link)).status_code == 403
 
 
-@pytest.mark.parametrize("number", ["0", "99", "-1", "x", "1.0", "9" * 19, "9" * 400, "%00", "1%2F2", "%C3%BC"])
+@pytest.mark.parametrize("number", ["0", "99", "-1", "x", "1.0", "9" * 19, "9" * 400, "1%2F2", "%C3%BC"])
 async def test_a_signature_opens_no_other_number(stranger, link, number):
     query = urlsplit(link).query
     assert (await stranger.get(f"/v1/links/{number}?{query}")).status_code == (404 if "%2F" in number else 403)

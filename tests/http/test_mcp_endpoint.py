@@ -26,6 +26,7 @@ from proofbox.service.access.quotas import Allowances, Quotas
 from proofbox.service.api.app import create_app
 from proofbox.service.api.connections import ConnectionLimits
 from proofbox.service.api.limited_protocol import LimitedProtocol
+from proofbox.service.identity import ConversationKey
 from proofbox.service.mcp.endpoint import mcp_route
 from proofbox.service.mcp.options import BODY_BYTES_MAX, McpOptions
 from tests.http.conftest import LIMITS, LINK_S, PRINCIPAL, AnnouncedServer
@@ -332,11 +333,42 @@ async def test_calls_are_counted_and_one_too_many_is_an_error_that_says_when_to_
     )
     async with served(limited) as url, connected(url, era) as client:
         for _ in range(2):
-            assert (await client.call_tool("run_python", {"code": "1"})).structured_content["status"] == "done"
+            data = (await client.call_tool("run_python", {"code": "1"})).structured_content
+            assert (data["status"], data["report"]) == ("done", "Produced files:\n")
         with pytest.raises(MCPError, match="calls_per_minute") as caught:
             await client.call_tool("run_python", {"code": "1"})
     assert (caught.value.data["code"], caught.value.data["retryable"]) == ("rate_limited", True)
     assert caught.value.data["retry_after_s"] > 1
+
+
+@pytest.mark.parametrize("tool", [("run_python", {"code": "1"}), ("render", {"path": "a.pdf", "content": "x"})])
+@pytest.mark.parametrize("limits", [{"calls_per_minute": 1}, {"stored_bytes": 1}])
+async def test_a_call_beyond_a_limit_stores_no_file_of_its_arguments(services, stores, saved, tool, limits):
+    name, arguments = tool
+    await saved(FilePath("turn_1", Namespace.FILES, "old.bin"), b"old", conversation="c2")
+    limited = replace(
+        services,
+        quotas=Quotas(Allowances(**limits), stores.artifacts.stored_bytes),
+        authenticator=Authenticator(PRINCIPAL, without_key=Allowances()),
+    )
+    given = {**arguments, "conversation": "c1", "files": [{"name": "new.txt", "text": "new"}]}
+    async with served(limited) as url, connected(url, "auto") as client:
+        if "calls_per_minute" in limits:
+            await client.call_tool("run_python", {"code": "1"})
+        with pytest.raises(MCPError, match=next(iter(limits))):
+            await client.call_tool(name, given)
+    scope = ConversationKey(PRINCIPAL, "c1")
+    assert await stores.artifacts.latest(scope, FilePath("turn_1", Namespace.ATTACHMENTS, "new.txt")) is None
+
+
+async def test_an_upload_link_replaces_the_version_that_it_was_made_for(url):
+    async with connected(url, "auto") as client, httpx.AsyncClient(trust_env=False) as web:
+        statuses = []
+        for content in (b"one", b"two"):
+            arguments = {"conversation": "c1", "name": "a.txt"}
+            link = (await client.call_tool("get_upload_link", arguments)).structured_content["url"]
+            statuses += [(await web.put(link, content=each)).status_code for each in (content, content, b"else")]
+    assert statuses == [201, 200, 409] * 2
 
 
 def test_the_sdk_is_not_imported_before_the_first_request():

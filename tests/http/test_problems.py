@@ -171,7 +171,7 @@ async def test_each_request_leaves_one_line_with_its_route_status_and_id(client,
     assert lines == [
         "POST /v1/tool-calls 200 0ms",
         "GET /v1/conversations/{conversation_id}/artifacts/{logical_path:path} 404 0ms",
-        "GET - 404 0ms",
+        "GET - 400 0ms",
     ]
     assert [json.loads(line)["request_id"] for line in json_log.text.splitlines()] == ["r1", "r2", "r3"]
 

@@ -197,7 +197,10 @@ async def test_ten_thousand_parts_are_refused_unread(web, kind):
         ("/v1/tools/", {404}),
         ("/v1/tools;x=1", {404}),
         ("/v1/tools%2f", {404}),
-        ("/v1/tools%00", {404}),
+        ("/v1/tools%00", {400}),
+        ("/livez%0A", {400}),
+        ("/v1/tools%0A", {400}),
+        ("/v1/links/1%0A", {400}),
         ("/V1/TOOLS", {404}),
         ("http://evil.example/v1/tools", {400}),
         ("*", {400}),
@@ -210,6 +213,19 @@ async def test_odd_paths_lead_nowhere(server, target, statuses):
     writer.close()
     assert int(head.split()[1]) in statuses
     assert b"root:" not in body
+
+
+@pytest.mark.parametrize("end", ["%0A", "%0a", "%00", "%7F", "%0D%0A", "/t1/rerun%0A"])
+async def test_a_call_under_a_path_with_a_control_character_is_refused_and_not_made(server, calls, call_body, end):
+    body = json.dumps(call_body).encode()
+    reader, writer = await opened(server)
+    head = f"POST {CALLS}{end} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    writer.write(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    head, body = await answered(reader)
+    writer.close()
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body)["code"] == "unsafe_path"
+    assert calls._calls == {}
 
 
 CHUNKED = b"POST /v1/tool-calls HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"

@@ -1,5 +1,6 @@
 """Uploading by link: one name in one conversation, without a key, within its size and time."""
 
+import asyncio
 from dataclasses import replace
 
 import httpx
@@ -7,9 +8,9 @@ import pytest
 
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.access.authenticator import Authenticator, Keyring
-from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas
 from proofbox.service.api.app import create_app
-from proofbox.service.artifacts.upload_links import UploadTarget
+from proofbox.service.artifacts.attachments import UploadTarget
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.api_keys import SqlApiKeys
 from tests.http.conftest import LINK_S, PRINCIPAL
@@ -88,3 +89,56 @@ async def test_the_storage_quota_of_the_caller_holds_for_its_links(services, sto
         assert (answer.status_code, answer.json()["code"]) == (403, "storage_quota")
         free = services.uploads.make(replace(target, stored_bytes_max=10_000))
         assert (await client.put(f"/v1/uploads/{free}", content=b"x")).status_code == 201
+
+
+async def test_a_used_link_takes_the_same_bytes_again_and_no_others(outside, services, link, target):
+    assert (await outside.put(link, content=b"one")).status_code == 201
+    for content, media_type in ((b"two", None), (b"one", "text/plain")):
+        headers = {} if media_type is None else {"Content-Type": media_type}
+        answer = await outside.put(link, content=content, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (409, "id_reused")
+        assert "request a new link" in answer.json()["detail"]
+    assert (await outside.put(link, content=b"one")).status_code == 200
+    assert await stored(services) == b"one"
+    first = await services.artifacts.latest(SCOPE, PATH)
+    second = f"/v1/uploads/{services.uploads.make(replace(target, replaces=first.number))}"
+    assert (await outside.put(second, content=b"two")).status_code == 201
+    assert (await outside.put(link, content=b"one")).status_code == 409
+    assert await stored(services) == b"two"
+
+
+async def test_of_requests_at_the_same_time_one_stores_its_bytes(outside, services, link):
+    answers = await asyncio.gather(*(outside.put(link, content=b"%d" % (number % 4)) for number in range(12)))
+    statuses = [answer.status_code for answer in answers]
+    assert (statuses.count(201), statuses.count(200), statuses.count(409)) == (1, 2, 9)
+    assert (await services.artifacts.latest(SCOPE, PATH)).version == 1
+
+
+async def test_an_upload_by_link_is_counted_for_the_caller_of_the_link(services, target):
+    quotas = Quotas(NO_LIMITS)
+    own = Allowances(requests_per_minute=3, upload_bytes_per_minute=500)
+    meter = quotas.meter(PRINCIPAL.caller, own)
+    transport = httpx.ASGITransport(create_app(replace(services, quotas=quotas)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        link = f"/v1/uploads/{services.uploads.make(replace(target, own=Allowances()))}"
+
+        async def pieces():
+            for _ in range(6):
+                yield b"x" * 100
+
+        assert (await client.put(link, content=b"x" * 900)).status_code == 201
+        assert meter.allowed.requests_per_minute == 3, "the limits of the key stay"
+        for content in (b"x" * 900, pieces()):
+            answer = await client.put(link, content=content)
+            assert (answer.status_code, answer.headers["connection"]) == (429, "close")
+            assert answer.json()["errors"][0]["field"] == "upload_bytes_per_minute"
+        answer = await client.put(link, content=b"")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (429, "requests_per_minute")
+
+
+async def test_after_a_restart_the_limits_of_the_link_are_those_of_its_key(services, target):
+    app = create_app(replace(services, quotas=Quotas(NO_LIMITS)))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
+        own = Allowances(requests_per_minute=1)
+        link = f"/v1/uploads/{services.uploads.make(replace(target, own=own))}"
+        assert [(await client.put(link, content=b"x")).status_code for _ in range(2)] == [201, 429]

@@ -30,6 +30,7 @@ _HOST = re.compile(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))(?::(?P<port>[0-9]{0,5}))?"
 )
 _PORT_MAX = 65_535
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-length"})
 _OURS = b"proofbox-"
 _PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
@@ -37,8 +38,9 @@ _LOGGER = logging.getLogger("proofbox.api")
 
 
 class HostCheck:
-    """ASGI middleware for a service without keys that only this machine reaches.
+    """ASGI middleware that refuses ambiguous requests, and foreign names of a service on loopback.
 
+    The second is for a service without keys that only this machine reaches.
     A browser on this machine reaches it as well, with web pages of any origin. A page may let its own host name
     resolve to this machine (DNS rebinding): then ``Host`` is that name. Or it may send cross-origin requests: then
     ``Origin`` is the page's.
@@ -57,6 +59,7 @@ class HostCheck:
         if scope["type"] == "http":
             try:
                 _require_single_headers(scope["headers"])
+                _require_printable_path(scope["path"])
                 if self._names is not None and scope["path"] not in _HEALTH:
                     _require_own_name(Headers(scope=scope), self._names)
             except ServiceError as exc:
@@ -85,6 +88,19 @@ def _require_single_headers(headers: Iterable[tuple[bytes, bytes]]) -> None:
         if name == b"authorization":
             raise NotAuthenticatedError(text, was_given=True)
         raise UnsafeNameError(text)
+
+
+def _require_printable_path(path: str) -> None:
+    """Refuse a path with a control character.
+
+    The ``$`` of a route's pattern also matches before a line feed at the end: the route would get a path that the
+    checks before it do not recognise.
+
+    Raises:
+        UnsafeNameError: the path has one.
+    """
+    if _CONTROL.search(path):
+        raise UnsafeNameError("path: it has a control character, such as a line feed; send it without")
 
 
 def _require_own_name(headers: Headers, names: frozenset[str]) -> None:

@@ -56,7 +56,11 @@ def _target(link: Link) -> str:
         206: answer("The part that `Range` asks for.", BINARY, PART_HEADERS),
         304: answer("It is still the version that `If-None-Match` names.", None, {"ETag": VERSION_HEADERS["ETag"]}),
         **problems(
-            errors.LinkRefusedError, errors.RangeNotSatisfiableError, errors.StoreFailedError, for_anybody=True
+            errors.UnsafeNameError,
+            errors.LinkRefusedError,
+            errors.RangeNotSatisfiableError,
+            errors.StoreFailedError,
+            for_anybody=True,
         ),
     },
 )

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from proofbox.contracts.tool_call_response import Attachment
 from proofbox.service import errors
-from proofbox.service.access.quotas import Allowances
+from proofbox.service.access.quotas import Allowances, CallerMeter
 from proofbox.service.api.openapi_responses import json_answer, problems
 from proofbox.service.api.responses import NO_STORE, model_response
 from proofbox.service.api.routes.attachments import media_type_of
@@ -32,12 +32,17 @@ router = APIRouter(tags=["files"])
     },
     responses={
         200: json_answer("Its latest version has the very same bytes already.", Attachment, "attachment"),
-        201: json_answer("A new attachment, or a new version of it.", Attachment, "attachment"),
+        201: json_answer(
+            "A new attachment, or a new version of it; the link stores no other one.", Attachment, "attachment"
+        ),
         **problems(
+            errors.UnsafeNameError,
             errors.LinkRefusedError,
             errors.BodyTooLargeError,
             errors.RequestTimeoutError,
             errors.StorageQuotaError,
+            errors.LinkUsedError,
+            errors.RateLimitedError,
             errors.InvalidRequestError,
             errors.StoreFailedError,
             errors.StoreFullError,
@@ -50,28 +55,38 @@ async def put_linked_attachment(
     services: InjectedServices,
     token: Annotated[str, Path(description="The token of the link.")],
 ) -> Response:
-    """The MCP tool `get_upload_link` makes links; each stores one name in one conversation, for a while."""
+    """The MCP tool `get_upload_link` makes links; each stores one version of one name, for a while."""
     # In a thread: it checks whether the file of keys was changed.
     target = await asyncio.to_thread(services.uploads.check, token)
     who = target.scope.principal
+    meter = services.quotas.known_meter(who.caller, target.own)
+    meter.take_request(is_call=False)
     quota = Allowances(stored_bytes=target.stored_bytes_max)
     await services.quotas.check_storage_quota(quota, who.tenant, who.project)
-    content = _limit(request.stream(), target.bytes_max)
-    stored = await services.attachments.store(
-        target.scope, target.turn_id, target.name, content, media_type_of(request)
-    )
+    content = _limit(request, target.bytes_max, meter)
+    stored = await services.attachments.store_linked(target, content, media_type_of(request))
     return model_response(stored.attachment, status=201 if stored.created else 200, headers=NO_STORE)
 
 
-async def _limit(content: AsyncIterator[bytes], bytes_max: int) -> AsyncIterator[bytes]:
-    """Yield the pieces of a body.
+async def _limit(request: Request, bytes_max: int, meter: CallerMeter) -> AsyncIterator[bytes]:
+    """Yield the pieces of a body; count its bytes, all of them first if its length is declared.
 
     Raises:
         BodyTooLargeError: it has more bytes than the link allows.
+        RateLimitedError: the caller's limit of uploaded bytes is used up.
     """
-    size_bytes = 0
-    async for piece in content:
+    size_bytes, declared = 0, int(request.headers.get("content-length", "0"))
+    if declared > bytes_max:
+        raise _too_large(bytes_max)
+    meter.take_upload(declared)
+    async for piece in request.stream():
         size_bytes += len(piece)
         if size_bytes > bytes_max:
-            raise errors.BodyTooLargeError(f"body: too large for this link (limit {bytes_max} bytes)")
+            raise _too_large(bytes_max)
+        if not declared:
+            meter.take_upload(len(piece))
         yield piece
+
+
+def _too_large(bytes_max: int) -> errors.BodyTooLargeError:
+    return errors.BodyTooLargeError(f"body: too large for this link (limit {bytes_max} bytes)")

@@ -123,6 +123,28 @@ def test_who_is_remembered_is_bounded(clock):
     assert len(quotas._meters) == 10_000
 
 
+def test_the_caller_that_is_forgotten_is_the_one_unused_the_longest(clock):
+    quotas = Quotas(LIMITS, clock=clock)
+    busy = quotas.meter("busy", Allowances())
+    busy.take_upload(12_000)
+    for number in range(20_000):
+        quotas.meter(f"k{number}", Allowances())
+        if number % 5_000 == 0:
+            assert quotas.meter("busy", Allowances()) is busy
+    with pytest.raises(RateLimitedError):
+        quotas.meter("busy", Allowances()).take_upload(1)
+
+
+def test_a_known_meter_has_the_limits_of_its_key(clock):
+    quotas = Quotas(LIMITS, clock=clock)
+    meter = quotas.meter("k", Allowances(requests_per_minute=1))
+    meter.take_request(is_call=False)
+    assert quotas.known_meter("k", Allowances()) is meter
+    with pytest.raises(RateLimitedError, match="limit of 1 "):
+        quotas.known_meter("k", Allowances()).take_request(is_call=False)
+    assert quotas.known_meter("new", Allowances(requests_per_minute=2)).allowed.requests_per_minute == 2
+
+
 async def test_a_project_that_keeps_as_much_as_it_may_is_refused_more(clock):
     asked = []
     kept = 999

@@ -4,8 +4,10 @@ import base64
 
 import pytest
 
+from proofbox.service.access.quotas import Allowances
+from proofbox.service.artifacts.attachments import UploadTarget
 from proofbox.service.artifacts.download_links import LinkKey
-from proofbox.service.artifacts.upload_links import UploadLinks, UploadTarget
+from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.errors import LinkRefusedError, UnsafeNameError
 from proofbox.service.identity import ConversationKey, Principal
 
@@ -15,6 +17,8 @@ TARGET = UploadTarget(
     "sales ü.csv",
     1_000,
     9,
+    replaces=3,
+    own=Allowances(requests_per_minute=5, stored_bytes=0),
 )
 LINK_S = 600
 

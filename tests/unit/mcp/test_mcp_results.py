@@ -13,13 +13,16 @@ from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallRespon
 from proofbox.service.mcp.calls import CallOutcome, Handle
 from proofbox.service.mcp.preview import Picture, size_of
 from proofbox.service.mcp.results import (
+    REPORT_BYTES_MAX,
     RESULT_BYTES_MAX,
     TEXT_BYTES_MAX,
+    CallData,
     FileData,
     build_result,
     call_data,
     file_link,
     file_uri,
+    output_schema,
     picture_block,
     text_block,
 )
@@ -99,7 +102,7 @@ def test_a_result_beyond_the_bound_loses_its_picture_then_its_links_and_never_it
     assert size_bytes(result) <= RESULT_BYTES_MAX
 
 
-def test_structured_content_has_verdicts_and_neither_output_nor_bytes():
+def test_structured_content_has_verdicts_and_output_in_its_report_only():
     artifacts = [
         ArtifactResult(
             logical_path=f"fi:turn_1.files/{number}.csv",
@@ -117,13 +120,38 @@ def test_structured_content_has_verdicts_and_neither_output_nor_bytes():
     response = ToolCallResponse(
         ok=True, report="printed-text", blocks=[], artifacts=artifacts, output={"stdout": "printed-text"}
     )
-    data = call_data(CallOutcome(HANDLE, "done", response))
-    text = data.model_dump_json()
+    data = call_data(CallOutcome(HANDLE, "done", response), "printed-text")
+    assert data.report == "printed-text"
+    text = data.model_dump_json(exclude={"report"})
     assert (len(data.files), data.files_total, data.handle) == (100, 300, "c1/call_1")
     assert "printed-text" not in text
     assert "secret" not in text
     assert len(text) < 64 * 1024
     assert json.loads(text)["files"][0]["verdict"] == "produced"
+
+
+@pytest.mark.parametrize("unit", ["x", "ü", "😀", "\x01", "\ud800"])
+def test_a_report_in_structured_content_is_cut_and_has_a_mark(unit):
+    outcome = CallOutcome(HANDLE, "done", ToolCallResponse(ok=True, report="", blocks=[]))
+    for count in (1, REPORT_BYTES_MAX // len(unit.encode(errors="replace"))):
+        assert call_data(outcome, unit * count).report == (unit * count).encode(errors="replace").decode()
+    long = call_data(outcome, unit * REPORT_BYTES_MAX * 2).report
+    assert long.startswith(unit.encode(errors="replace").decode())
+    assert "[cut here: the report has " in long
+    assert REPORT_BYTES_MAX - 4 < len(long.encode()) <= REPORT_BYTES_MAX
+
+
+def test_a_result_with_a_report_at_its_bound_is_within_the_bound():
+    text = "\x01" * TEXT_BYTES_MAX  # six times as long in JSON
+    data = call_data(CallOutcome(HANDLE, "done", ToolCallResponse(ok=True, report="", blocks=[])), text)
+    blocks = [text_block(text), picture_block(Picture(b"\0" * 256 * 1024, "image/png"))]
+    result = build_result([*blocks, *(link(f"{'n' * 200}-{number}.csv") for number in range(50))], data)
+    assert size_bytes(result) <= RESULT_BYTES_MAX
+    assert result.content[0].text.startswith("\x01")
+
+
+def test_the_schema_of_a_call_has_its_report():
+    assert output_schema(CallData)["properties"]["report"]["type"] == "string"
 
 
 def test_the_uri_of_a_file_escapes_what_a_uri_cannot_have():

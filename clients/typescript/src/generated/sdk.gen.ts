@@ -187,7 +187,7 @@ export const getArtifact = <ThrowOnError extends boolean = false>(options: Optio
 /**
  * Store an attachment by its link
  *
- * The MCP tool `get_upload_link` makes links; each stores one name in one conversation, for a while.
+ * The MCP tool `get_upload_link` makes links; each stores one version of one name, for a while.
  */
 export const putLinkedAttachment = <ThrowOnError extends boolean = false>(options: Options<PutLinkedAttachmentData, ThrowOnError>): RequestResult<PutLinkedAttachmentResponses, PutLinkedAttachmentErrors, ThrowOnError> => (options.client ?? client).put<PutLinkedAttachmentResponses, PutLinkedAttachmentErrors, ThrowOnError>({
     bodySerializer: null,

@@ -3987,6 +3987,10 @@ export type PutLinkedAttachmentData = {
 
 export type PutLinkedAttachmentErrors = {
     /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
      * `link_refused`: The download link has expired, was changed, or is for another method or an old key. `storage_quota`: The tenant's project has reached its limit of stored bytes.
      */
     403: Problem;
@@ -3995,6 +3999,10 @@ export type PutLinkedAttachmentErrors = {
      */
     408: Problem;
     /**
+     * `id_reused`: The upload link has stored its file, and the request has other bytes.
+     */
+    409: Problem;
+    /**
      * `body_too_large`: The body of a request is larger than the operator allows.
      */
     413: Problem;
@@ -4002,6 +4010,10 @@ export type PutLinkedAttachmentErrors = {
      * `invalid_request`: A field of the request is not what the schema asks for.
      */
     422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
     /**
      * `internal`: The service failed in a way that it did not foresee.
      */
@@ -4024,7 +4036,7 @@ export type PutLinkedAttachmentResponses = {
      */
     200: Attachment;
     /**
-     * A new attachment, or a new version of it.
+     * A new attachment, or a new version of it; the link stores no other one.
      */
     201: Attachment;
 };
@@ -4154,6 +4166,10 @@ export type GetLinkedFileData = {
 };
 
 export type GetLinkedFileErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
     /**
      * `link_refused`: The download link has expired, was changed, or is for another method or an old key.
      */
