@@ -2,12 +2,13 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import pytest
 from audited import draft
 from disk_check import assert_disk_says_what_the_rows_say
 from s3_check import assert_bucket_says_what_the_rows_say
-from sqlalchemy import text
+from sqlalchemy import insert, text
 from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft_of, fill, new_call, prompt, under
 
 from proofbox.contracts.paths import FilePath
@@ -23,6 +24,7 @@ from proofbox.service.errors import (
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.rows import hosted_latest, unfinished_saves
 from proofbox.service.storage.audit_export import audit_lines
+from proofbox.service.storage.schema import calls
 from tests.services.s3_server import objects_of
 
 AT = "2026-07-04T13:18:14.000Z"
@@ -158,6 +160,47 @@ async def test_an_interrupted_deletion_is_completed_by_the_next_process(stores, 
         await again.conversations.purge_interrupted()
         assert await again.rows() == {}
     assert stored_bytes() == (set(), set())
+
+
+async def test_a_purge_leaves_the_conversation_that_got_the_number_of_the_purged_one(
+    stores, kind, scope, others, save, content
+):
+    await save(stores.artifacts, scope, {REPORT.physical: b"old"})
+    deletion = await delete(stores, scope)
+    other = others[0]
+    await fill(stores, other, save)
+    rows = await stores.rows()
+    ((number, _),) = await numbers_and_names(stores)
+    assert (number == deletion.number) is (kind != "postgres-local")
+    await stores.conversations.purge(replace(deletion, number=number))
+    assert await stores.rows() == rows
+    assert await content(stores.artifacts, other, await stores.artifacts.latest(other, REPORT)) == CONTENT
+
+
+async def test_purges_of_one_conversation_at_once_remove_it_once(stores, scope, save, stored_bytes):
+    await fill(stores, scope, save)
+    ((conversation, _),) = await numbers_and_names(stores)
+    values = {
+        "payload_sha256": "a",
+        "state": "done",
+        "boot_id": "b",
+        "created": "",
+        "request": "{}",
+        "answer": "{}",
+    }
+    more = [{"conversation": conversation, "tool_call_id": f"more-{n}", **values} for n in range(2_000)]
+    await stores.database.write(
+        lambda connection: connection.execute(insert(calls), more)
+    )  # many steps remove them
+    deletion = await stores.conversations.delete(scope, draft_of(scope))
+    await asyncio.gather(*(stores.conversations.purge(deletion) for _ in range(4)))
+    assert await stores.rows() == {}
+    assert stored_bytes() == (set(), set())
+
+
+async def numbers_and_names(stores):
+    query = text("SELECT id, name FROM conversations")
+    return await stores.database.read(lambda connection: [tuple(row) for row in connection.execute(query)])
 
 
 async def test_the_same_conversation_may_begin_anew_while_the_old_one_is_removed(
