@@ -13,6 +13,7 @@ from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
+from proofbox.service.artifacts.port import NewWorkspace
 from proofbox.service.calls.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.errors import (
@@ -21,6 +22,7 @@ from proofbox.service.errors import (
     UnknownArtifactError,
     UnknownConversationError,
 )
+from proofbox.service.file_content import FileContent
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.rows import hosted_latest, unfinished_saves
 from proofbox.service.storage.audit_export import audit_lines
@@ -384,6 +386,19 @@ async def test_bytes_that_another_file_has_too_stay(stores, scope, save, content
     blobs, hosted = stored_bytes()
     assert blobs == {saved.sha256}
     assert [name for name in hosted if name.endswith("report.txt")] == []
+
+
+async def test_a_file_after_a_deletion_is_newer_than_the_workspace_that_covered_the_deleted_one(
+    stores, scope, save
+):
+    await save(stores.artifacts, scope, {REPORT.physical: CONTENT})
+    covers = await stores.artifacts.newest_number(scope)
+    workspace = NewWorkspace("turn_1", FileContent(b"w"), 1, hashlib.sha256(b"w").hexdigest(), 1, covers, "call-2")
+    await stores.artifacts.save(scope, [], workspace=workspace)
+    await stores.conversations.delete_file(scope, REPORT, AT, draft_of(scope))
+    await save(stores.artifacts, scope, {"turn_2/files/new": b"new"}, tool_call_id="call-3")
+    new = await stores.artifacts.latest(scope, FilePath.from_physical("turn_2/files/new"))
+    assert (await stores.artifacts.workspace(scope)).is_older(new)
 
 
 # ---- the list ----
