@@ -149,6 +149,23 @@ async def test_each_backup_of_a_service_that_saves_and_deletes_is_whole(stores, 
         assert {path.name for path in (data / "blobs").rglob("*") if path.is_file()} == hashes
 
 
+async def test_the_database_of_a_backup_is_not_older_than_its_signed_heads(stores, scope, save, tmp_path):
+    await fill(stores, scope, save)
+    database = tmp_path / "data" / "proofbox.sqlite3"
+
+    class Heads(type(tmp_path)):
+        """Signed heads whose audit line was added just before they are read."""
+
+        def read_bytes(self):
+            with closing(sqlite3.connect(database)) as connection, connection:
+                connection.execute("INSERT INTO chains (tenant, project) VALUES ('acme', 'signed')")
+            return b"{}\n"
+
+    Backup(tmp_path / "data", Heads("heads.jsonl"), "1.0", _ignore).write(tmp_path / "backup.tar")
+    restore(tmp_path / "backup.tar", tmp_path / "new")
+    assert "signed" in [project for _, _, project in rows_of(tmp_path / "new")["chains"]]
+
+
 async def test_the_first_start_on_a_backup_ends_what_was_under_way(
     stores, opened_artifacts, scope, save, backed_up, tmp_path
 ):
