@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import socket
 import sqlite3
 import tarfile
 from contextlib import closing
@@ -17,9 +18,12 @@ from whole_conversations import CONTENT, REPORT, AllStores, delete, fill, under
 from proofbox.cli import main
 from proofbox.service.calls.port import AuditDraft
 from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.s3_client import Bucket
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.backup import Backup
+from proofbox.service.storage.byte_check import check_bytes
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.restoration import restore
 from tests.services.s3_server import client_of
@@ -406,3 +410,13 @@ async def test_gc_lists_beside_the_service_and_deletes_without_it(
 
 async def change(database, statement):
     await database.write(lambda connection: connection.exec_driver_sql(statement))
+
+
+async def test_a_bucket_that_does_not_answer_is_not_damage(stores, scope, save, tmp_path):
+    await fill(stores, scope, save)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        bucket = Bucket("proofbox", endpoint=endpoint, access_key="a", secret_key="b", attempts=1)
+        with pytest.raises(StoreFailedError, match="does not answer"):
+            await check_bytes(stores.database, S3BlobStore(bucket, tmp_path / "staging", 5_000_000, 900), _ignore)
