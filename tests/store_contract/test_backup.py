@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
+from test_local_disk_full import needs_mount, small_disk
 from whole_conversations import CONTENT, REPORT, AllStores, delete, fill, under
 
 from proofbox.cli import main
@@ -420,3 +421,31 @@ async def test_a_bucket_that_does_not_answer_is_not_damage(stores, scope, save, 
         bucket = Bucket("proofbox", endpoint=endpoint, access_key="a", secret_key="b", attempts=1)
         with pytest.raises(StoreFailedError, match="does not answer"):
             await check_bytes(stores.database, S3BlobStore(bucket, tmp_path / "staging", 5_000_000, 900), _ignore)
+
+
+# ---- a mounted folder ----
+
+
+@needs_mount
+@pytest.mark.parametrize("there", [(), ("lost+found",)])
+async def test_a_backup_is_restored_into_an_empty_mount(backup, opened_artifacts, scope, content, tmp_path, there):
+    with small_disk(tmp_path / "new", "size=8m,mode=755") as data:
+        for name in there:
+            (data / name).mkdir()
+        restore(backup, data)
+        assert not [path.name for path in (*data.iterdir(), *tmp_path.iterdir()) if "restoring" in path.name]
+        assert data.stat().st_mode & 0o777 == 0o700
+        async with opened_artifacts(data) as artifacts:
+            latest = await artifacts.latest(scope, REPORT)
+            assert await content(artifacts, scope, latest) == CONTENT
+        with pytest.raises(StoreFailedError, match="the folder is not empty"):
+            restore(backup, data)
+
+
+@needs_mount
+async def test_a_restoration_that_fails_leaves_a_mount_empty(backup, tmp_path):
+    backup.write_bytes(backup.read_bytes()[:5_000])
+    with small_disk(tmp_path / "new", "size=8m") as data:
+        with pytest.raises(StoreFailedError, match="backup"):
+            restore(backup, data)
+        assert list(data.iterdir()) == []
