@@ -192,6 +192,8 @@ class SqlConversationStore(ConversationStore):
     async def purge_interrupted(self) -> None:
         for number in await self._database.read(lambda connection: list(connection.scalars(_DELETED))):
             await self._purge(number)
+        if not self._is_stopping:
+            await self._files.retry_removals()
 
     @override
     def stop_purging(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from audited import draft
-from disk_check import assert_disk_says_what_the_rows_say
+from disk_check import assert_disk_says_what_the_rows_say, path_of
 from s3_check import assert_bucket_says_what_the_rows_say
 from sqlalchemy import insert, text
 from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft_of, fill, new_call, prompt, under
@@ -399,6 +399,66 @@ async def test_a_file_after_a_deletion_is_newer_than_the_workspace_that_covered_
     await save(stores.artifacts, scope, {"turn_2/files/new": b"new"}, tool_call_id="call-3")
     new = await stores.artifacts.latest(scope, FilePath.from_physical("turn_2/files/new"))
     assert (await stores.artifacts.workspace(scope)).is_older(new)
+
+
+# ---- bytes that cannot be removed ----
+
+
+async def test_bytes_that_cannot_be_removed_stop_no_save_and_no_start_and_are_removed_later(
+    opened_artifacts, scope, save, tmp_path, caplog
+):
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        stores = AllStores(artifacts._database, artifacts)
+        (report, *_) = await save(
+            artifacts, scope, {REPORT.physical: CONTENT, **{f"turn_1/files/{n}": b"%d" % n for n in range(9)}}
+        )
+        stuck = artifacts._files.blob(report.sha256)
+        stuck.unlink()
+        stuck.mkdir()  # so that not even root can unlink it
+        await delete(stores, scope)
+        assert "could not be removed yet" in caplog.text
+        assert [path.name for path in (tmp_path / "data/blobs").rglob("*") if len(path.name) > 2] == [stuck.name]
+        for number in range(2):
+            await save(artifacts, under(scope, "other"), {NOTES.physical: b"%d" % number})
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        stores = AllStores(artifacts._database, artifacts)
+        await save(artifacts, under(scope, "other"), {NOTES.physical: b"after the start"})
+        await stores.conversations.purge_interrupted()
+        assert [set(names) for names in (await stores.database.read(unfinished_saves)).values()] == [
+            {f"blobs/{stuck.name}"}
+        ]
+        stuck.rmdir()
+        await stores.conversations.purge_interrupted()
+        assert await stores.database.read(unfinished_saves) == {}
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+
+
+async def test_a_failed_save_whose_bytes_cannot_be_removed_stops_no_other_save_and_no_start(
+    opened_artifacts, scope, save, stage, tmp_path
+):
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        (old,) = await save(artifacts, scope, {REPORT.physical: b"old"})
+
+        def fail(stored):
+            for one in stored:
+                stuck = artifacts._files.blob(one.sha256)
+                stuck.unlink()
+                stuck.mkdir()
+            raise LookupError
+
+        async with artifacts.staging() as folder:
+            new = stage(folder, REPORT.physical, CONTENT)
+            with pytest.raises(LookupError):
+                await artifacts.save(scope, [new], fail)
+        assert path_of(old.hosted_uri, tmp_path / "data").read_bytes() == b"old"
+        await save(artifacts, under(scope, "other"), {NOTES.physical: b"1"})
+    stuck = tmp_path / "data" / "blobs" / new.sha256[:2] / new.sha256
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        await save(artifacts, under(scope, "other"), {NOTES.physical: b"2"})
+        stuck.rmdir()
+        await AllStores(artifacts._database, artifacts).conversations.purge_interrupted()
+        assert await artifacts._database.read(unfinished_saves) == {}
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
 # ---- the list ----
