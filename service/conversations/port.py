@@ -111,6 +111,8 @@ class ConversationStore(Protocol):
     async def purge_interrupted(self) -> None:
         """Removes what conversations held whose `purge` failed, or ended with an earlier process.
 
+        Also removes the bytes of deleted files that could not be removed before.
+
         Raises:
             StoreFullError: no space is left.
         """

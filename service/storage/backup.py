@@ -1,9 +1,10 @@
 """A backup of a data folder in one file: the records in SQLite and the bytes of files; the service may run.
 
 The file is a tar archive: ``backup.json`` describes it, ``blobs/<sha256>`` are the bytes, ``database.sqlite3``
-is a snapshot that SQLite makes in one transaction, and ``end.json`` closes it with hashes. Bytes are read after the
-snapshot that names them. If a deletion removes some of them in between, the next snapshot does not name them, and
-that one is stored; so each file that the stored snapshot names is in the archive.
+is a snapshot that SQLite makes in one transaction, and ``end.json`` closes it with hashes. Signed audit heads are
+read before the snapshot, bytes after the snapshot that names them. If a deletion removes some of them in between,
+the next snapshot does not name them, and that one is stored; so each file that the stored snapshot names is in the
+archive.
 
 Not in it: the private keys that sign download links and audit heads, so that who reads a backup cannot sign.
 """
@@ -124,6 +125,8 @@ class Backup:
             tempfile.TemporaryDirectory(prefix=".proofbox-backup-", dir=beside) as folder,
             tarfile.open(fileobj=stream, mode="w", dereference=True) as archive,  # hosted files are links
         ):
+            # Before the snapshot, which then has every line that a head signs.
+            heads = self._read_heads()
             snapshot = Path(folder) / DATABASE
             schema = _take_snapshot(database, snapshot)
             _add_json(archive, FIRST, BackupHead(FORMAT, self._release, schema, utc_now()))
@@ -134,7 +137,7 @@ class Backup:
                 # They were deleted after the snapshot, or are lost: a later snapshot decides.
                 _take_snapshot(database, snapshot)
                 damaged = self._add_blobs(archive, snapshot)
-            heads_sha256 = self._add_heads(archive, folder)
+            heads_sha256 = None if heads is None else _add_heads(archive, heads)
             archive.add(snapshot, DATABASE, filter=_anonymous)
             end = BackupEnd(
                 sha256_of(snapshot), heads_sha256, len(self._written), self._blob_bytes, tuple(sorted(damaged))
@@ -168,15 +171,16 @@ class Backup:
                 return size_bytes
         return None
 
-    def _add_heads(self, archive: tarfile.TarFile, folder: str) -> str | None:
+    def _read_heads(self) -> bytes | None:
         try:
-            content = self._heads.read_bytes()
+            return self._heads.read_bytes()
         except FileNotFoundError:
             return None
-        copy = Path(folder) / HEADS
-        copy.write_bytes(content)
-        archive.add(copy, HEADS, filter=_anonymous)
-        return hashlib.sha256(content).hexdigest()
+
+
+def _add_heads(archive: tarfile.TarFile, content: bytes) -> str:
+    _add_bytes(archive, HEADS, content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -187,7 +191,10 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _add_json(archive: tarfile.TarFile, name: str, value: BackupHead | BackupEnd) -> None:
-    content = json.dumps(asdict(value), indent=2).encode()
+    _add_bytes(archive, name, json.dumps(asdict(value), indent=2).encode())
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size, member.mode = len(content), 0o600
     archive.addfile(member, io.BytesIO(content))

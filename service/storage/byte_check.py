@@ -8,8 +8,7 @@ from functools import partial
 
 from sqlalchemy import Connection, bindparam, func, select, union_all
 
-from proofbox.service.errors import StoreFailedError
-from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.blob_port import BlobStore, DamagedBytesError
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.schema import artifacts, workspaces
 
@@ -44,7 +43,7 @@ async def check_bytes(database: Database, files: BlobStore, progress: Callable[[
     """Read all stored bytes and compare their hashes.
 
     Raises:
-        StoreFailedError: the database cannot be read.
+        StoreFailedError: the database or the bytes cannot be read.
     """
     check, after = ByteCheck(), ""
     while found := await database.read(partial(_page, after=after)):
@@ -75,6 +74,6 @@ def _is_sound(files: BlobStore, sha256: str, size_bytes: int) -> bool:
             piece = files.piece(sha256, at, min(files.piece_bytes, size_bytes - at))
             digest.update(piece)
             at += len(piece)
-    except StoreFailedError:
+    except DamagedBytesError:
         return False
     return digest.hexdigest() == sha256

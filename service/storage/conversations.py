@@ -23,6 +23,7 @@ from proofbox.service.conversations.port import (
 )
 from proofbox.service.errors import ConversationBusyError, UnknownArtifactError, UnknownConversationError
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.artifacts.removal import remove_some
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.audit import add_line
@@ -86,6 +87,13 @@ _DELETED = (
     .order_by(conversations.c.id)
 )
 _IN: BindParameter[int] = bindparam("in_conversation")
+# SQLite gives the number of a purged conversation to a new one, so each step of a purge checks whose it is.
+_LOCKED_DELETED = (
+    select(conversations.c.id)
+    .join_from(conversations, principals)
+    .where(conversations.c.id == _IN, principals.c.tenant == DELETED)
+    .with_for_update(of=conversations)
+)
 _IS_BUSY = select(select(calls.c.id).where(calls.c.conversation == _IN, calls.c.state == "open").exists())
 _PATHS = (
     select(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel)
@@ -128,6 +136,7 @@ class SqlConversationStore(ConversationStore):
     def __init__(self, database: Database, files: SqlArtifactStore) -> None:
         self._database = database
         self._files = files
+        self._purging = KeyLocks()
         self._is_stopping = False
 
     @override
@@ -188,13 +197,22 @@ class SqlConversationStore(ConversationStore):
     async def purge_interrupted(self) -> None:
         for number in await self._database.read(lambda connection: list(connection.scalars(_DELETED))):
             await self._purge(number)
+        if not self._is_stopping:
+            await self._files.retry_removals()
 
     @override
     def stop_purging(self) -> None:
         self._is_stopping = True
 
     async def _purge(self, conversation: int) -> None:
+        # One purge of a conversation at a time: the other one then finds that it is gone.
+        async with self._purging.held([str(conversation)]):
+            await self._purge_alone(conversation)
+
+    async def _purge_alone(self, conversation: int) -> None:
         def remove_files(connection: Connection, save: str) -> tuple[bool, list[str]]:
+            if not _lock_deleted(connection, conversation):
+                return False, []
             names = remove_some(connection, conversation, save, _FILES_AT_ONCE)
             return bool(names), names
 
@@ -204,12 +222,12 @@ class SqlConversationStore(ConversationStore):
         for table, key, rows_max in _ROWS_AT_ONCE:
             own = table.c.conversation == conversation
             some = select(key).where(own).order_by(key).limit(rows_max)
-            query = delete(table).where(own, key.in_(some))
-            while await self._database.write(partial(_count_deleted, query=query)):
+            step = partial(_purge_step, conversation=conversation, query=delete(table).where(own, key.in_(some)))
+            while await self._database.write(step):
                 if self._is_stopping:
                     return
         gone = delete(conversations).where(conversations.c.id == conversation)
-        await self._database.write(lambda connection: connection.execute(gone))
+        await self._database.write(partial(_purge_step, conversation=conversation, query=gone))
 
     @override
     async def unused(self, since: str, limit: int, prefix: str = "") -> list[ConversationKey]:
@@ -245,8 +263,14 @@ def _held(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[int
     return {n: (in_turns.get(n, 0), in_files.get(n, 0), in_bytes.get(n, 0)) for n in numbers}
 
 
-def _count_deleted(connection: Connection, query: Delete) -> int:
-    return connection.execute(query).rowcount
+def _lock_deleted(connection: Connection, conversation: int) -> bool:
+    """Whether the conversation of a number is being deleted; its other writers wait."""
+    return connection.scalar(_LOCKED_DELETED, {"in_conversation": conversation}) is not None
+
+
+def _purge_step(connection: Connection, conversation: int, query: Delete) -> int:
+    """Remove some rows of a conversation that is being deleted; how many."""
+    return connection.execute(query).rowcount if _lock_deleted(connection, conversation) else 0
 
 
 def _refuse_busy(connection: Connection, conversation: int, scope: ConversationKey) -> None:

@@ -7,7 +7,7 @@ import secrets
 import shutil
 import tarfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,6 +40,8 @@ _PIECE_BYTES = 1024 * 1024
 _JSON_BYTES_MAX = 64 * 1024 * 1024  # the hashes of damaged files may be many
 _BLOB = re.compile(re.escape(BLOBS) + r"([0-9a-f]{64})")
 _HOSTED_AT_ONCE = 100
+_DATABASE_FILE = "proofbox.sqlite3"
+_OF_FILE_SYSTEMS = frozenset({"lost+found"})  # in the root of an empty disk
 # The later versions last, so that they are the ones that stay; not those of conversations that are being deleted.
 _HOSTED = """
     SELECT hosted_name, sha256, mime, rel FROM artifacts
@@ -58,7 +60,7 @@ def restore(file: Path, data_dir: Path) -> tuple[BackupHead, BackupEnd]:
 
     Args:
         file: the backup.
-        data_dir: the folder to make; it may exist if it is empty.
+        data_dir: the folder to make; it may exist if it is empty, also as a mount.
 
     Raises:
         StoreFailedError: the folder is not empty, the file is no whole backup or was changed, or a newer release
@@ -66,22 +68,40 @@ def restore(file: Path, data_dir: Path) -> tuple[BackupHead, BackupEnd]:
         StoreFullError: no space is left; the folder is as it was.
     """
     with translate_errors("the data folder", data_dir.absolute().parent):
-        if data_dir.exists() and (not data_dir.is_dir() or any(data_dir.iterdir())):
+        is_mount = data_dir.is_mount()
+        if data_dir.exists() and not _is_empty(data_dir, _OF_FILE_SYSTEMS if is_mount else frozenset()):
             raise StoreFailedError(
                 "data_dir: the folder is not empty; name an empty or new one by PROOFBOX_DATA_DIR"
             )
         parent = data_dir.absolute().parent
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = parent / f".{data_dir.name}.{secrets.token_hex(4)}.restoring"
+        # A mounted folder cannot be replaced: it is filled in place.
+        fresh = (data_dir if is_mount else parent) / f".{data_dir.name}.{secrets.token_hex(4)}.restoring"
         fresh.mkdir(mode=0o700)
         try:
             head, end = _fill(file, fresh)
-            fresh.replace(data_dir)
+            if is_mount:
+                _move_up(fresh)
+            else:
+                fresh.replace(data_dir)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
-        sync_folders([parent])
+        sync_folders([data_dir if is_mount else parent])
     return head, end
+
+
+def _is_empty(folder: Path, apart_from: frozenset[str]) -> bool:
+    return folder.is_dir() and all(path.name in apart_from for path in folder.iterdir())
+
+
+def _move_up(fresh: Path) -> None:
+    """Move what a folder holds into the one above, the database last: no service uses a folder without it."""
+    with suppress(PermissionError):  # of another user's folder, whose group may write
+        fresh.parent.chmod(0o700)
+    for path in sorted(fresh.iterdir(), key=lambda path: path.name == _DATABASE_FILE):
+        path.rename(fresh.parent / path.name)
+    fresh.rmdir()
 
 
 def _fill(file: Path, folder: Path) -> tuple[BackupHead, BackupEnd]:
@@ -91,7 +111,7 @@ def _fill(file: Path, folder: Path) -> tuple[BackupHead, BackupEnd]:
             unpacked.take(archive, member)
             archive.members = []  # type: ignore[attr-defined]  # it is not needed again
     head, end = unpacked.whole()
-    database = folder / "proofbox.sqlite3"
+    database = folder / _DATABASE_FILE
     wanted = named_hashes(database)
     if missing := wanted - unpacked.blobs - set(end.damaged):
         raise StoreFailedError(f"the backup lacks {len(missing)} files that its database names; use another one")
@@ -102,7 +122,7 @@ def _fill(file: Path, folder: Path) -> tuple[BackupHead, BackupEnd]:
     if end.heads_sha256 is not None:
         aside = re.sub(r"[^0-9TZ]", "", head.created.partition(".")[0]) + "Z"
         (folder / HEADS).rename(folder / f"{HEADS}.{aside}")
-    sync_folders([folder, folder / "blobs"])
+    sync_folders([folder, folder / "blobs", *(folder / "blobs").iterdir()])
     return head, end
 
 
@@ -151,7 +171,7 @@ class _Unpacked:
             self.blobs.add(blob[1])
             self._blob_bytes += member.size
         elif member.name == DATABASE:
-            self._unpack(archive, member, self._folder / "proofbox.sqlite3")
+            self._unpack(archive, member, self._folder / _DATABASE_FILE)
         elif member.name == HEADS:
             self._unpack(archive, member, self._folder / HEADS)
         elif member.name == LAST:

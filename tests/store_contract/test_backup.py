@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import socket
 import sqlite3
 import tarfile
 from contextlib import closing
@@ -12,14 +13,18 @@ from dataclasses import replace
 
 import pytest
 from disk_check import assert_disk_says_what_the_rows_say, path_of
+from test_local_disk_full import needs_mount, small_disk
 from whole_conversations import CONTENT, REPORT, AllStores, delete, fill, under
 
 from proofbox.cli import main
 from proofbox.service.calls.port import AuditDraft
 from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.s3_client import Bucket
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.backup import Backup
+from proofbox.service.storage.byte_check import check_bytes
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.restoration import restore
 from tests.services.s3_server import client_of
@@ -147,6 +152,23 @@ async def test_each_backup_of_a_service_that_saves_and_deletes_is_whole(stores, 
         with closing(sqlite3.connect(data / "proofbox.sqlite3")) as connection:
             hashes = {sha256 for (sha256,) in connection.execute("SELECT sha256 FROM artifacts")}
         assert {path.name for path in (data / "blobs").rglob("*") if path.is_file()} == hashes
+
+
+async def test_the_database_of_a_backup_is_not_older_than_its_signed_heads(stores, scope, save, tmp_path):
+    await fill(stores, scope, save)
+    database = tmp_path / "data" / "proofbox.sqlite3"
+
+    class Heads(type(tmp_path)):
+        """Signed heads whose audit line was added just before they are read."""
+
+        def read_bytes(self):
+            with closing(sqlite3.connect(database)) as connection, connection:
+                connection.execute("INSERT INTO chains (tenant, project) VALUES ('acme', 'signed')")
+            return b"{}\n"
+
+    Backup(tmp_path / "data", Heads("heads.jsonl"), "1.0", _ignore).write(tmp_path / "backup.tar")
+    restore(tmp_path / "backup.tar", tmp_path / "new")
+    assert "signed" in [project for _, _, project in rows_of(tmp_path / "new")["chains"]]
 
 
 async def test_the_first_start_on_a_backup_ends_what_was_under_way(
@@ -389,3 +411,41 @@ async def test_gc_lists_beside_the_service_and_deletes_without_it(
 
 async def change(database, statement):
     await database.write(lambda connection: connection.exec_driver_sql(statement))
+
+
+async def test_a_bucket_that_does_not_answer_is_not_damage(stores, scope, save, tmp_path):
+    await fill(stores, scope, save)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        bucket = Bucket("proofbox", endpoint=endpoint, access_key="a", secret_key="b", attempts=1)
+        with pytest.raises(StoreFailedError, match="does not answer"):
+            await check_bytes(stores.database, S3BlobStore(bucket, tmp_path / "staging", 5_000_000, 900), _ignore)
+
+
+# ---- a mounted folder ----
+
+
+@needs_mount
+@pytest.mark.parametrize("there", [(), ("lost+found",)])
+async def test_a_backup_is_restored_into_an_empty_mount(backup, opened_artifacts, scope, content, tmp_path, there):
+    with small_disk(tmp_path / "new", "size=8m,mode=755") as data:
+        for name in there:
+            (data / name).mkdir()
+        restore(backup, data)
+        assert not [path.name for path in (*data.iterdir(), *tmp_path.iterdir()) if "restoring" in path.name]
+        assert data.stat().st_mode & 0o777 == 0o700
+        async with opened_artifacts(data) as artifacts:
+            latest = await artifacts.latest(scope, REPORT)
+            assert await content(artifacts, scope, latest) == CONTENT
+        with pytest.raises(StoreFailedError, match="the folder is not empty"):
+            restore(backup, data)
+
+
+@needs_mount
+async def test_a_restoration_that_fails_leaves_a_mount_empty(backup, tmp_path):
+    backup.write_bytes(backup.read_bytes()[:5_000])
+    with small_disk(tmp_path / "new", "size=8m") as data:
+        with pytest.raises(StoreFailedError, match="backup"):
+            restore(backup, data)
+        assert list(data.iterdir()) == []

@@ -2,16 +2,18 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 
 import pytest
 from audited import draft
-from disk_check import assert_disk_says_what_the_rows_say
+from disk_check import assert_disk_says_what_the_rows_say, path_of
 from s3_check import assert_bucket_says_what_the_rows_say
-from sqlalchemy import text
+from sqlalchemy import insert, text
 from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft_of, fill, new_call, prompt, under
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
+from proofbox.service.artifacts.port import NewWorkspace
 from proofbox.service.calls.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.errors import (
@@ -20,9 +22,11 @@ from proofbox.service.errors import (
     UnknownArtifactError,
     UnknownConversationError,
 )
+from proofbox.service.file_content import FileContent
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.rows import hosted_latest, unfinished_saves
 from proofbox.service.storage.audit_export import audit_lines
+from proofbox.service.storage.schema import calls
 from tests.services.s3_server import objects_of
 
 AT = "2026-07-04T13:18:14.000Z"
@@ -158,6 +162,47 @@ async def test_an_interrupted_deletion_is_completed_by_the_next_process(stores, 
         await again.conversations.purge_interrupted()
         assert await again.rows() == {}
     assert stored_bytes() == (set(), set())
+
+
+async def test_a_purge_leaves_the_conversation_that_got_the_number_of_the_purged_one(
+    stores, kind, scope, others, save, content
+):
+    await save(stores.artifacts, scope, {REPORT.physical: b"old"})
+    deletion = await delete(stores, scope)
+    other = others[0]
+    await fill(stores, other, save)
+    rows = await stores.rows()
+    ((number, _),) = await numbers_and_names(stores)
+    assert (number == deletion.number) is (kind != "postgres-local")
+    await stores.conversations.purge(replace(deletion, number=number))
+    assert await stores.rows() == rows
+    assert await content(stores.artifacts, other, await stores.artifacts.latest(other, REPORT)) == CONTENT
+
+
+async def test_purges_of_one_conversation_at_once_remove_it_once(stores, scope, save, stored_bytes):
+    await fill(stores, scope, save)
+    ((conversation, _),) = await numbers_and_names(stores)
+    values = {
+        "payload_sha256": "a",
+        "state": "done",
+        "boot_id": "b",
+        "created": "",
+        "request": "{}",
+        "answer": "{}",
+    }
+    more = [{"conversation": conversation, "tool_call_id": f"more-{n}", **values} for n in range(2_000)]
+    await stores.database.write(
+        lambda connection: connection.execute(insert(calls), more)
+    )  # many steps remove them
+    deletion = await stores.conversations.delete(scope, draft_of(scope))
+    await asyncio.gather(*(stores.conversations.purge(deletion) for _ in range(4)))
+    assert await stores.rows() == {}
+    assert stored_bytes() == (set(), set())
+
+
+async def numbers_and_names(stores):
+    query = text("SELECT id, name FROM conversations")
+    return await stores.database.read(lambda connection: [tuple(row) for row in connection.execute(query)])
 
 
 async def test_the_same_conversation_may_begin_anew_while_the_old_one_is_removed(
@@ -341,6 +386,79 @@ async def test_bytes_that_another_file_has_too_stay(stores, scope, save, content
     blobs, hosted = stored_bytes()
     assert blobs == {saved.sha256}
     assert [name for name in hosted if name.endswith("report.txt")] == []
+
+
+async def test_a_file_after_a_deletion_is_newer_than_the_workspace_that_covered_the_deleted_one(
+    stores, scope, save
+):
+    await save(stores.artifacts, scope, {REPORT.physical: CONTENT})
+    covers = await stores.artifacts.newest_number(scope)
+    workspace = NewWorkspace("turn_1", FileContent(b"w"), 1, hashlib.sha256(b"w").hexdigest(), 1, covers, "call-2")
+    await stores.artifacts.save(scope, [], workspace=workspace)
+    await stores.conversations.delete_file(scope, REPORT, AT, draft_of(scope))
+    await save(stores.artifacts, scope, {"turn_2/files/new": b"new"}, tool_call_id="call-3")
+    new = await stores.artifacts.latest(scope, FilePath.from_physical("turn_2/files/new"))
+    assert (await stores.artifacts.workspace(scope)).is_older(new)
+
+
+# ---- bytes that cannot be removed ----
+
+
+async def test_bytes_that_cannot_be_removed_stop_no_save_and_no_start_and_are_removed_later(
+    opened_artifacts, scope, save, tmp_path, caplog
+):
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        stores = AllStores(artifacts._database, artifacts)
+        (report, *_) = await save(
+            artifacts, scope, {REPORT.physical: CONTENT, **{f"turn_1/files/{n}": b"%d" % n for n in range(9)}}
+        )
+        stuck = artifacts._files.blob(report.sha256)
+        stuck.unlink()
+        stuck.mkdir()  # so that not even root can unlink it
+        await delete(stores, scope)
+        assert "could not be removed yet" in caplog.text
+        assert [path.name for path in (tmp_path / "data/blobs").rglob("*") if len(path.name) > 2] == [stuck.name]
+        for number in range(2):
+            await save(artifacts, under(scope, "other"), {NOTES.physical: b"%d" % number})
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        stores = AllStores(artifacts._database, artifacts)
+        await save(artifacts, under(scope, "other"), {NOTES.physical: b"after the start"})
+        await stores.conversations.purge_interrupted()
+        assert [set(names) for names in (await stores.database.read(unfinished_saves)).values()] == [
+            {f"blobs/{stuck.name}"}
+        ]
+        stuck.rmdir()
+        await stores.conversations.purge_interrupted()
+        assert await stores.database.read(unfinished_saves) == {}
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
+
+
+async def test_a_failed_save_whose_bytes_cannot_be_removed_stops_no_other_save_and_no_start(
+    opened_artifacts, scope, save, stage, tmp_path
+):
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        (old,) = await save(artifacts, scope, {REPORT.physical: b"old"})
+
+        def fail(stored):
+            for one in stored:
+                stuck = artifacts._files.blob(one.sha256)
+                stuck.unlink()
+                stuck.mkdir()
+            raise LookupError
+
+        async with artifacts.staging() as folder:
+            new = stage(folder, REPORT.physical, CONTENT)
+            with pytest.raises(LookupError):
+                await artifacts.save(scope, [new], fail)
+        assert path_of(old.hosted_uri, tmp_path / "data").read_bytes() == b"old"
+        await save(artifacts, under(scope, "other"), {NOTES.physical: b"1"})
+    stuck = tmp_path / "data" / "blobs" / new.sha256[:2] / new.sha256
+    async with opened_artifacts(tmp_path / "data") as artifacts:
+        await save(artifacts, under(scope, "other"), {NOTES.physical: b"2"})
+        stuck.rmdir()
+        await AllStores(artifacts._database, artifacts).conversations.purge_interrupted()
+        assert await artifacts._database.read(unfinished_saves) == {}
+    assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
 # ---- the list ----

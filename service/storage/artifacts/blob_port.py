@@ -14,6 +14,10 @@ from proofbox.service.identity import ConversationKey
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+class DamagedBytesError(StoreFailedError):
+    """The bytes of a hash are missing, cut off or changed."""
+
+
 def checked_sha256(sha256: str) -> str:
     """Return the text if it can be part of a name.
 
@@ -110,14 +114,14 @@ class BlobStore(Protocol):
         """Local files below ``folder`` with the bytes of hashes, checked.
 
         Raises:
-            StoreFailedError: the bytes of one are missing or have changed.
+            DamagedBytesError: the bytes of one are missing or have changed.
         """
 
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
         """At least one and at most ``size_bytes`` bytes from ``at`` on.
 
         Raises:
-            StoreFailedError: the bytes are missing or end before ``at``.
+            DamagedBytesError: the bytes are missing or end before ``at``.
         """
 
     def link(self, served: ServedFile) -> str | None:

@@ -15,9 +15,14 @@ from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import NewArtifact
-from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
-from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
+from proofbox.service.storage.artifacts.blob_port import (
+    BlobStore,
+    DamagedBytesError,
+    ServedFile,
+    checked_sha256,
+    wrong_size,
+)
 from proofbox.service.storage.artifacts.durable_files import (
     gone_if_it_fails,
     link,
@@ -195,10 +200,10 @@ class LocalBlobStore(BlobStore):
         with self.translate_errors():
             blob, fetched = self.blob(sha256), folder / f"fetched-{uuid.uuid4().hex}"
             if not blob.is_file():
-                raise StoreFailedError("the stored bytes of an artifact are missing")
+                raise DamagedBytesError("the stored bytes of an artifact are missing")
             link(blob, fetched)
             if sha256_of(fetched) != sha256:
-                raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+                raise DamagedBytesError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
             return fetched
 
     @override
@@ -207,9 +212,9 @@ class LocalBlobStore(BlobStore):
             try:
                 stream = self.blob(sha256).open("rb", buffering=0)
             except FileNotFoundError as exc:
-                raise StoreFailedError("the stored bytes of an artifact are missing") from exc
+                raise DamagedBytesError("the stored bytes of an artifact are missing") from exc
             with stream:
                 piece = os.pread(stream.fileno(), size_bytes, at)
         if not piece:
-            raise StoreFailedError("the stored bytes of an artifact are cut off")
+            raise DamagedBytesError("the stored bytes of an artifact are cut off")
         return piece

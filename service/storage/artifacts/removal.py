@@ -47,7 +47,9 @@ def remove_versions(
     """Remove all versions of a path; number and size of each, in order, and the names whose bytes are left."""
     where = {"of_turn": path.turn_id, "of_namespace": path.namespace.value, "of_rel": path.rel}
     found = connection.execute(_OF_PATH, {"in_conversation": conversation, **where}).all()
-    return [(row.version, row.size_bytes) for row in found], _remove(connection, found, save)
+    names = _remove(connection, found, save)
+    workspace_rows.uncover_removed(connection, conversation)
+    return [(row.version, row.size_bytes) for row in found], names
 
 
 def _remove(connection: Connection, found: Iterable[Any], save: str) -> list[str]:

@@ -24,7 +24,13 @@ from proofbox.service.artifacts.content_disposition import content_disposition, 
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.errors import OurError, StoreFailedError
 from proofbox.service.identity import ConversationKey
-from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile, checked_sha256, wrong_size
+from proofbox.service.storage.artifacts.blob_port import (
+    BlobStore,
+    DamagedBytesError,
+    ServedFile,
+    checked_sha256,
+    wrong_size,
+)
 from proofbox.service.storage.artifacts.durable_files import READ_ONLY
 from proofbox.service.storage.artifacts.hosted_names import key_of
 from proofbox.service.storage.artifacts.s3_client import MISSING, Bucket, client, code_of, translate_errors
@@ -259,7 +265,7 @@ class S3BlobStore(BlobStore):
                     digest.update(data)
                     file.write(data)
         if digest.hexdigest() != sha256:
-            raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+            raise DamagedBytesError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
         with self._local():
             fetched.chmod(READ_ONLY)
         return fetched
@@ -275,10 +281,10 @@ class S3BlobStore(BlobStore):
                     piece = body.read()
         except StoreFailedError as exc:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) == "InvalidRange":
-                raise StoreFailedError("the stored bytes of an artifact are cut off") from exc
+                raise DamagedBytesError("the stored bytes of an artifact are cut off") from exc
             raise
         if not piece:
-            raise StoreFailedError("the stored bytes of an artifact are cut off")
+            raise DamagedBytesError("the stored bytes of an artifact are cut off")
         return piece
 
     @override

@@ -22,6 +22,7 @@ from botocore.exceptions import (
 from botocore.loaders import Loader, create_loader
 
 from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
+from proofbox.service.storage.artifacts.blob_port import DamagedBytesError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -158,7 +159,7 @@ def refused(exc: ClientError) -> OurError:
     if code in _REGION:
         return StoreFailedError(f"{_ROLE} has the bucket in another region than the setting s3_region")
     if code in MISSING:
-        return StoreFailedError("the stored bytes of an artifact are missing")
+        return DamagedBytesError("the stored bytes of an artifact are missing")
     if code in _DAMAGED:
         return StoreFailedError(f"bytes arrived damaged at {_ROLE}; try again")
     return StoreFailedError(f"{_ROLE} failed: {code}")

@@ -20,11 +20,15 @@ from proofbox.service.storage.database import Database
 BLOBS, HOSTED = "blobs/", "hosted/"  # prefixes of the names in the journal
 _NAMES_AT_ONCE = 100  # so many are locked together, and end in one transaction
 _SIDE_BY_SIDE = 4  # few of the byte side's threads: running calls need them
+_FAILED_AT_START_MAX = 3  # a start does not wait for more of them: the sweeper's first pass follows it
 _log = logging.getLogger(__name__)
 
 
 class SaveJournal:
-    """The saves that are under way or incomplete.
+    """The saves that are under way or incomplete, and the removals whose bytes are left.
+
+    A name that cannot be undone delays no other name and fails no other save: it stays in the journal. Incomplete
+    saves are tried again by the next saves and by `retry`, removals by `retry` alone, and both by the next start.
 
     Args:
         database: the database.
@@ -44,18 +48,19 @@ class SaveJournal:
         self._files = files
         self._locks = locks
         self._run = run
-        self._incomplete: set[str] = set()
+        self._incomplete: dict[str, None] = {}  # in the order in which they are tried
+        self._removals: dict[str, None] = {}
         self._undoing = asyncio.Lock()
 
     async def recover(self) -> None:
-        """Undo the saves that an earlier process did not complete.
+        """Undo what an earlier process did not complete; what cannot be undone now is left to `retry`.
 
         Raises:
-            StoreFailedError: the bytes or the database cannot be used.
-            StoreFullError: no space is left.
+            StoreFailedError: the database cannot be used.
+            StoreFullError: no space is left in the database.
         """
-        self._incomplete.update(await self._database.read(rows.unfinished_saves))
-        await self.undo_incomplete()
+        self._removals.update(dict.fromkeys(await self._database.read(rows.unfinished_saves)))
+        await self._retry_removals(_FAILED_AT_START_MAX)
 
     async def begin(self, save: str, names: Iterable[str]) -> None:
         """Record the names that a save is about to change.
@@ -67,40 +72,76 @@ class SaveJournal:
         await self._database.write(lambda connection: rows.begin_save(connection, save, names))
 
     async def undo(self, save: str) -> None:
-        """Undo a save; one that cannot be undone now is undone by the next save or the next start."""
-        self._incomplete.add(save)
-        try:
-            await self.undo_incomplete()
-        except OurError:
-            _log.warning("a failed save could not be undone yet", exc_info=True)
+        """Undo a save; one that cannot be undone now is undone by a later save, by `retry` or the next start."""
+        self._incomplete[save] = None
+        await self.undo_incomplete()
 
     async def undo_incomplete(self) -> None:
-        """Undo all incomplete saves.
-
-        Raises:
-            StoreFailedError: the bytes or the database cannot be used.
-            StoreFullError: no space is left.
-        """
+        """Undo incomplete saves until one cannot be undone now: that one is logged, and tried last next time."""
+        if not self._incomplete:
+            return
         async with self._undoing:
-            if not self._incomplete:
-                return
-            saves = await self._database.read(rows.unfinished_saves)
-            for save in sorted(self._incomplete):
-                await self._undo_names(save, saves.get(save, []))
-                self._incomplete.discard(save)
+            for save in list(self._incomplete):
+                try:
+                    await self._undo(save)
+                except OurError:
+                    self._incomplete[save] = self._incomplete.pop(save)
+                    _log.warning("a failed save could not be undone yet", exc_info=True)
+                    return
+                del self._incomplete[save]
 
     async def remove(self, save: str, names: Sequence[str]) -> None:
         """Remove the bytes behind names that a transaction recorded when it removed their rows.
 
-        What cannot be removed now is removed by the next save or the next start.
+        Bytes that cannot be removed now are removed by `retry` or the next start.
         """
+        if (error := await self._try_removal(save, names)) is not None:
+            _log.warning("the bytes of deleted files could not be removed yet", exc_info=error)
+
+    async def _try_removal(self, save: str, names: Sequence[str]) -> OurError | None:
         try:
             await self._undo_names(save, names)
-        except OurError:
-            self._incomplete.add(save)
-            _log.warning("the bytes of deleted files could not be removed yet", exc_info=True)
+        except OurError as exc:
+            self._removals[save] = None
+            return exc
+        self._removals.pop(save, None)
+        return None
+
+    async def retry(self) -> None:
+        """Try again what could not be undone or removed.
+
+        Raises:
+            StoreFailedError: the database cannot be used.
+        """
+        await self.undo_incomplete()
+        await self._retry_removals()
+
+    async def _retry_removals(self, failed_max: int | None = None) -> None:
+        if not self._removals:
+            return
+        unfinished = await self._database.read(rows.unfinished_saves)
+        errors: list[OurError] = []
+        for save in list(self._removals):
+            if (error := await self._try_removal(save, unfinished.get(save, []))) is not None:
+                errors.append(error)
+                if len(errors) == failed_max:
+                    break
+        if errors:
+            _log.warning(
+                "the bytes of %d saves or deletions cannot be removed yet", len(errors), exc_info=errors[0]
+            )
+
+    async def _undo(self, save: str) -> None:
+        unfinished = await self._database.read(rows.unfinished_saves)
+        await self._undo_names(save, unfinished.get(save, []))
 
     async def _undo_names(self, save: str, names: Sequence[str]) -> None:
+        """Undo the names that can be undone; the others stay in the journal.
+
+        Raises:
+            StoreFailedError, StoreFullError: the first error.
+        """
+        failed: dict[str, BaseException] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
             group = names[start : start + _NAMES_AT_ONCE]
             # The names leave the journal before the locks are released: of two that undo the same name, the later
@@ -108,16 +149,26 @@ class SaveJournal:
             async with self._locks.held(group):
                 # The bytes first: on a full disk their removal makes the room that a hosted name needs.
                 for kind in (BLOBS, HOSTED):
-                    await self._undo_side_by_side(save, [name for name in group if name.startswith(kind)])
-                await self._database.write(partial(rows.end_names, save=save, names=group))
+                    failed |= await self._undo_side_by_side(save, [name for name in group if name.startswith(kind)])
+                done = [name for name in group if name not in failed]
+                if done:
+                    await self._database.write(partial(rows.end_names, save=save, names=done))
+        for error in failed.values():
+            raise error
 
-    async def _undo_side_by_side(self, save: str, names: Sequence[str]) -> None:
+    async def _undo_side_by_side(self, save: str, names: Sequence[str]) -> dict[str, BaseException]:
+        """Undo names; the errors of those that cannot be undone now."""
+        failed: dict[str, BaseException] = {}
         for at in range(0, len(names), _SIDE_BY_SIDE):
-            undone = (self._undo_name(save, name) for name in names[at : at + _SIDE_BY_SIDE])
+            some = names[at : at + _SIDE_BY_SIDE]
             # All of them end before the locks are released.
-            for outcome in await asyncio.gather(*undone, return_exceptions=True):
-                if outcome is not None:
+            outcomes = await asyncio.gather(*(self._undo_name(save, name) for name in some), return_exceptions=True)
+            for name, outcome in zip(some, outcomes, strict=True):
+                if isinstance(outcome, OurError):
+                    failed[name] = outcome
+                elif outcome is not None:
                     raise outcome
+        return failed
 
     async def _undo_name(self, save: str, name: str) -> None:
         if name.startswith(HOSTED):

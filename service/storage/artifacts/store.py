@@ -8,8 +8,8 @@ are. Bytes are written outside of any transaction, so that a slow disk or server
 2. the blobs are put in place; contents that came as bytes are written for that,
 3. the hosted files are replaced and one transaction adds the rows, while no other save can change those names.
 
-An incomplete save (a full disk, a lost server, a crash) is undone from the journal: by itself, by the next save, or
-when the store is opened again.
+An incomplete save (a full disk, a lost server, a crash) is undone from the journal: by itself, by the next save, by
+the sweeper, or when the store is opened again. Bytes that cannot be removed fail none of these.
 """
 
 import asyncio
@@ -338,6 +338,14 @@ class SqlArtifactStore(SqlWorkspaces):
         result, names = await self._database.write(lambda connection: work(connection, save))
         await self._journal.remove(save, names)
         return result
+
+    async def retry_removals(self) -> None:
+        """Remove the bytes whose removal failed before; those that still cannot be removed are logged.
+
+        Raises:
+            StoreFailedError: the database cannot be used.
+        """
+        await self._journal.retry()
 
     # ---- blocking work ----
 

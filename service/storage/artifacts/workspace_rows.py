@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select
+from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
 from sqlalchemy import insert as inserting
 
 from proofbox.service.artifacts.port import NewWorkspace, StoredWorkspace
@@ -28,6 +28,16 @@ _REMOVED = delete(workspaces).where(workspaces.c.conversation == bindparam("of_c
 _NEWEST_ARTIFACT = select(func.coalesce(func.max(artifacts.c.id), 0)).where(
     artifacts.c.conversation == CONVERSATION
 )
+_NEWEST_LEFT = (
+    select(func.coalesce(func.max(artifacts.c.id), 0))
+    .where(artifacts.c.conversation == bindparam("of_conversation"))
+    .scalar_subquery()
+)
+_UNCOVERED = (
+    update(workspaces)
+    .where(workspaces.c.conversation == bindparam("of_conversation"), workspaces.c.covers > _NEWEST_LEFT)
+    .values(covers=_NEWEST_LEFT)
+)
 
 
 def find(connection: Connection, scope: ConversationKey, number: int | None) -> StoredWorkspace | None:
@@ -51,6 +61,11 @@ def insert(connection: Connection, conversation: int, new: NewWorkspace) -> list
     if old:
         connection.execute(delete(workspaces).where(workspaces.c.id.in_([row.id for row in old])))
     return [row.sha256 for row in old]
+
+
+def uncover_removed(connection: Connection, conversation: int) -> None:
+    """Let no workspace cover the numbers of removed artifacts: SQLite gives them to later artifacts."""
+    connection.execute(_UNCOVERED, {"of_conversation": conversation})
 
 
 def remove_all(connection: Connection, conversation: int) -> list[str]:

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutErro
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.artifacts.blob_port import DamagedBytesError
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.s3_client import refused, translate_errors
@@ -28,7 +29,7 @@ def answered(code, status=400):
         (answered("SignatureDoesNotMatch", 403), StoreFailedError, "s3_access_key and s3_secret_key"),
         (answered("NoSuchBucket", 404), StoreFailedError, "s3_bucket"),
         (answered("PermanentRedirect", 301), StoreFailedError, "s3_region"),
-        (answered("NoSuchKey", 404), StoreFailedError, "stored bytes of an artifact are missing"),
+        (answered("NoSuchKey", 404), DamagedBytesError, "stored bytes of an artifact are missing"),
         (answered("BadDigest"), StoreFailedError, "arrived damaged"),
         (answered("InternalError", 500), StoreFailedError, "the object store failed: InternalError"),
     ],
