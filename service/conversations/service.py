@@ -279,6 +279,6 @@ def _parse_cursor(kind: str, cursor: str | None) -> int | None:
     if match is None or match[1] != kind or _cursor(kind, int(match[2])) != cursor:
         message = "not a cursor of this list; give the `next` of the page before it, or leave it out"
         raise InvalidRequestError(
-            f"after: {message}", errors=[FieldError(field="after", code="invalid_request", message=message)]
+            f"after: {message}", errors=[FieldError(field="after", code="value_error", message=message)]
         )
     return int(match[2])

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.app.bootstrap import build, running
@@ -35,9 +36,19 @@ def sha256(value):
 
 
 async def lines_of(service):
-    """All audit lines of the service's tenant and project, in their order."""
-    read = text("SELECT line, sha256 FROM audit ORDER BY chain, seq")
+    """All audit lines of the service's tenant and project, in their order; other tests use other tenants."""
+    who = service.principal
+    read = text(
+        "SELECT line, sha256 FROM audit JOIN chains ON chains.id = audit.chain "
+        "WHERE chains.tenant = :tenant AND chains.project = :project ORDER BY seq"
+    ).bindparams(tenant=who.tenant, project=who.project)
     return await service.database.read(lambda connection: [tuple(row) for row in connection.execute(read)])
+
+
+def parse_line(line):
+    """A line of a call, or of a deletion."""
+    of_deletion = json.loads(line)["format"] != AuditLine.model_fields["format"].default
+    return (DeletionLine if of_deletion else AuditLine).model_validate_json(line)
 
 
 async def provenance(http, call, call_id=None, **params):
@@ -152,7 +163,7 @@ async def test_the_lines_are_a_chain_in_which_each_has_the_hash_of_the_one_befor
     await asyncio.gather(*(call(SAME, ["a.csv"]) for _ in range(5)))
     lines = await lines_of(service)
     assert [sha for _, sha in lines] == [sha256(line) for line, _ in lines]
-    parsed = [AuditLine.model_validate_json(line) for line, _ in lines]
+    parsed = [parse_line(line) for line, _ in lines]
     assert parsed[0].previous is None
     assert [line.previous for line in parsed[1:]] == [sha for _, sha in lines[:-1]]
     assert all(two.seq == one.seq + 1 for one, two in pairwise(parsed))
@@ -327,7 +338,7 @@ async def test_a_rendering_comes_out_identical(http, call):
 async def test_a_rerun_has_an_audit_line_that_names_the_first(service, http, call):
     await call(SAME, ["a.csv"])
     report = await rerun(http, call)
-    lines = {sha: AuditLine.model_validate_json(line) for line, sha in await lines_of(service)}
+    lines = {sha: parse_line(line) for line, sha in await lines_of(service)}
     assert lines[report.line].call.rerun_of == report.first_line
     assert lines[report.line].call.tool_call_id == report.rerun_id
     assert lines[report.first_line].call.tool_call_id == call.last_id
