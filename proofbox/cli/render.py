@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import re
 import time
 from base64 import b64encode
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("pdf", "docx", "pptx", "png", "xlsx")
 _POLL_S = 0.5
+_PARTIAL = re.compile(r"\.proofbox-[0-9a-f]+\.part")  # as the client names an unfinished download
 _NEARBY_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -63,11 +65,11 @@ def run(args: argparse.Namespace) -> int:
     text = read_text(args.source, "IN", StandardInput())
     with connect(args, terminal, is_stored=args.conversation is not None) as client:
         while True:
-            seen = None if source is None else _newest(source)
+            seen = None if source is None else file_times(source, args.out)
             status = _render(client, args, terminal, text, suffix)
             if not args.watch or source is None:
                 return status
-            text = _changed_text(source, seen)
+            text = _changed_text(source, args.out, seen)
 
 
 def _render(client: "Client", args: argparse.Namespace, terminal: Terminal, text: str, suffix: str) -> int:
@@ -109,20 +111,30 @@ def _source_format(source: Path | None, output: str) -> str:
     return "html" if extension in {".html", ".htm"} else "markdown"
 
 
-def _newest(source: Path) -> float:
-    """When the file or anything beside it was changed last."""
-    times = [0.0]
+def file_times(source: Path, out: Path) -> dict[str, float]:
+    """When a document and the files beside it were changed, by their names.
+
+    Args:
+        source: the document.
+        out: the file that the command itself writes, which does not count; nor does its unfinished form.
+    """
+    written = out.resolve()
+    times = {}
     for path in source.parent.iterdir():
+        if _PARTIAL.fullmatch(path.name):
+            continue
         with contextlib.suppress(OSError):  # removed meanwhile, or a broken link
-            times.append(path.stat().st_mtime)
-    return max(times)
+            # A folder changes as well when the command writes into it.
+            if path.resolve() != written and path.is_file():
+                times[path.name] = path.stat().st_mtime
+    return times
 
 
-def _changed_text(source: Path, seen: float | None) -> str:
-    """Wait for a change of the file or of anything beside it; the text then."""
+def _changed_text(source: Path, out: Path, seen: dict[str, float] | None) -> str:
+    """Wait for a change of the file or of a file beside it; the text then."""
     while True:
         time.sleep(_POLL_S)
-        if _newest(source) != seen:
+        if file_times(source, out) != seen:
             with contextlib.suppress(CommandError):  # an editor replaces the file
                 return read_text(str(source), "IN", StandardInput())
 

@@ -1,8 +1,11 @@
-"""What `render` sends beside a document."""
+"""What `render` sends beside a document, and what makes `--watch` render again."""
+
+import os
 
 import pytest
 
-from proofbox.cli.render import nearby_assets
+from proofbox.cli.render import file_times, nearby_assets
+from proofbox.client.results import replacing
 
 ROOT = "turn_1/files/"
 
@@ -83,3 +86,28 @@ def test_files_that_parameters_and_style_sheets_refer_to_are_sent(sent):
 
 def test_a_picture_is_found_among_many_files(sent):
     assert sent("![](z.png)", *(f"many/{number}" for number in range(5_001)), "z.png") == ["z.png"]
+
+
+@pytest.mark.parametrize("name", ["doc.pdf", "out/doc.pdf"])
+def test_the_file_that_watch_writes_is_no_change(tmp_path, name):
+    document, out = tmp_path / "doc.md", tmp_path / name
+    document.write_text("# T")
+    out.parent.mkdir(exist_ok=True)
+    before = file_times(document, out)
+    with replacing(out, "doc.pdf") as (_, file):
+        file.write(b"1")
+        assert file_times(document, out) == before
+    assert file_times(document, out) == before
+    os.utime(out.parent if out.parent != tmp_path else out, (1, 1))
+    assert file_times(document, out) == before
+
+
+def test_a_change_of_the_document_or_of_a_file_beside_it_is_seen(tmp_path):
+    document, picture, out = tmp_path / "doc.md", tmp_path / "a.png", tmp_path / "doc.pdf"
+    document.write_text("# T")
+    picture.write_text("1")
+    before = file_times(document, out)
+    os.utime(picture, (1, 1))
+    assert file_times(document, out) != before
+    picture.unlink()
+    assert file_times(document, out) != before
