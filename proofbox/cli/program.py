@@ -38,7 +38,9 @@ def _run(argv: Sequence[str]) -> int:
         from proofbox.cli.shared.failures import describe_error  # noqa: PLC0415 - only when something failed
 
         error = describe_error(exc)
-    return _report(error, is_json=is_json)
+    with contextlib.suppress(BrokenPipeError):  # the exit code is all that is left
+        _report(error, is_json=is_json)
+    return error.exit_code
 
 
 def _dispatch(argv: Sequence[str]) -> int:
@@ -53,7 +55,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     return int(args.run(args))
 
 
-def _report(error: CommandError, *, is_json: bool) -> int:
+def _report(error: CommandError, *, is_json: bool) -> None:
     if is_json:
         sys.stdout.write(json.dumps(error.as_json(), ensure_ascii=False) + "\n")
         sys.stdout.flush()
@@ -61,7 +63,6 @@ def _report(error: CommandError, *, is_json: bool) -> int:
         from proofbox.cli.shared.terminal import visible  # noqa: PLC0415 - only when something failed
 
         sys.stderr.write(f"proofbox: {visible(error.as_text())}\n")
-    return error.exit_code
 
 
 def _exit_process(status: int) -> NoReturn:
