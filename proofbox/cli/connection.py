@@ -109,7 +109,7 @@ def connect(args: argparse.Namespace, terminal: Terminal, *, is_stored: bool = T
                 terminal.note("proofbox: the API key is sent unencrypted; use an https URL")
             url, key = target.url, target.api_key
         else:
-            where = local_store() if is_stored else stack.enter_context(_temporary_store())
+            where = local_store() if is_stored else stack.enter_context(temporary_store())
             store = str(where) if is_stored else "a temporary store"
             terminal.note(f"proofbox: local sandbox, {store} ({target.origin})", "dim")
             with terminal.progress("starting the sandbox engine"):
@@ -131,7 +131,8 @@ def local_store() -> Path:
 
 
 @contextlib.contextmanager
-def _temporary_store() -> Iterator[Path]:
+def temporary_store() -> Iterator[Path]:
+    """A store that is removed when the block ends."""
     import tempfile  # noqa: PLC0415 - with all kinds of archives, which --help does not need
 
     with tempfile.TemporaryDirectory(prefix="proofbox-") as folder:
