@@ -65,7 +65,10 @@ def resolve_target(args: argparse.Namespace) -> Target:
                 hint=f"proofbox login URL --profile {name}",
             )
         return Target(None, origin="no URL is known")
-    return Target(profile.url, key or profile.api_key, f"profile {name}" if name != DEFAULT else "proofbox login")
+    saved_key = profile.api_key
+    # A profile that was named is used with its key: the variable may be for another service.
+    chosen = (saved_key or key) if args.profile else (key or saved_key)
+    return Target(profile.url, chosen, f"profile {name}" if name != DEFAULT else "proofbox login")
 
 
 def check_url(text: str, field: str) -> str:
