@@ -1,10 +1,11 @@
 """``proofbox doctor``: check this machine, the settings and the engine, and run one sandbox."""
 
 import argparse
-import json
 import os
 import sys
 from typing import Any
+
+from proofbox.cli.shared.terminal import to_json
 
 _COLOURS = {"ok": "32", "warn": "33", "fail": "31"}
 _NAME_COLUMNS = 12
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     has_failed = any(finding.status == "fail" for finding in findings)
     if args.json:
         value = {"ok": not has_failed, "version": release(), "checks": [finding.as_json() for finding in findings]}
-        sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+        sys.stdout.write(to_json(value) + "\n")
     return 1 if has_failed else 0
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -56,12 +55,12 @@ def _dispatch(argv: Sequence[str]) -> int:
 
 
 def _report(error: CommandError, *, is_json: bool) -> None:
+    from proofbox.cli.shared.terminal import to_json, visible  # noqa: PLC0415 - only when something failed
+
     if is_json:
-        sys.stdout.write(json.dumps(error.as_json(), ensure_ascii=False) + "\n")
+        sys.stdout.write(to_json(error.as_json()) + "\n")
         sys.stdout.flush()
     else:
-        from proofbox.cli.shared.terminal import visible  # noqa: PLC0415 - only when something failed
-
         sys.stderr.write(f"proofbox: {visible(error.as_text())}\n")
 
 
