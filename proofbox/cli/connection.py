@@ -3,13 +3,14 @@
 import argparse
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from proofbox.cli.shared.exit_codes import usage_error
+from proofbox.cli.shared.exit_codes import CommandError, usage_error
 from proofbox.cli.shared.profiles import DEFAULT, load_profiles
 from proofbox.cli.shared.terminal import Terminal
 
@@ -69,6 +70,28 @@ def resolve_target(args: argparse.Namespace) -> Target:
     # A profile that was named is used with its key: the variable may be for another service.
     chosen = (saved_key or key) if args.profile else (key or saved_key)
     return Target(profile.url, chosen, f"profile {name}" if name != DEFAULT else "proofbox login")
+
+
+def note_local_store(place: str) -> None:
+    """Name on stderr the place that a command of this machine uses, if a service is known that it does not use.
+
+    Args:
+        place: what it uses, such as its store.
+    """
+    known = os.environ.get(URL_VARIABLE) and f"the service at {URL_VARIABLE}"
+    if not known:
+        with contextlib.suppress(CommandError):  # not needed here
+            known = "the service of 'proofbox login'" if load_profiles().profiles else ""
+    if known:
+        sys.stderr.write(f"proofbox: this command uses {place}, not {known}\n")
+
+
+def store_of(data_dir: Path, database_url: str) -> str:
+    """The store of a service of this machine, without the password of its database."""
+    if not database_url:
+        return f"the store {data_dir.resolve()}"
+    parts = urlsplit(database_url)
+    return f"the database {parts.path.lstrip('/')} at {parts.hostname or 'this machine'}"
 
 
 def check_url(text: str, field: str) -> str:

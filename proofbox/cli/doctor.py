@@ -5,6 +5,7 @@ import os
 import sys
 from typing import Any
 
+from proofbox.cli.connection import note_local_store
 from proofbox.cli.shared.terminal import to_json
 
 _COLOURS = {"ok": "32", "warn": "33", "fail": "31"}
@@ -28,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from proofbox.cli.doctor_checks import check_all  # noqa: PLC0415 - the service is loaded by this command only
     from proofbox.service.api.app import release  # noqa: PLC0415
 
+    note_local_store("this machine and its settings")
     findings = []
     for finding in check_all(has_trial=not args.no_trial):
         findings.append(finding)

@@ -1,6 +1,7 @@
 """``proofbox audit`` and ``proofbox rerun``: reading the audit lines of calls, and running one of them again."""
 
 import hashlib
+import json
 import sys
 import uuid
 from collections.abc import Iterable, Iterator
@@ -166,13 +167,16 @@ def _answer_problem(line: ExportedLine) -> str | None:
     return None if f'"answer_sha256":"{sha256}"' in line.text else "is of an answer that was changed after it"
 
 
-def rotate_key(settings: Settings) -> int:
+def rotate_key(settings: Settings, *, is_json: bool = False) -> int:
     """Sign heads with another key from now on, also while the service runs.
 
     Raises:
         ServiceError: the key does not exist, a record is not as it was signed, or a file cannot be read or written.
     """
     old, fresh = HeadFiles(*settings.audit_files).rotate(now_text())
+    if is_json:
+        sys.stdout.write(json.dumps({"key": fresh, "signed_by": old}) + "\n")
+        return 0
     sys.stderr.write(
         f"The key {old} has signed the key {fresh}, which signs from now on. What {old} signed stays.\n"
     )
@@ -180,7 +184,7 @@ def rotate_key(settings: Settings) -> int:
     return 0
 
 
-async def begin_anew(settings: Settings) -> int:
+async def begin_anew(settings: Settings, *, is_json: bool = False) -> int:
     """Put the key and the heads aside; the next start of the service makes others. The service may not run.
 
     Raises:
@@ -193,12 +197,17 @@ async def begin_anew(settings: Settings) -> int:
         await database.write(forget_keys)
     finally:
         await database.close()
+    if is_json:
+        sys.stdout.write(json.dumps({"moved": [str(path) for path in moved]}) + "\n")
+        return 0
     for path in moved:
         sys.stdout.write(f"{path}\n")
     return 0
 
 
-async def rerun(settings: Settings, *, tool_call_id: str, conversation_id: str | None) -> int:
+async def rerun(
+    settings: Settings, *, tool_call_id: str, conversation_id: str | None, is_json: bool = False
+) -> int:
     """Run a stored call again and prints what is the same; 0 if all of it is, else 1.
 
     Raises:
@@ -208,5 +217,5 @@ async def rerun(settings: Settings, *, tool_call_id: str, conversation_id: str |
     async with running(service):
         request_id = uuid.uuid4().hex
         report = await service.provenance.rerun(service.principal, tool_call_id, conversation_id, request_id)
-    sys.stdout.write(report.model_dump_json(indent=2) + "\n")
+    sys.stdout.write(report.model_dump_json(indent=None if is_json else 2) + "\n")
     return 0 if report.identical else 1
