@@ -24,6 +24,7 @@ _FIELD = re.compile(  # of a title block or a theme, in YAML, JSON or TOML
 _PATTERNS = (_MARKDOWN, _DEFINITION, _ATTRIBUTE, _CSS, _FIELD)
 _MARKDOWN_TITLE = re.compile(r"""\s+["'(=].*\Z""", re.DOTALL)
 _PATH_PARAMS = frozenset({"theme", "template", "merge", "logo"})
+_BUILT_IN_THEMES = frozenset({"plain", "dark", "brand", "paper"})
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WITH_REFERENCES = frozenset(
     {".md", ".markdown", ".html", ".htm", ".css", ".svg", ".yaml", ".yml", ".json", ".toml"}
@@ -75,7 +76,8 @@ def _references_of_params(value: Any, name: str = "") -> Iterator[str]:
         for item in value:
             yield from _references_of_params(item, name)
     elif isinstance(value, str):
-        yield from [value] if name in _PATH_PARAMS else []
+        if name in _PATH_PARAMS and not (name == "theme" and value in _BUILT_IN_THEMES):
+            yield value
         yield from _references(value)
 
 

@@ -84,6 +84,10 @@ def test_files_that_parameters_and_style_sheets_refer_to_are_sent(sent):
     ]
 
 
+def test_a_built_in_theme_is_no_file(sent):
+    assert sent("# T", "plain", theme="plain") == []
+
+
 def test_a_picture_is_found_among_many_files(sent):
     assert sent("![](z.png)", *(f"many/{number}" for number in range(5_001)), "z.png") == ["z.png"]
 
