@@ -62,6 +62,7 @@ def _add_verify(actions: Any) -> None:
         help="the key that the heads begin with, noted elsewhere",
     )
     verify.add_argument("--answers", action="store_true", help="check the stored answers against their lines too")
+    verify.add_argument("--json", action="store_true", help="print one JSON value")
 
 
 def _settings(**fields: Any) -> "Settings":
@@ -115,7 +116,7 @@ def _verify(args: argparse.Namespace) -> int:
     from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     noted = audit_actions.Noted(args.expect, args.key, args.heads)
-    return audit_actions.verify(_settings(), file=args.file, noted=noted, answers=args.answers)
+    return audit_actions.verify(_settings(), file=args.file, noted=noted, answers=args.answers, is_json=args.json)
 
 
 def _moment(text: str) -> str:

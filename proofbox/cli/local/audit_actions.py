@@ -52,7 +52,7 @@ def export(settings: Settings, *, since: str, tenant: str | None, project: str |
     return 0
 
 
-def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool) -> int:
+def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool, is_json: bool = False) -> int:
     """Check all chains, or those of an exported file; 0 if they are whole, else 1, and the first broken line.
 
     Args:
@@ -60,6 +60,7 @@ def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool
         file: lines and heads that were exported; None: those of the service.
         noted: what was noted elsewhere.
         answers: whether the stored answers are checked against their lines too.
+        is_json: whether the findings are printed as one JSON value.
     """
     check = AuditCheck(from_the_first=file is None, wanted=set(noted.lines))
     if file is not None:
@@ -71,11 +72,30 @@ def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool
     begins = next(iter(check.heads.records.keys), None)
     if (keys := sorted(noted.keys)) and begins not in keys:
         problems.append(f"the heads begin with the key {begins or 'of nobody'}, not with {' or '.join(keys)}")
-    _print_findings(check)
     problems += [f"line {missing} is not there" for missing in sorted(check.wanted)]
-    for problem in problems:
-        sys.stdout.write(f"{problem}\n")
-    return 1 if problems or any(state.problem for state in check.chains.values()) else 0
+    is_whole = not problems and not any(state.problem for state in check.chains.values())
+    if is_json:
+        findings = {"ok": is_whole, "chains": _chains_as_json(check), "problems": problems}
+        sys.stdout.write(json.dumps(findings) + "\n")
+    else:
+        _print_findings(check)
+        for problem in problems:
+            sys.stdout.write(f"{problem}\n")
+    return 0 if is_whole else 1
+
+
+def _chains_as_json(check: AuditCheck) -> list[dict[str, object]]:
+    return [
+        {
+            "tenant": tenant,
+            "project": project,
+            "first": state.first,
+            "last": state.seq,
+            "sha256": state.sha256,
+            "problem": state.problem,
+        }
+        for (tenant, project), state in check.chains.items()
+    ]
 
 
 def _take_file(check: AuditCheck, file: Path) -> list[str]:

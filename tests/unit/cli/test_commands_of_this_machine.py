@@ -49,6 +49,8 @@ def test_short_answers_have_json(capsys):
     assert json.loads(capsys.readouterr().out)["image"].startswith("proofbox-sandbox:")
     assert main(["audit", "begin-anew", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"moved": []}
+    assert main(["audit", "verify", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"ok": True, "chains": [], "problems": []}
 
 
 def test_an_error_of_a_command_of_this_machine_has_json(capsys):
