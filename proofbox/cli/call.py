@@ -10,7 +10,7 @@ from proofbox.cli.options import service_options
 from proofbox.cli.shared.exit_codes import usage_error
 from proofbox.cli.shared.inputs import StandardInput, read_text
 from proofbox.cli.shared.live_calls import CALL_ID_HELP, call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, make_folder, produced_files, save_files
+from proofbox.cli.shared.outcomes import Outcome, output_folder, produced_files, save_files
 from proofbox.cli.shared.terminal import Terminal
 
 
@@ -42,9 +42,8 @@ def run(args: argparse.Namespace) -> int:
     params = _params(args.params, stdin)
     code = None if args.code is None else read_text(args.code, "--code", stdin)
     names = call_names(args.conversation, args.turn, args.call_id)
-    if args.out is not None:
-        make_folder(args.out, "--out")
-    with connect(args, terminal, is_stored=args.conversation is not None or args.call_id is not None) as client:
+    is_stored = args.conversation is not None or args.call_id is not None
+    with output_folder(args.out, "--out"), connect(args, terminal, is_stored=is_stored) as client:
         with live_call(client, names, terminal) as show:
             response = client.call(
                 args.tool,

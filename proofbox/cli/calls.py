@@ -8,7 +8,7 @@ from proofbox.cli.connection import connect
 from proofbox.cli.options import service_options
 from proofbox.cli.shared.exit_codes import CommandError, ExitCode
 from proofbox.cli.shared.live_calls import FIRST_TURN, live_call
-from proofbox.cli.shared.outcomes import CallNames, Outcome, exit_code_of, make_folder, produced_files, save_files
+from proofbox.cli.shared.outcomes import CallNames, Outcome, exit_code_of, output_folder, produced_files, save_files
 from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -68,14 +68,12 @@ def _print_status(terminal: Terminal, status: "CallStatus") -> None:
 
 def _watch(args: argparse.Namespace) -> int:
     terminal = Terminal.of(args)
-    with connect(args, terminal) as client:
+    with output_folder(args.out, "--out"), connect(args, terminal) as client:
         return _watch_call(client, args, terminal)
 
 
 def _watch_call(client: "Client", args: argparse.Namespace, terminal: Terminal) -> int:
     names = CallNames(args.call, args.conversation or "", FIRST_TURN)
-    if args.out is not None:
-        make_folder(args.out, "--out")
     last: CallEvent | None = None
     with live_call(client, names, terminal, is_cancelled=False) as show:
         for event in client.events(args.call, args.conversation):

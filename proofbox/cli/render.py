@@ -15,7 +15,7 @@ from proofbox.cli.options import parse_json_object, service_options
 from proofbox.cli.shared.exit_codes import CommandError, usage_error
 from proofbox.cli.shared.inputs import StandardInput, read_bytes, read_text
 from proofbox.cli.shared.live_calls import FIRST_TURN, call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, make_folder, produced_files, save_file
+from proofbox.cli.shared.outcomes import Outcome, output_folder, produced_files, save_file
 from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if source is None and args.watch:
         raise usage_error("stdin cannot be watched", field="--watch")
     text = read_text(args.source, "IN", StandardInput())
-    make_folder(args.out.parent, "OUT")
-    with connect(args, terminal, is_stored=args.conversation is not None) as client:
+    is_stored = args.conversation is not None
+    with output_folder(args.out.parent, "OUT"), connect(args, terminal, is_stored=is_stored) as client:
         while True:
             seen = None if source is None else file_times(source, args.out)
             status = _render(client, args, terminal, text, suffix)

@@ -9,7 +9,7 @@ from proofbox.cli.options import service_options
 from proofbox.cli.shared.exit_codes import ExitCode, usage_error
 from proofbox.cli.shared.inputs import STDIN, StandardInput, parse_inputs, read_text
 from proofbox.cli.shared.live_calls import CALL_ID_HELP, call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, make_folder, save_files
+from proofbox.cli.shared.outcomes import Outcome, output_folder, save_files
 from proofbox.cli.shared.promises import parse_promises
 from proofbox.cli.shared.terminal import Terminal
 
@@ -120,9 +120,8 @@ def run(args: argparse.Namespace) -> int:
         # The call must outlive this process, which a local service would not.
         raise usage_error("--detach needs a service", field="--detach", hint="give --url, or run without it")
     given_options = {name: value for name, value in options.items() if value is not None}
-    if options["promises"] and not args.detach:
-        make_folder(args.out, "--out")
-    with connect(args, terminal, is_stored=_is_stored(args)) as client:
+    folder = args.out if options["promises"] and not args.detach else None
+    with output_folder(folder, "--out"), connect(args, terminal, is_stored=_is_stored(args)) as client:
         if args.detach:
             return _detach(client, args, terminal, program, given_options)
         return _run(client, args, terminal, program, given_options)

@@ -1,7 +1,8 @@
 """What a call came to: its exit code, its files on disk, and what is printed of it."""
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -161,12 +162,17 @@ def save_files(outcome: Outcome, files: "Iterable[Download]", folder: Path) -> N
         outcome.saved[file.path] = target
 
 
-def make_folder(folder: Path, option: str) -> None:
-    """Create the folder for the files before the call: one that cannot be written must not cost a call.
+@contextlib.contextmanager
+def output_folder(folder: Path | None, option: str) -> Iterator[None]:
+    """Create the folder for the files before the call, which must not run for nothing; remove it if it stays empty.
 
     Raises:
         CommandError: it cannot be created, or not be written to.
     """
+    if folder is None:
+        yield
+        return
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -175,6 +181,12 @@ def make_folder(folder: Path, option: str) -> None:
         raise file_error(folder, NotADirectoryError(), option) from exc
     except OSError as exc:
         raise file_error(folder, exc, option) from exc
+    try:
+        yield
+    finally:
+        for path in missing:
+            with contextlib.suppress(OSError):  # it has files now
+                path.rmdir()
 
 
 def save_file(file: "Download", target: Path) -> None:

@@ -98,6 +98,12 @@ def test_a_folder_that_cannot_be_written_costs_no_call(service, capsys, argument
     assert service.requests == []
 
 
+def test_a_call_without_files_leaves_no_folder(service):
+    service.answers(accepted(), stream(started(), ended(2)))
+    assert run_with(service, "run", "a.py", "-p", "x.csv", "--out", "new/out") == 0
+    assert not Path("new").exists()
+
+
 @pytest.mark.parametrize("arguments", [("call", "t", "{}", "-o", "out"), ("watch", "x1", "-o", "out")])
 def test_the_version_of_the_answer_is_saved(service, arguments):
     old, new = b"old", b"new"
