@@ -50,12 +50,13 @@ class ProofboxSandbox(BaseSandbox):
 
     @override
     def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
-        scratch, self._scratch = self._scratch, []
+        scratch = list(self._scratch)
         copies = [f"cp {_staged(at)} {shlex.quote(path)}\n" for at, (path, _) in enumerate(scratch)]
         events: list[CallEvent] = []
         options = {"language": "bash", "timeout_s": timeout or None, "on_event": events.append}
         result = self._run("".join(copies) + command, scratch, **options)
-        output = "".join(event.text for event in events)
+        del self._scratch[: len(scratch)]  # only now: after an error the next command needs them
+        output = "".join(event.text for event in events) or result.output
         truncated = any(getattr(event.data, "truncated", False) for event in events)
         if result.exit_code is None:  # refused, or ended by a limit
             return ExecuteResponse(f"{output}\n{result.report}", 1, truncated)

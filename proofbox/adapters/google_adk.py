@@ -1,13 +1,14 @@
 """A code executor for Google's Agent Development Kit: ``LlmAgent(code_executor=ProofboxCodeExecutor())``."""
 
 import base64
-import binascii
+import hashlib
+import json
 from typing import Any
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.code_executors.base_code_executor import BaseCodeExecutor
 from google.adk.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult, File
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 from typing_extensions import override
 
 from proofbox.client import Client, RunResult
@@ -18,7 +19,8 @@ _EVERY_FILE = {"glob": "**", "description": "a file of the program", "min_count"
 class ProofboxCodeExecutor(BaseCodeExecutor):
     """Runs each program in a fresh sandbox; files that it writes come back as output files.
 
-    With ``stateful=True`` the programs of one ``execution_id`` share their working folder, but no variables.
+    With ``stateful=True`` the programs of one ``execution_id`` of an app and user share their working folder, but
+    no variables.
 
     Attributes:
         url: the service; None for PROOFBOX_URL, else http://127.0.0.1:8080.
@@ -26,7 +28,7 @@ class ProofboxCodeExecutor(BaseCodeExecutor):
     """
 
     url: str | None = None
-    api_key: str | None = None
+    api_key: str | None = Field(None, repr=False, exclude=True)
     _client: Client | None = PrivateAttr(None)
 
     @override
@@ -37,7 +39,8 @@ class ProofboxCodeExecutor(BaseCodeExecutor):
             self._client = Client(self.url, self.api_key)
         options: dict[str, Any] = {}
         if self.stateful and code_execution_input.execution_id:
-            options = {"conversation": code_execution_input.execution_id, "params": {"workspace": "full"}}
+            conversation = _conversation(invocation_context, code_execution_input.execution_id)
+            options = {"conversation": conversation, "params": {"workspace": "full"}}
         result = self._client.run(
             code_execution_input.code,
             files={file.name: _content(file) for file in code_execution_input.input_files},
@@ -58,11 +61,19 @@ def _failure(result: RunResult) -> str:
     return "" if result.error is None else f"{result.error.code}: {result.error.message}"
 
 
+def _conversation(context: InvocationContext | None, execution_id: str) -> str:
+    """The conversation of an execution: ADK's sessions have ids that are unique for an app and user only."""
+    owner = [getattr(context, "app_name", None), getattr(context, "user_id", None)]
+    names = json.dumps([*owner, execution_id])
+    return f"adk-{hashlib.sha256(names.encode()).hexdigest()[:32]}"
+
+
 def _content(file: File) -> bytes:
-    """The bytes of an input file: ADK encodes those of a request in base64, other callers need not."""
-    data = file.content.encode() if isinstance(file.content, str) else file.content
+    """The bytes of an input file: ADK passes the original bytes, or base64 text; other callers pass plain text."""
+    if isinstance(file.content, bytes):
+        return file.content
     try:
-        decoded = base64.b64decode(data, validate=True)
-    except binascii.Error:
-        return data
-    return decoded if base64.b64encode(decoded) == data else data
+        decoded = base64.b64decode(file.content, validate=True)
+    except ValueError:
+        return file.content.encode()
+    return decoded if base64.b64encode(decoded).decode() == file.content else file.content.encode()

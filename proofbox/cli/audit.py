@@ -15,6 +15,7 @@ def add_parser(subparsers: Any) -> None:
     again.set_defaults(run=_rerun)
     again.add_argument("call", help="the tool_call_id")
     again.add_argument("--conversation", help="its conversation; needed if several have a call of that id")
+    again.add_argument("--json", action="store_true", help="print the report as one line of JSON")
     audit = subparsers.add_parser(
         "audit", help="read and check the audit lines of calls; the service may run meanwhile"
     )
@@ -35,6 +36,8 @@ def add_parser(subparsers: Any) -> None:
         help="put a lost key and its heads aside, so that the next start makes others; not for a service that runs",
     )
     begin.set_defaults(run=_begin_anew)
+    for action in (rotate, begin):
+        action.add_argument("--json", action="store_true", help="print one JSON value")
 
 
 def _add_verify(actions: Any) -> None:
@@ -59,6 +62,7 @@ def _add_verify(actions: Any) -> None:
         help="the key that the heads begin with, noted elsewhere",
     )
     verify.add_argument("--answers", action="store_true", help="check the stored answers against their lines too")
+    verify.add_argument("--json", action="store_true", help="print one JSON value")
 
 
 def _settings(**fields: Any) -> "Settings":
@@ -77,21 +81,23 @@ def _rerun(args: argparse.Namespace) -> int:
     from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     settings = _settings(pool_size=0)
-    return asyncio.run(audit_actions.rerun(settings, tool_call_id=args.call, conversation_id=args.conversation))
+    return asyncio.run(
+        audit_actions.rerun(settings, tool_call_id=args.call, conversation_id=args.conversation, is_json=args.json)
+    )
 
 
-def _rotate_key(_: argparse.Namespace) -> int:
+def _rotate_key(args: argparse.Namespace) -> int:
     from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
-    return audit_actions.rotate_key(_settings())
+    return audit_actions.rotate_key(_settings(), is_json=args.json)
 
 
-def _begin_anew(_: argparse.Namespace) -> int:
+def _begin_anew(args: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415
 
     from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
-    return asyncio.run(audit_actions.begin_anew(_settings()))
+    return asyncio.run(audit_actions.begin_anew(_settings(), is_json=args.json))
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -110,7 +116,7 @@ def _verify(args: argparse.Namespace) -> int:
     from proofbox.cli.local import audit_actions  # noqa: PLC0415 - the whole service
 
     noted = audit_actions.Noted(args.expect, args.key, args.heads)
-    return audit_actions.verify(_settings(), file=args.file, noted=noted, answers=args.answers)
+    return audit_actions.verify(_settings(), file=args.file, noted=noted, answers=args.answers, is_json=args.json)
 
 
 def _moment(text: str) -> str:

@@ -9,8 +9,8 @@ from proofbox.cli.connection import connect
 from proofbox.cli.options import service_options
 from proofbox.cli.shared.exit_codes import usage_error
 from proofbox.cli.shared.inputs import StandardInput, read_text
-from proofbox.cli.shared.live_calls import call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, produced_files, save_files
+from proofbox.cli.shared.live_calls import CALL_ID_HELP, call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, output_folder, produced_files, save_files
 from proofbox.cli.shared.terminal import Terminal
 
 
@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--code", metavar="FILE", help="the program of an exec tool; - reads it from stdin")
     parser.add_argument("-c", "--conversation", metavar="ID", help="the conversation; a new one if not given")
     parser.add_argument("--turn", metavar="ID", help="the turn (default: turn_1)")
-    parser.add_argument("--call-id", metavar="ID", help="the id of the call; the same id never runs twice")
+    parser.add_argument("--call-id", metavar="ID", help=CALL_ID_HELP)
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="folder for the produced files")
 
 
@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     params = _params(args.params, stdin)
     code = None if args.code is None else read_text(args.code, "--code", stdin)
     names = call_names(args.conversation, args.turn, args.call_id)
-    with connect(args, terminal, is_stored=args.conversation is not None) as client:
+    is_stored = args.conversation is not None or args.call_id is not None
+    with output_folder(args.out, "--out"), connect(args, terminal, is_stored=is_stored) as client:
         with live_call(client, names, terminal) as show:
             response = client.call(
                 args.tool,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from proofbox.cli.connection import connect
 from proofbox.cli.options import service_options
 from proofbox.cli.shared.exit_codes import CommandError, ExitCode
-from proofbox.cli.shared.live_calls import FIRST_TURN, call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, exit_code_of, produced_files, save_files
+from proofbox.cli.shared.live_calls import FIRST_TURN, live_call
+from proofbox.cli.shared.outcomes import CallNames, Outcome, exit_code_of, output_folder, produced_files, save_files
 from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def _print_status(terminal: Terminal, status: "CallStatus") -> None:
 
 def _watch(args: argparse.Namespace) -> int:
     terminal = Terminal.of(args)
-    with connect(args, terminal) as client:
+    with output_folder(args.out, "--out"), connect(args, terminal) as client:
         return _watch_call(client, args, terminal)
 
 
 def _watch_call(client: "Client", args: argparse.Namespace, terminal: Terminal) -> int:
-    names = call_names(args.conversation, call_id=args.call)
+    names = CallNames(args.call, args.conversation or "", FIRST_TURN)
     last: CallEvent | None = None
     with live_call(client, names, terminal, is_cancelled=False) as show:
         for event in client.events(args.call, args.conversation):
@@ -87,7 +87,7 @@ def _watch_call(client: "Client", args: argparse.Namespace, terminal: Terminal) 
     if last.name == "error":
         raise _as_error(last.data)  # type: ignore[arg-type]  # the data of this event
     conversation = args.conversation or client.status(args.call).conversation_id
-    outcome = Outcome(call_names(conversation, _turn_of(last.data), args.call), last.data)  # type: ignore[arg-type]
+    outcome = Outcome(CallNames(args.call, conversation, _turn_of(last.data)), last.data)  # type: ignore[arg-type]
     if args.out is not None:
         save_files(outcome, produced_files(client, outcome), args.out)
     if not terminal.is_json:

@@ -3,13 +3,14 @@
 import argparse
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from proofbox.cli.shared.exit_codes import usage_error
+from proofbox.cli.shared.exit_codes import CommandError, usage_error
 from proofbox.cli.shared.profiles import DEFAULT, load_profiles
 from proofbox.cli.shared.terminal import Terminal
 
@@ -65,7 +66,32 @@ def resolve_target(args: argparse.Namespace) -> Target:
                 hint=f"proofbox login URL --profile {name}",
             )
         return Target(None, origin="no URL is known")
-    return Target(profile.url, key or profile.api_key, f"profile {name}" if name != DEFAULT else "proofbox login")
+    saved_key = profile.api_key
+    # A profile that was named is used with its key: the variable may be for another service.
+    chosen = (saved_key or key) if args.profile else (key or saved_key)
+    return Target(profile.url, chosen, f"profile {name}" if name != DEFAULT else "proofbox login")
+
+
+def note_local_store(place: str) -> None:
+    """Name on stderr the place that a command of this machine uses, if a service is known that it does not use.
+
+    Args:
+        place: what it uses, such as its store.
+    """
+    known = os.environ.get(URL_VARIABLE) and f"the service at {URL_VARIABLE}"
+    if not known:
+        with contextlib.suppress(CommandError):  # not needed here
+            known = "the service of 'proofbox login'" if load_profiles().profiles else ""
+    if known:
+        sys.stderr.write(f"proofbox: this command uses {place}, not {known}\n")
+
+
+def store_of(data_dir: Path, database_url: str) -> str:
+    """The store of a service of this machine, without the password of its database."""
+    if not database_url:
+        return f"the store {data_dir.resolve()}"
+    parts = urlsplit(database_url)
+    return f"the database {parts.path.lstrip('/')} at {parts.hostname or 'this machine'}"
 
 
 def check_url(text: str, field: str) -> str:
@@ -109,7 +135,7 @@ def connect(args: argparse.Namespace, terminal: Terminal, *, is_stored: bool = T
                 terminal.note("proofbox: the API key is sent unencrypted; use an https URL")
             url, key = target.url, target.api_key
         else:
-            where = local_store() if is_stored else stack.enter_context(_temporary_store())
+            where = local_store() if is_stored else stack.enter_context(temporary_store())
             store = str(where) if is_stored else "a temporary store"
             terminal.note(f"proofbox: local sandbox, {store} ({target.origin})", "dim")
             with terminal.progress("starting the sandbox engine"):
@@ -131,7 +157,8 @@ def local_store() -> Path:
 
 
 @contextlib.contextmanager
-def _temporary_store() -> Iterator[Path]:
+def temporary_store() -> Iterator[Path]:
+    """A store that is removed when the block ends."""
     import tempfile  # noqa: PLC0415 - with all kinds of archives, which --help does not need
 
     with tempfile.TemporaryDirectory(prefix="proofbox-") as folder:

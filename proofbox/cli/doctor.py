@@ -1,10 +1,12 @@
 """``proofbox doctor``: check this machine, the settings and the engine, and run one sandbox."""
 
 import argparse
-import json
 import os
 import sys
 from typing import Any
+
+from proofbox.cli.connection import note_local_store
+from proofbox.cli.shared.terminal import to_json
 
 _COLOURS = {"ok": "32", "warn": "33", "fail": "31"}
 _NAME_COLUMNS = 12
@@ -27,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from proofbox.cli.doctor_checks import check_all  # noqa: PLC0415 - the service is loaded by this command only
     from proofbox.service.api.app import release  # noqa: PLC0415
 
+    note_local_store("this machine and its settings")
     findings = []
     for finding in check_all(has_trial=not args.no_trial):
         findings.append(finding)
@@ -35,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     has_failed = any(finding.status == "fail" for finding in findings)
     if args.json:
         value = {"ok": not has_failed, "version": release(), "checks": [finding.as_json() for finding in findings]}
-        sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+        sys.stdout.write(to_json(value) + "\n")
     return 1 if has_failed else 0
 
 

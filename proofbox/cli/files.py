@@ -69,14 +69,33 @@ def _get(args: argparse.Namespace) -> int:
             sys.stdout.buffer.flush()
             return ExitCode.OK
         saved = []
-        for path in paths:
-            target = Path(args.out) / safe_name(path)
+        for path, target in _targets(paths, Path(args.out)).items():
             save_file(client.download(args.conversation, path), target)
             saved.append({"path": path, "saved_as": str(target)})
             terminal.note(f"saved {target}")
     if terminal.is_json:
         terminal.print_json({"files": saved})
     return ExitCode.OK
+
+
+def _targets(paths: list[str], folder: Path) -> dict[str, Path]:
+    """Where each file is saved.
+
+    Raises:
+        CommandError: two of them have one name, so that the second would replace the first.
+    """
+    targets: dict[str, Path] = {}
+    for path in paths:
+        target = folder / safe_name(path)
+        other = next((known for known, taken in targets.items() if taken == target and known != path), None)
+        if other is not None:
+            raise usage_error(
+                f"{other} and {path} would both be saved as {target}",
+                field="PATH",
+                hint="download them one after the other, with another --out",
+            )
+        targets[path] = target
+    return targets
 
 
 def _put(args: argparse.Namespace) -> int:
@@ -117,7 +136,7 @@ def _resolve(client: "Client", conversation: str, text: str) -> str:
     from proofbox.contracts.paths import FilePath, UnsafePathError  # noqa: PLC0415
 
     try:
-        if text.startswith(("turn_", "fi:")):
+        if text.startswith("fi:") or (text.startswith("turn_") and "/" in text):
             path = FilePath.from_logical(text) if text.startswith("fi:") else FilePath.from_physical(text)
             return path.logical
         if text[2:3] == ":":

@@ -28,7 +28,8 @@ def add_parser(subparsers: Any) -> None:
     variant.add_argument("--apt", nargs="+", default=[], metavar="NAME", help="Debian packages")
     show = actions.add_parser("show", help="print the image in use, and whether the engine has it")
     show.add_argument("--json", action="store_true", help="print one JSON value")
-    actions.add_parser("name", help="print the name of the image in use")
+    name = actions.add_parser("name", help="print the name of the image in use")
+    name.add_argument("--json", action="store_true", help="print one JSON value")
     actions.add_parser("clean", help="remove all images of these commands from the engine")
 
 
@@ -45,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
         options = [text for option, names in packages.items() if names for text in (option, names)]
         return _run_script("variant.sh", args.tag, *options)
     if args.action == "name":
-        sys.stdout.write(f"{Settings().sandbox_image}\n")
+        image = Settings().sandbox_image
+        sys.stdout.write(f"{json.dumps({'image': image}) if args.json else image}\n")
         return 0
     return _show(Settings(), is_json=args.json)
 

@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from proofbox.cli.connection import note_local_store, store_of
 from proofbox.service.access.api_keys import USUAL_PERMISSIONS, Permission
 
 LIMIT_NAMES = (
@@ -65,6 +66,7 @@ def add_parser(subparsers: Any) -> None:
     links = subparsers.add_parser("links", help="rotate the key that signs download links of the folder store")
     links.add_argument("action", choices=["rotate"], help="sign with another key from now on")
     links.add_argument("--at-once", action="store_true", help="let no link work that was made before")
+    links.add_argument("--json", action="store_true", help="print JSON")
     links.set_defaults(run=_rotate_links)
 
 
@@ -74,14 +76,18 @@ def _run_keys(args: argparse.Namespace) -> int:
     from proofbox.cli.local import key_actions  # noqa: PLC0415 - the stores of the service
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
 
-    return asyncio.run(key_actions.run(Settings(), args))
+    settings = Settings()
+    note_local_store(store_of(settings.data_dir, settings.database_url.get_secret_value()))
+    return asyncio.run(key_actions.run(settings, args))
 
 
 def _rotate_links(args: argparse.Namespace) -> int:
     from proofbox.cli.local import key_actions  # noqa: PLC0415 - the stores of the service
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
 
-    return key_actions.rotate_links(Settings(), at_once=args.at_once)
+    settings = Settings()
+    note_local_store(store_of(settings.data_dir, ""))
+    return key_actions.rotate_links(settings, at_once=args.at_once, is_json=args.json)
 
 
 def _name(text: str) -> str:

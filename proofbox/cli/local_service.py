@@ -3,14 +3,17 @@
 import asyncio
 import contextlib
 import logging
+import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from proofbox.cli.connection import local_store, temporary_store
 from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, new_key_id, new_secret, secret_sha256
 from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.quotas import ALLOWANCE_NAMES
@@ -19,6 +22,7 @@ from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.serving import http_config
 from proofbox.service.app.settings import Settings
 from proofbox.service.observability.log_format import configure
+from proofbox.service.storage.error_translation import InUseError
 
 # What the environment may set for a service that serves others has no place in a private one.
 _PRIVATE = {
@@ -133,6 +137,27 @@ def run_local_service(data_dir: Path, *, is_single_call: bool = False) -> Iterat
         yield f"http://127.0.0.1:{local.port.result()}", secret
     finally:
         local.stop()
+
+
+@contextlib.contextmanager
+def run_lasting_service(
+    run: Callable[[Path], AbstractContextManager[tuple[str, str]]] = run_local_service,
+) -> Iterator[tuple[str, str]]:
+    """Run the service on the local store, or on a temporary one while another process uses that.
+
+    Args:
+        run: runs the service on a store; gives its URL and key.
+    """
+    with contextlib.ExitStack() as stack:
+        store = local_store()
+        try:
+            running_service = stack.enter_context(run(store))
+        except InUseError:
+            sys.stderr.write(
+                f"proofbox: another process uses {store}; this one has a temporary store, removed at its end\n"
+            )
+            running_service = stack.enter_context(run(stack.enter_context(temporary_store())))
+        yield running_service
 
 
 def _key(settings: Settings, key_id: str, secret: str) -> ApiKey:

@@ -4,14 +4,15 @@ import argparse
 import contextlib
 from typing import Any
 
-from proofbox.cli.connection import local_store, resolve_target
+from proofbox.cli.connection import resolve_target
 from proofbox.cli.options import CommandParser
 
 _DESCRIPTION = """\
 Serve MCP over standard input and output, for hosts that start their servers as programs.
 
 The tools are those of the service at --url, PROOFBOX_URL or the one saved by 'proofbox login', with the key of
-PROOFBOX_API_KEY or the saved one. Without a URL, or with --local, this process runs a service of its own."""
+PROOFBOX_API_KEY or the saved one. Without a URL, or with --local, this process runs a service of its own,
+on the local store or, while another process uses that, on a temporary one."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -35,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         url, key = target.url, target.api_key
         if url is None:
-            from proofbox.cli.local_service import run_local_service  # noqa: PLC0415 - the whole service
+            from proofbox.cli.local_service import run_lasting_service  # noqa: PLC0415 - the whole service
 
-            url, key = stack.enter_context(run_local_service(local_store()))
+            url, key = stack.enter_context(run_lasting_service())
         asyncio.run(serve(url, key))
     return 0

@@ -17,6 +17,9 @@ from typing import Any, BinaryIO
 
 import httpx2
 
+from proofbox.client.api import Api
+from proofbox.client.transport import connection_settings
+
 LINE_BYTES_MAX = 32 * 1024 * 1024
 CLOSING_CANCELS = {"Proofbox-Closing-Cancels": "1"}
 """Reports to the service that a closed connection is a cancelled request also in the older era of the protocol."""
@@ -41,8 +44,15 @@ async def serve(url: str, api_key: str | None) -> None:
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # One request a connection that waits: a host may run many calls at the same time.
         limits = httpx2.Limits(max_connections=None)
-        async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, limits=limits, trust_env=False) as http:
+        settings = http_settings(url)
+        async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, limits=limits, **settings) as http:
             await McpBridge(http, f"{url.rstrip('/')}/mcp", taken).run(_lines(given))
+
+
+def http_settings(url: str) -> dict[str, Any]:
+    """Which proxies and certificates a connection uses: as the client of the other commands."""
+    settings = connection_settings(Api(url, headers={}, timeout_s=0, retries=0))
+    return {name: settings[name] for name in ("trust_env", "verify")}
 
 
 class McpBridge:
@@ -117,6 +127,9 @@ class McpBridge:
             reason = str(exc) or type(exc).__name__
             text = f"the service at {self._endpoint} does not answer ({reason}); start it with 'proofbox serve'"
             self._send_error(request_id, _INTERNAL_ERROR, text)
+        except ValueError:
+            text = f"the service at {self._endpoint} sent an event that is not a JSON-RPC message"
+            self._send_error(request_id, _INTERNAL_ERROR, text)
 
     def _headers(self, message: dict[str, Any]) -> dict[str, str]:
         method, params = message["method"], message.get("params")
@@ -145,9 +158,9 @@ class McpBridge:
             answered = False
             async for event in httpx2.EventSource(response, max_event_size=LINE_BYTES_MAX):
                 if event.data:
-                    answer = json.loads(event.data)
-                    answered = answered or "id" in answer
-                    self._answer(message, answer)
+                    received = _parse_event(event.data)
+                    answered = answered or "id" in received
+                    self._answer(message, received)
             if not answered:
                 self._send_error(request_id, _INTERNAL_ERROR, "the connection to the service was lost")
             return
@@ -179,6 +192,21 @@ class McpBridge:
     def _write(self, message: dict[str, Any]) -> None:
         self._out.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         self._out.flush()
+
+
+def _parse_event(text: str) -> dict[str, Any]:
+    """The message of an event.
+
+    Raises:
+        ValueError: it is not a JSON object.
+    """
+    try:
+        message = json.loads(text)
+    except RecursionError as exc:
+        raise ValueError(text) from exc
+    if not isinstance(message, dict):
+        raise ValueError(text)  # noqa: TRY004 - as for text that is not JSON
+    return message
 
 
 def _header_value(text: str) -> str:

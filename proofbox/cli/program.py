@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -38,7 +37,9 @@ def _run(argv: Sequence[str]) -> int:
         from proofbox.cli.shared.failures import describe_error  # noqa: PLC0415 - only when something failed
 
         error = describe_error(exc)
-    return _report(error, is_json=is_json)
+    with contextlib.suppress(BrokenPipeError):  # the exit code is all that is left
+        _report(error, is_json=is_json)
+    return error.exit_code
 
 
 def _dispatch(argv: Sequence[str]) -> int:
@@ -53,15 +54,14 @@ def _dispatch(argv: Sequence[str]) -> int:
     return int(args.run(args))
 
 
-def _report(error: CommandError, *, is_json: bool) -> int:
+def _report(error: CommandError, *, is_json: bool) -> None:
+    from proofbox.cli.shared.terminal import to_json, visible  # noqa: PLC0415 - only when something failed
+
     if is_json:
-        sys.stdout.write(json.dumps(error.as_json(), ensure_ascii=False) + "\n")
+        sys.stdout.write(to_json(error.as_json()) + "\n")
         sys.stdout.flush()
     else:
-        from proofbox.cli.shared.terminal import visible  # noqa: PLC0415 - only when something failed
-
         sys.stderr.write(f"proofbox: {visible(error.as_text())}\n")
-    return error.exit_code
 
 
 def _exit_process(status: int) -> NoReturn:

@@ -2,18 +2,20 @@
 
 import argparse
 import contextlib
+import re
 import time
 from base64 import b64encode
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from proofbox.cli.connection import connect
+from proofbox.cli.document_files import referenced_files
 from proofbox.cli.options import parse_json_object, service_options
 from proofbox.cli.shared.exit_codes import CommandError, usage_error
-from proofbox.cli.shared.inputs import StandardInput, file_error, read_bytes, read_text
+from proofbox.cli.shared.inputs import StandardInput, read_bytes, read_text
 from proofbox.cli.shared.live_calls import FIRST_TURN, call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, produced_files, save_file
+from proofbox.cli.shared.outcomes import Outcome, output_folder, produced_files, save_file
 from proofbox.cli.shared.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("pdf", "docx", "pptx", "png", "xlsx")
 _POLL_S = 0.5
-_NEARBY_FILES_MAX = 5_000  # files below the folder of a document that are searched
+_PARTIAL = re.compile(r"\.proofbox-[0-9a-f]+\.part")  # as the client names an unfinished download
 _NEARBY_BYTES_MAX = 64 * 1024 * 1024
 
 
@@ -31,8 +33,8 @@ def add_parser(subparsers: Any) -> None:
         "render",
         parents=[service_options()],
         help="render a Markdown or HTML file to PDF, PNG, DOCX, PPTX or XLSX",
-        description="Render a document. The extension of OUT is the format. Pictures and style sheets beside the "
-        "document that it names are sent with it.",
+        description="Render a document. The extension of OUT is the format. Pictures and style sheets that the "
+        "document refers to are sent with it, if they are in its folder or below, and not hidden.",
     )
     parser.set_defaults(run=run)
     parser.add_argument("source", metavar="IN", help="the document: .md, .html, .csv; - reads Markdown from stdin")
@@ -61,13 +63,14 @@ def run(args: argparse.Namespace) -> int:
     if source is None and args.watch:
         raise usage_error("stdin cannot be watched", field="--watch")
     text = read_text(args.source, "IN", StandardInput())
-    with connect(args, terminal, is_stored=args.conversation is not None) as client:
+    is_stored = args.conversation is not None
+    with output_folder(args.out.parent, "OUT"), connect(args, terminal, is_stored=is_stored) as client:
         while True:
-            seen = None if source is None else _newest(source)
+            seen = None if source is None else file_times(source, args.out)
             status = _render(client, args, terminal, text, suffix)
             if not args.watch or source is None:
                 return status
-            text = _changed_text(source, seen)
+            text = _changed_text(source, args.out, seen)
 
 
 def _render(client: "Client", args: argparse.Namespace, terminal: Terminal, text: str, suffix: str) -> int:
@@ -81,7 +84,7 @@ def _render(client: "Client", args: argparse.Namespace, terminal: Terminal, text
         **args.params,
     }
     names = call_names(args.conversation)
-    assets = [] if source is None else nearby_assets(source, f"{text} {args.params} {_theme_text(source, params)}")
+    assets = [] if source is None else nearby_assets(source, text, {**params, "content": ""})
     with live_call(client, names, terminal) as show:
         response = client.call(
             f"rendering_tools.write_{suffix}",
@@ -109,59 +112,52 @@ def _source_format(source: Path | None, output: str) -> str:
     return "html" if extension in {".html", ".htm"} else "markdown"
 
 
-def _theme_text(source: Path, params: dict[str, Any]) -> str:
-    """The text of a theme file, which may name a logo; empty for a built-in theme."""
-    path = source.parent / str(params["theme"])
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+def file_times(source: Path, out: Path) -> dict[str, float]:
+    """When a document and the files beside it were changed, by their names.
 
-
-def _newest(source: Path) -> float:
-    """When the file or anything beside it was changed last."""
-    times = [0.0]
+    Args:
+        source: the document.
+        out: the file that the command itself writes, which does not count; nor does its unfinished form.
+    """
+    written = out.resolve()
+    times = {}
     for path in source.parent.iterdir():
+        if _PARTIAL.fullmatch(path.name):
+            continue
         with contextlib.suppress(OSError):  # removed meanwhile, or a broken link
-            times.append(path.stat().st_mtime)
-    return max(times)
+            # A folder changes as well when the command writes into it.
+            if path.resolve() != written and path.is_file():
+                times[path.name] = path.stat().st_mtime
+    return times
 
 
-def _changed_text(source: Path, seen: float | None) -> str:
-    """Wait for a change of the file or of anything beside it; the text then."""
+def _changed_text(source: Path, out: Path, seen: dict[str, float] | None) -> str:
+    """Wait for a change of the file or of a file beside it; the text then."""
     while True:
         time.sleep(_POLL_S)
-        if _newest(source) != seen:
+        if file_times(source, out) != seen:
             with contextlib.suppress(CommandError):  # an editor replaces the file
                 return read_text(str(source), "IN", StandardInput())
 
 
-def nearby_assets(source: Path, text: str) -> list[dict[str, str]]:
-    """The files beside a document, or below its folder, that it names by their relative path.
+def nearby_assets(source: Path, text: str, params: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The files below a document's folder that it refers to, as assets of the call.
+
+    Args:
+        source: the document.
+        text: its content.
+        params: the parameters of the call.
 
     Raises:
         CommandError: a file cannot be read, or all of them are too large for one request.
     """
-    folder = source.parent
     assets, total = [], 0
-    for path in _files_below(folder):
-        rel = path.relative_to(folder).as_posix()
-        if path != source and (rel in text or quote(rel) in text):
-            total += path.stat().st_size
-            if total > _NEARBY_BYTES_MAX:
-                raise usage_error(
-                    f"{path}: the files that the document names are too large (limit {_NEARBY_BYTES_MAX:,} bytes)"
-                )
-            content = b64encode(read_bytes(path, "IN")).decode()
-            assets.append({"physical_path": f"{FIRST_TURN}/files/{rel}", "base64": content})
+    for rel, path in referenced_files(source, text, params).items():
+        total += path.stat().st_size
+        if total > _NEARBY_BYTES_MAX:
+            raise usage_error(
+                f"{path}: the files that the document names are too large (limit {_NEARBY_BYTES_MAX:,} bytes)"
+            )
+        content = b64encode(read_bytes(path, "IN")).decode()
+        assets.append({"physical_path": f"{FIRST_TURN}/files/{rel}", "base64": content})
     return assets
-
-
-def _files_below(folder: Path) -> list[Path]:
-    found: list[Path] = []
-    try:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                found.append(path)
-            if len(found) >= _NEARBY_FILES_MAX:
-                break
-    except OSError as exc:
-        raise file_error(folder, exc) from exc
-    return sorted(found)

@@ -8,8 +8,8 @@ from proofbox.cli.connection import connect, resolve_target
 from proofbox.cli.options import service_options
 from proofbox.cli.shared.exit_codes import ExitCode, usage_error
 from proofbox.cli.shared.inputs import STDIN, StandardInput, parse_inputs, read_text
-from proofbox.cli.shared.live_calls import call_names, live_call
-from proofbox.cli.shared.outcomes import Outcome, save_files
+from proofbox.cli.shared.live_calls import CALL_ID_HELP, call_names, live_call
+from proofbox.cli.shared.outcomes import Outcome, output_folder, save_files
 from proofbox.cli.shared.promises import parse_promises
 from proofbox.cli.shared.terminal import Terminal
 
@@ -93,7 +93,7 @@ def _add_call_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("conversation")
     group.add_argument("-c", "--conversation", metavar="ID", help="go on in a conversation and its files")
     group.add_argument("--turn", metavar="ID", help="the turn (default: turn_1)")
-    group.add_argument("--call-id", metavar="ID", help="the id of the call; the same id never runs twice")
+    group.add_argument("--call-id", metavar="ID", help=CALL_ID_HELP)
     group.add_argument("--detach", action="store_true", help="start the call, print its ids and return")
 
 
@@ -120,7 +120,8 @@ def run(args: argparse.Namespace) -> int:
         # The call must outlive this process, which a local service would not.
         raise usage_error("--detach needs a service", field="--detach", hint="give --url, or run without it")
     given_options = {name: value for name, value in options.items() if value is not None}
-    with connect(args, terminal, is_stored=args.conversation is not None) as client:
+    folder = args.out if options["promises"] and not args.detach else None
+    with output_folder(folder, "--out"), connect(args, terminal, is_stored=_is_stored(args)) as client:
         if args.detach:
             return _detach(client, args, terminal, program, given_options)
         return _run(client, args, terminal, program, given_options)
@@ -135,9 +136,13 @@ def _run(
         result = client.run(program, **ids, **options, on_event=show)
     outcome = Outcome(names, result.response)
     save_files(outcome, result.files, args.out)
-    is_stored = args.conversation is not None or resolve_target(args).url is not None
-    outcome.print(terminal, is_stored=is_stored)
+    outcome.print(terminal, is_stored=_is_stored(args) or resolve_target(args).url is not None)
     return outcome.exit_code
+
+
+def _is_stored(args: argparse.Namespace) -> bool:
+    """Whether a later command can name the call, so that a local store must outlive this one."""
+    return args.conversation is not None or args.call_id is not None
 
 
 def _detach(

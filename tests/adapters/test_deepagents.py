@@ -3,6 +3,10 @@
 import pytest
 
 from proofbox.adapters.deepagents import ProofboxSandbox
+from proofbox.client import ProofboxError
+from proofbox.contracts.tool_call_response import ProgramOutput
+from tests.support.client_answers import accepted, answer, ended, refusal, response, started, stream
+from tests.support.scripted_service import ScriptedService
 
 
 @pytest.fixture
@@ -48,3 +52,24 @@ def test_a_command_that_is_ended_has_the_reason_in_its_output(sandbox):
 
 def test_the_example_lists_what_an_agent_made(run_example):
     assert "report.md" in run_example("deepagents_sandbox.py")
+
+
+def test_an_upload_to_tmp_waits_for_a_command_that_succeeds():
+    with ScriptedService(answer()) as service:
+        sandbox = ProofboxSandbox(service.url)
+        sandbox.upload_files([("/tmp/a.txt", b"1")])
+        service.answers(refusal("storage_quota", 413))
+        with pytest.raises(ProofboxError):
+            sandbox.execute("cat /tmp/a.txt")
+        for _ in range(2):
+            service.answers(accepted(), stream(started(), ended(2)))
+            sandbox.execute("cat /tmp/a.txt")
+        retried, following = [request.json for request in service.requests if request.line.startswith("POST")][-2:]
+    assert ("cp " in retried["code"], len(retried["assets"])) == (True, 1)
+    assert "cp " not in following["code"]
+
+
+def test_output_of_which_only_the_result_is_left_is_the_output():
+    result = response(output=ProgramOutput(stdout="1\n", combined="1\n"))
+    with ScriptedService(accepted(), stream(ended(1, result))) as service:
+        assert "1\n" in ProofboxSandbox(service.url).execute("echo 1").output

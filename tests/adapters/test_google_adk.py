@@ -1,11 +1,14 @@
 """The code executor for Google ADK."""
 
 import base64
+from types import SimpleNamespace
 
 import pytest
 from google.adk.code_executors.code_execution_utils import CodeExecutionInput, File
 
 from proofbox.adapters.google_adk import ProofboxCodeExecutor
+from tests.support.client_answers import answer, attachment
+from tests.support.scripted_service import ScriptedService
 
 
 @pytest.fixture
@@ -55,6 +58,30 @@ def test_programs_of_one_execution_share_their_folder_if_the_executor_is_statefu
     assert execute("import os; print(sorted(os.listdir('.')))", **first).stdout == "['empty', 'kept.txt']\n"
     other = execute("import os; print(os.path.exists('kept.txt'))", execution_id="adk-session-2", stateful=True)
     assert other.stdout == "False\n"
+
+
+def test_sessions_of_several_users_and_apps_share_no_folder():
+    owners = [("app", "ann"), ("app", "ben"), ("other", "ann"), ("app", "ann")]
+    with ScriptedService(answer()) as service:
+        executor = ProofboxCodeExecutor(url=service.url, stateful=True)
+        for app, user in owners:
+            context = SimpleNamespace(app_name=app, user_id=user)
+            executor.execute_code(context, CodeExecutionInput("print(1)", execution_id="s1"))
+        first, second, third, again = [request.json["conversation_id"] for request in service.requests]
+    assert len({first, second, third}) == 3
+    assert again == first
+
+
+def test_bytes_that_look_like_base64_are_sent_as_they_are():
+    with ScriptedService(attachment(), answer()) as service:
+        executor = ProofboxCodeExecutor(url=service.url)
+        executor.execute_code(None, CodeExecutionInput("print(1)", [File("a.txt", b"data")]))
+        assert b"data" in service.requests[0].body
+
+
+def test_the_key_is_neither_printed_nor_dumped():
+    executor = ProofboxCodeExecutor(api_key="pbx_secret")
+    assert "pbx_secret" not in repr(executor) + str(executor.model_dump()) + executor.model_dump_json()
 
 
 def test_the_example_runs_an_agent_that_executes_the_code_of_its_model(run_example):

@@ -9,10 +9,13 @@ import pytest
 
 from proofbox.contracts.artifacts import Checks
 from proofbox.contracts.media_types import MIME_BY_EXTENSION
+from proofbox.service.app.settings import Settings
+from proofbox.service.app.unknown_settings import OTHER_NAMES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _TARGET = re.compile(r"(?:^|[`\s(])make ([a-z][a-z-]*)", re.MULTILINE)
+_VARIABLE = re.compile(r"\bPROOFBOX_[A-Z0-9_]*[A-Z0-9]\b")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _CODE_PATH = re.compile(r"`((?:contracts|service|sandbox_images|tests|docs|bench)/[\w./-]*\w)`")
 
@@ -36,6 +39,14 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
     assert [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_variable_that_a_page_names_is_a_setting_or_known(page: Path) -> None:
+    known = {f"PROOFBOX_{name.upper()}" for name in Settings.model_fields} | OTHER_NAMES
+
+    named = {name for name in _VARIABLE.findall(page.read_text()) if not name.startswith("PROOFBOX_TEST_")}
+    assert named - known == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -1,6 +1,7 @@
 """``proofbox audit`` and ``proofbox rerun``: reading the audit lines of calls, and running one of them again."""
 
 import hashlib
+import json
 import sys
 import uuid
 from collections.abc import Iterable, Iterator
@@ -51,7 +52,7 @@ def export(settings: Settings, *, since: str, tenant: str | None, project: str |
     return 0
 
 
-def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool) -> int:
+def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool, is_json: bool = False) -> int:
     """Check all chains, or those of an exported file; 0 if they are whole, else 1, and the first broken line.
 
     Args:
@@ -59,6 +60,7 @@ def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool
         file: lines and heads that were exported; None: those of the service.
         noted: what was noted elsewhere.
         answers: whether the stored answers are checked against their lines too.
+        is_json: whether the findings are printed as one JSON value.
     """
     check = AuditCheck(from_the_first=file is None, wanted=set(noted.lines))
     if file is not None:
@@ -70,11 +72,30 @@ def verify(settings: Settings, *, file: Path | None, noted: Noted, answers: bool
     begins = next(iter(check.heads.records.keys), None)
     if (keys := sorted(noted.keys)) and begins not in keys:
         problems.append(f"the heads begin with the key {begins or 'of nobody'}, not with {' or '.join(keys)}")
-    _print_findings(check)
     problems += [f"line {missing} is not there" for missing in sorted(check.wanted)]
-    for problem in problems:
-        sys.stdout.write(f"{problem}\n")
-    return 1 if problems or any(state.problem for state in check.chains.values()) else 0
+    is_whole = not problems and not any(state.problem for state in check.chains.values())
+    if is_json:
+        findings = {"ok": is_whole, "chains": _chains_as_json(check), "problems": problems}
+        sys.stdout.write(json.dumps(findings) + "\n")
+    else:
+        _print_findings(check)
+        for problem in problems:
+            sys.stdout.write(f"{problem}\n")
+    return 0 if is_whole else 1
+
+
+def _chains_as_json(check: AuditCheck) -> list[dict[str, object]]:
+    return [
+        {
+            "tenant": tenant,
+            "project": project,
+            "first": state.first,
+            "last": state.seq,
+            "sha256": state.sha256,
+            "problem": state.problem,
+        }
+        for (tenant, project), state in check.chains.items()
+    ]
 
 
 def _take_file(check: AuditCheck, file: Path) -> list[str]:
@@ -166,13 +187,16 @@ def _answer_problem(line: ExportedLine) -> str | None:
     return None if f'"answer_sha256":"{sha256}"' in line.text else "is of an answer that was changed after it"
 
 
-def rotate_key(settings: Settings) -> int:
+def rotate_key(settings: Settings, *, is_json: bool = False) -> int:
     """Sign heads with another key from now on, also while the service runs.
 
     Raises:
         ServiceError: the key does not exist, a record is not as it was signed, or a file cannot be read or written.
     """
     old, fresh = HeadFiles(*settings.audit_files).rotate(now_text())
+    if is_json:
+        sys.stdout.write(json.dumps({"key": fresh, "signed_by": old}) + "\n")
+        return 0
     sys.stderr.write(
         f"The key {old} has signed the key {fresh}, which signs from now on. What {old} signed stays.\n"
     )
@@ -180,7 +204,7 @@ def rotate_key(settings: Settings) -> int:
     return 0
 
 
-async def begin_anew(settings: Settings) -> int:
+async def begin_anew(settings: Settings, *, is_json: bool = False) -> int:
     """Put the key and the heads aside; the next start of the service makes others. The service may not run.
 
     Raises:
@@ -193,12 +217,17 @@ async def begin_anew(settings: Settings) -> int:
         await database.write(forget_keys)
     finally:
         await database.close()
+    if is_json:
+        sys.stdout.write(json.dumps({"moved": [str(path) for path in moved]}) + "\n")
+        return 0
     for path in moved:
         sys.stdout.write(f"{path}\n")
     return 0
 
 
-async def rerun(settings: Settings, *, tool_call_id: str, conversation_id: str | None) -> int:
+async def rerun(
+    settings: Settings, *, tool_call_id: str, conversation_id: str | None, is_json: bool = False
+) -> int:
     """Run a stored call again and prints what is the same; 0 if all of it is, else 1.
 
     Raises:
@@ -208,5 +237,5 @@ async def rerun(settings: Settings, *, tool_call_id: str, conversation_id: str |
     async with running(service):
         request_id = uuid.uuid4().hex
         report = await service.provenance.rerun(service.principal, tool_call_id, conversation_id, request_id)
-    sys.stdout.write(report.model_dump_json(indent=2) + "\n")
+    sys.stdout.write(report.model_dump_json(indent=None if is_json else 2) + "\n")
     return 0 if report.identical else 1

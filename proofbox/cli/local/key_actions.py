@@ -20,13 +20,16 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
 
 
-def rotate_links(settings: Settings, *, at_once: bool) -> int:
+def rotate_links(settings: Settings, *, at_once: bool, is_json: bool = False) -> int:
     """Sign links with another key from now on.
 
     Raises:
         StoreFailedError: the file of keys cannot be read or made.
     """
     key_id = LinkKeyFile(settings.data_dir).rotate(settings.link_s, at_once=at_once)
+    if is_json:
+        _print(json.dumps({"key": key_id, "older_links_work_s": 0 if at_once else settings.link_s}))
+        return 0
     older = "do not work any more" if at_once else f"work until they expire, within {settings.link_s} s"
     sys.stderr.write(f"links are signed with the key {key_id} now; those that were made before {older}\n")
     return 0

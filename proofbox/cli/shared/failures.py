@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from proofbox.client import ProblemError
 
 _HINTS_BY_CODE: dict[str, str] = {"engine_unavailable": "'proofbox doctor' checks this machine"}
+_HINTS_BY_TYPE = {
+    "InUseError": "end it, such as 'proofbox mcp' or 'proofbox serve', or name that service with --url"
+}
 _HINTS_BY_STATUS = {
     401: "check PROOFBOX_API_KEY, or save a key with 'proofbox login'",
     403: "use a key with that permission",
@@ -75,11 +78,12 @@ def _from_service(exc: Exception) -> CommandError | None:
 
     if not isinstance(exc, ServiceError):
         return None
+    hint = _HINTS_BY_TYPE.get(type(exc).__name__) or _HINTS_BY_CODE.get(exc.code, "")
     return CommandError(
         exc.message,
         code=str(exc.code),
         exit_code=ExitCode.USAGE,
-        hint=_HINTS_BY_CODE.get(exc.code, ""),
+        hint=hint,
         retryable=exc.retryable,
     )
 

@@ -1,12 +1,14 @@
 """Making a call while its events are shown; an interrupt cancels it."""
 
 import contextlib
+import hashlib
 import secrets
 import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from proofbox.cli.shared.exit_codes import CommandError, ExitCode
+from proofbox.cli.shared.failures import describe_error
 from proofbox.cli.shared.outcomes import CallNames
 from proofbox.cli.shared.terminal import Progress, Terminal
 
@@ -14,15 +16,19 @@ if TYPE_CHECKING:
     from proofbox.client import CallEvent, Client
 
 FIRST_TURN = "turn_1"
+CALL_ID_HELP = "the id of the call; it runs once for each conversation, which is derived from the id if not given"
+_DERIVED_DIGITS = 32
 
 
 def call_names(conversation: str | None, turn: str | None = None, call_id: str | None = None) -> CallNames:
-    """The ids of a new call; those that are not given are made."""
-    return CallNames(
-        call_id or f"call_{secrets.token_hex(6)}",
-        conversation or f"cli-{secrets.token_hex(6)}",
-        turn or FIRST_TURN,
-    )
+    """The ids of a new call; those that are not given are made.
+
+    The conversation of a given call id is derived from it: the service runs a call once for each conversation.
+    """
+    if conversation is None:
+        suffix = hashlib.sha256(call_id.encode()).hexdigest()[:_DERIVED_DIGITS] if call_id else secrets.token_hex(6)
+        conversation = f"cli-{suffix}"
+    return CallNames(call_id or f"call_{secrets.token_hex(6)}", conversation, turn or FIRST_TURN)
 
 
 class _EventDisplay:
@@ -66,7 +72,8 @@ def live_call(
         is_cancelled: whether an interrupt cancels the call.
 
     Raises:
-        CommandError: the user interrupted the command.
+        CommandError: the user interrupted the command, or the call failed.
+        BrokenPipeError: the reader of the output ended; the call was cancelled.
     """
     with terminal.progress("waiting for the service") as progress:
         show = _EventDisplay(terminal, progress)
@@ -78,6 +85,12 @@ def live_call(
                 _cancel(client, names, terminal)
             message = f"interrupted; the call {names.call_id} was cancelled" if is_cancelled else "interrupted"
             raise CommandError(message, code="interrupted", exit_code=ExitCode.INTERRUPTED) from exc
+        except BrokenPipeError:
+            if is_cancelled:
+                _cancel(client, names)
+            raise
+        except Exception as exc:
+            raise _with_names(describe_error(exc), names) from exc
     terminal.end_line()
 
 
@@ -93,10 +106,20 @@ def _ended_like_interrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _cancel(client: "Client", names: CallNames, terminal: Terminal) -> None:
+def _with_names(error: CommandError, names: CallNames) -> CommandError:
+    """An error of a call, with the command that shows the call if it may run, or has an answer."""
+    has_call = error.exit_code not in {ExitCode.USAGE, ExitCode.REFUSED, ExitCode.INTERRUPTED}
+    if has_call and not error.hint:
+        option = f" --conversation {names.conversation}" if names.conversation else ""
+        error.hint = f"if the call began, 'proofbox watch {names.call_id}{option}' shows it"
+    return error
+
+
+def _cancel(client: "Client", names: CallNames, terminal: Terminal | None = None) -> None:
     from proofbox.client import NotFoundError, ProofboxError  # noqa: PLC0415 - loaded by now
 
-    terminal.note("proofbox: cancelling the call")
+    if terminal is not None:
+        terminal.note("proofbox: cancelling the call")
     try:
         client.cancel(names.call_id, names.conversation)
     except NotFoundError:

@@ -1,7 +1,9 @@
 """What a call came to: its exit code, its files on disk, and what is printed of it."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -139,9 +141,9 @@ def as_command_error(error: "EnvelopeError") -> CommandError:
 
 
 def produced_files(client: "Client", outcome: Outcome) -> "list[Download]":
-    """The files of an answer that are right and stored."""
+    """The files of an answer that are right and stored, in the version of the answer."""
     return [
-        client.download(outcome.names.conversation, artifact.logical_path)
+        replace(client.download(outcome.names.conversation, artifact.logical_path), sha256=artifact.sha256)
         for artifact in outcome.response.artifacts
         if artifact.verdict is VerdictCode.PRODUCED and artifact.sha256 is not None
     ]
@@ -158,6 +160,33 @@ def save_files(outcome: Outcome, files: "Iterable[Download]", folder: Path) -> N
         target = folder / safe_name(file.path)
         save_file(file, target)
         outcome.saved[file.path] = target
+
+
+@contextlib.contextmanager
+def output_folder(folder: Path | None, option: str) -> Iterator[None]:
+    """Create the folder for the files before the call, which must not run for nothing; remove it if it stays empty.
+
+    Raises:
+        CommandError: it cannot be created, or not be written to.
+    """
+    if folder is None:
+        yield
+        return
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError
+    except FileExistsError as exc:
+        raise file_error(folder, NotADirectoryError(), option) from exc
+    except OSError as exc:
+        raise file_error(folder, exc, option) from exc
+    try:
+        yield
+    finally:
+        for path in missing:
+            with contextlib.suppress(OSError):  # it has files now
+                path.rmdir()
 
 
 def save_file(file: "Download", target: Path) -> None:

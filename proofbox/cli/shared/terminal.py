@@ -54,7 +54,7 @@ class Terminal:
 
     def print_json(self, value: Any) -> None:
         """Write one JSON value on a line of its own to stdout."""
-        sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+        sys.stdout.write(to_json(value) + "\n")
         sys.stdout.flush()
 
     def note(self, text: str, style: str = "") -> None:
@@ -169,6 +169,11 @@ class Progress:
 def _is_smart(stream: TextIO) -> bool:
     """Whether a stream is a terminal that has colours and can clear a line."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def to_json(value: Any) -> str:
+    """JSON for stdout; on a terminal in ASCII, so that no character of a program or file name controls it."""
+    return json.dumps(value, ensure_ascii=sys.stdout.isatty())
 
 
 def visible(text: str, layout: str = _LAYOUT) -> str:

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from proofbox.cli import main
-from proofbox.cli.render import nearby_assets
 from proofbox.cli.shared.exit_codes import CommandError
 from proofbox.cli.shared.inputs import StandardInput, parse_inputs
 
@@ -92,13 +91,3 @@ def test_what_is_wrong_on_this_machine_is_found_before_a_service_is_used(
     printed = capsys.readouterr()
     assert printed.err.startswith(error)
     assert (printed.out, printed.err.count("\n")) == ("", 1)
-
-
-def test_a_document_is_sent_with_the_files_beside_it_that_it_names(tmp_path):
-    (tmp_path / "img").mkdir()
-    for name in ("img/my logo.svg", "other.svg", "theme.yaml"):
-        (tmp_path / name).write_text(name)
-    document = tmp_path / "doc.md"
-    document.write_text("![](img/my%20logo.svg)")
-    sent = nearby_assets(document, document.read_text() + " theme.yaml")
-    assert [asset["physical_path"] for asset in sent] == ["turn_1/files/img/my logo.svg", "turn_1/files/theme.yaml"]

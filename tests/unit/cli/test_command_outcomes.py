@@ -10,6 +10,7 @@ from proofbox.contracts.codes import ContractCode, RuntimeCode, ToolCode, Verdic
 from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import EngineUnavailableError, StoreFailedError
+from proofbox.service.storage.error_translation import InUseError
 
 
 def envelope(code):
@@ -82,6 +83,7 @@ def test_errors_of_the_service_and_the_system_are_sentences(tmp_path):
     assert (engine.code, engine.exit_code, engine.retryable) == ("engine_unavailable", ExitCode.USAGE, True)
     assert engine.as_text() == "the engine does not answer; 'proofbox doctor' checks this machine"
     assert describe_error(StoreFailedError("locked")).as_text() == "locked"
+    assert "'proofbox mcp'" in describe_error(InUseError("the store is in use")).hint
     gone = tmp_path / "gone"
     with pytest.raises(FileNotFoundError) as raised:
         gone.read_text()

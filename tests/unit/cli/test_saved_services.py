@@ -85,6 +85,15 @@ def test_an_option_wins_over_the_environment_and_this_over_the_profile(monkeypat
     assert target("--url", "https://d.example").api_key == "key-e"
 
 
+def test_the_key_of_a_named_profile_wins_over_the_environment(monkeypatch):
+    save_profiles(HOME)
+    monkeypatch.setenv("PROOFBOX_API_KEY", "key-e")
+    assert target("--profile", "work").api_key == "key-b"
+    assert target().api_key == "key-e"
+    save_profiles(Profiles("open", {"open": Profile("https://c.example")}))
+    assert target("--profile", "open").api_key == "key-e"
+
+
 def test_a_saved_key_goes_to_the_saved_url_only():
     save_profiles(HOME)
     assert target("--url", "https://b.example/p/").api_key == "key-b"

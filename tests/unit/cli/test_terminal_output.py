@@ -23,12 +23,20 @@ terminal.table(("path", "bytes"), [("a b", 1), ("c", None)])
 """
 
 
-def on_a_terminal(**environment):
-    """What the program sends to a terminal that is its stdout and stderr."""
+JSON_PROGRAM = """
+from proofbox.cli import main
+from proofbox.cli.shared.terminal import Terminal
+Terminal(is_json=True).print_json({"name": "a\\u009b2J\\u202eb"})
+main(["run", "a\\u009b2J\\u202eb.py", "--json"])
+"""
+
+
+def on_a_terminal(program=PROGRAM, **environment):
+    """What a program sends to a terminal that is its stdout and stderr."""
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb") as screen:
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, "-c", program],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -50,6 +58,13 @@ def test_a_terminal_shows_progress_until_the_program_prints_and_no_foreign_contr
     progress, _, rest = shown.partition("\r\x1b[Kab\\x1b[31m 10%\r20%\n")
     assert progress == "\r\x1b[Kworking 0 s"
     assert rest == "\x1b[32mevil\\x1b[2J name\x1b[0m\n\x1b[1mpath  bytes\x1b[0m\na b   1\nc     -\n"
+
+
+def test_json_on_a_terminal_has_no_foreign_controls():
+    value, error = on_a_terminal(JSON_PROGRAM).splitlines()
+    assert (value.isascii(), error.isascii()) == (True, True)
+    assert json.loads(value) == {"name": "a\u009b2J\u202eb"}
+    assert json.loads(error)["error"]["message"] == "a\u009b2J\u202eb.py: no such file"
 
 
 @pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
