@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from proofbox.cli.doctor_checks import check_all  # noqa: PLC0415 - the service is loaded by this command only
+    from proofbox.cli.checks.machine import check_all  # noqa: PLC0415 - the service is loaded by this command only
     from proofbox.service.api.app import release  # noqa: PLC0415
 
     note_local_store("this machine and its settings")

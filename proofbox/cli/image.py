@@ -59,7 +59,7 @@ def _run_script(name: str, *arguments: str) -> int:
 
 
 def _show(settings: Any, *, is_json: bool) -> int:
-    from proofbox.cli.engine_facts import find_image, open_engine  # noqa: PLC0415 - as above
+    from proofbox.cli.checks.engine_facts import find_image, open_engine  # noqa: PLC0415 - as above
 
     with open_engine(settings) as engine:
         image = find_image(engine, settings)

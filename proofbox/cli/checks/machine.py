@@ -15,9 +15,9 @@ from typing import Any
 import docker
 from pydantic import ValidationError
 
-from proofbox.cli.doctor_trial import run_trial
-from proofbox.cli.engine_facts import EngineFacts, engine_address, find_image, open_engine, read_facts
-from proofbox.cli.finding import Finding
+from proofbox.cli.checks.engine_facts import EngineFacts, engine_address, find_image, open_engine, read_facts
+from proofbox.cli.checks.finding import Finding
+from proofbox.cli.checks.trial import run_trial
 from proofbox.service.app.extras import EXTRAS, missing_modules
 from proofbox.service.app.own_image import FOLDER
 from proofbox.service.app.ports import PortUnavailableError, check_port

@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from proofbox.cli.engine_facts import reason_of
-from proofbox.cli.finding import Finding
+from proofbox.cli.checks.engine_facts import reason_of
+from proofbox.cli.checks.finding import Finding
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
