@@ -18,13 +18,13 @@ ServiceError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
+│   │   └── LinkUsedError
 │   ├── TimelineMovedError
 │   ├── NotAuthenticatedError
 │   ├── MissingPermissionError
 │   ├── WrongTenantError
 │   ├── OriginRefusedError
 │   ├── LinkRefusedError
-│   ├── LinkUsedError
 │   ├── StorageQuotaError
 │   ├── RequestTimeoutError
 │   └── CallCancelledError
@@ -270,11 +270,9 @@ class LinkRefusedError(CallerError):
     where = "link"
 
 
-class LinkUsedError(CallerError):
+class LinkUsedError(IdReusedError):
     """The upload link has stored its file, and the request has other bytes."""
 
-    code = ProblemCode.ID_REUSED
-    status = 409
     where = "link"
 
 
