@@ -136,7 +136,7 @@ def prepare_call(tool_id: str, params: Mapping[str, Any], options: Mapping[str, 
     _refuse_unknown(options, StartOptions)
     given = {name: value for name, value in options.items() if value is not None}
     call_id = given.pop("call_id", None) or f"call_{uuid.uuid4().hex}"
-    conversation = given.pop("conversation", None) or _conversation_of(call_id)
+    conversation = given.pop("conversation", None) or conversation_of(call_id)
     turn = given.pop("turn", None) or DEFAULT_TURN
     fields = {
         "tool_id": tool_id,
@@ -244,7 +244,7 @@ def contract_entries(promises: Iterable[Promise] | None) -> list[dict[str, Any]]
     return entries
 
 
-def _conversation_of(call_id: str) -> str:
+def conversation_of(call_id: str) -> str:
     """The conversation of a call whose caller gives none: the same in every process."""
     # Ids are unique per conversation only.
     return f"conv_{hashlib.sha256(str(call_id).encode(errors='replace')).hexdigest()[:32]}"

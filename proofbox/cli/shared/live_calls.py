@@ -1,7 +1,6 @@
 """Making a call while its events are shown; an interrupt cancels it."""
 
 import contextlib
-import hashlib
 import secrets
 import signal
 from collections.abc import Callable, Iterator
@@ -17,17 +16,20 @@ if TYPE_CHECKING:
 
 FIRST_TURN = "turn_1"
 CALL_ID_HELP = "the id of the call; it runs once for each conversation, which is derived from the id if not given"
-_DERIVED_DIGITS = 32
 
 
 def call_names(conversation: str | None, turn: str | None = None, call_id: str | None = None) -> CallNames:
     """The ids of a new call; those that are not given are made.
 
-    The conversation of a given call id is derived from it: the service runs a call once for each conversation.
+    The conversation of a given call id is derived from it, as the clients do: the service runs a call once for each
+    conversation.
     """
-    if conversation is None:
-        suffix = hashlib.sha256(call_id.encode()).hexdigest()[:_DERIVED_DIGITS] if call_id else secrets.token_hex(6)
-        conversation = f"cli-{suffix}"
+    if conversation is None and call_id:
+        from proofbox.client.call_bodies import conversation_of  # noqa: PLC0415 - loads the client
+
+        conversation = conversation_of(call_id)
+    elif conversation is None:
+        conversation = f"cli-{secrets.token_hex(6)}"
     return CallNames(call_id or f"call_{secrets.token_hex(6)}", conversation, turn or FIRST_TURN)
 
 
