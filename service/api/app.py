@@ -78,6 +78,13 @@ def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: 
     for facade in facades:
         app.router.routes.extend(facade.routes)
     error_answers.install(app)
+    _add_middleware(app, services, facades)
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
+    return app
+
+
+def _add_middleware(app: FastAPI, services: Services, facades: Sequence[Facade]) -> None:
+    """Add the middleware; the last one added is the outermost."""
     app.add_middleware(
         BodyLimitMiddleware,
         bytes_max=services.body_bytes_max,
@@ -95,11 +102,7 @@ def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: 
     )
     app.add_middleware(HostCheck, names=services.hosts)
     app.add_middleware(SecurityHeadersMiddleware)
-    app.add_middleware(
-        AccessLogMiddleware, meter=services.meter, tracer=services.tracer
-    )  # the last one added is the outermost
-    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]  # as FastAPI documents it
-    return app
+    app.add_middleware(AccessLogMiddleware, meter=services.meter, tracer=services.tracer)
 
 
 def _upload_bytes_max(facades: Sequence[Facade]) -> dict[str, int]:

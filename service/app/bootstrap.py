@@ -261,15 +261,10 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
-    calls = Calls(
-        all_tools(settings, parts),
-        admission,
-        SqlCallStore(stores.database),
-        CallSettings(
-            settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
-        ),
-        meter,
+    call_settings = CallSettings(
+        settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
+    calls = Calls(all_tools(settings, parts), admission, SqlCallStore(stores.database), call_settings, meter)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )

@@ -216,65 +216,68 @@ def _call_tools(actions: ToolActions) -> list[McpTool]:
     ]
 
 
+_REACT_TOOLS: tuple[tuple[str, str, type[Arguments], str, str, bool], ...] = (
+    (
+        "write_file",
+        "Write a file",
+        given.WriteFileArguments,
+        "Writes a text file of the conversation.",
+        "react.file",
+        False,
+    ),
+    (
+        "patch_file",
+        "Patch a file",
+        given.PatchFileArguments,
+        "Changes a text file by a diff, or replaces its text. Nothing changes if a hunk does not fit.",
+        "react.patch",
+        False,
+    ),
+    (
+        "search_files",
+        "Search files",
+        given.SearchFilesArguments,
+        "Lists files of the conversation whose path and text match regular expressions.",
+        "react.search_files",
+        True,
+    ),
+    (
+        "search_memory",
+        "Search a conversation",
+        given.SearchMemoryArguments,
+        "Searches what was written and attached in the conversation, by meaning.",
+        "react.memsearch",
+        True,
+    ),
+    (
+        "record_plan",
+        "Record a plan",
+        given.PlanArguments,
+        "Records the plan of the conversation and the status of each step.",
+        "react.plan",
+        False,
+    ),
+    (
+        "web_fetch",
+        "Fetch web pages",
+        given.WebFetchArguments,
+        "Fetches web pages as text; programs in the sandbox have no network.",
+        "web_tools.web_fetch",
+        False,
+    ),
+    (
+        "web_search",
+        "Search the web",
+        given.WebSearchArguments,
+        "Searches the web; returns titles, addresses and texts.",
+        "web_tools.web_search",
+        False,
+    ),
+)
+"""Name, title, arguments, description, id of the tool of this service, and whether it only reads."""
+
+
 def _react_tools(actions: ToolActions, options: McpOptions) -> list[McpTool]:
-    rows: list[tuple[str, str, type[Arguments], str, str, bool]] = [
-        (
-            "write_file",
-            "Write a file",
-            given.WriteFileArguments,
-            "Writes a text file of the conversation.",
-            "react.file",
-            False,
-        ),
-        (
-            "patch_file",
-            "Patch a file",
-            given.PatchFileArguments,
-            "Changes a text file by a diff, or replaces its text. Nothing changes if a hunk does not fit.",
-            "react.patch",
-            False,
-        ),
-        (
-            "search_files",
-            "Search files",
-            given.SearchFilesArguments,
-            "Lists files of the conversation whose path and text match regular expressions.",
-            "react.search_files",
-            True,
-        ),
-        (
-            "search_memory",
-            "Search a conversation",
-            given.SearchMemoryArguments,
-            "Searches what was written and attached in the conversation, by meaning.",
-            "react.memsearch",
-            True,
-        ),
-        (
-            "record_plan",
-            "Record a plan",
-            given.PlanArguments,
-            "Records the plan of the conversation and the status of each step.",
-            "react.plan",
-            False,
-        ),
-        (
-            "web_fetch",
-            "Fetch web pages",
-            given.WebFetchArguments,
-            "Fetches web pages as text; programs in the sandbox have no network.",
-            "web_tools.web_fetch",
-            False,
-        ),
-        (
-            "web_search",
-            "Search the web",
-            given.WebSearchArguments,
-            "Searches the web; returns titles, addresses and texts.",
-            "web_tools.web_search",
-            False,
-        ),
-    ]
     return [
         McpTool(
             name,
@@ -286,6 +289,6 @@ def _react_tools(actions: ToolActions, options: McpOptions) -> list[McpTool]:
             reads_only=reads_only,
             reaches_web=tool_id.startswith("web_tools."),
         )
-        for name, title, model, description, tool_id, reads_only in rows
+        for name, title, model, description, tool_id, reads_only in _REACT_TOOLS
         if tool_id not in options.absent_tools
     ]

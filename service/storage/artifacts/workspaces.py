@@ -3,6 +3,7 @@
 They are saved together with the files of their calls, see `proofbox.service.storage.artifacts.store`.
 """
 
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -33,8 +34,9 @@ class SqlWorkspaces(ArtifactStore):
     _files: BlobStore
     _locks: KeyLocks
 
+    @abstractmethod
     async def _off_loop(self, work: Callable[[], T]) -> T:
-        raise NotImplementedError
+        """Run work on the store's threads."""
 
     @override
     @asynccontextmanager
