@@ -58,7 +58,7 @@ class UploadLinks:
         ]
         nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = _cipher(key).encrypt(nonce, json.dumps(fields).encode(), key.id.encode())
-        return f"{key.id}.{base64.urlsafe_b64encode(nonce + sealed).rstrip(b'=').decode()}"
+        return f"{key.id}.{_encode(nonce + sealed)}"
 
     def check(self, token: str) -> UploadTarget:
         """Return what a token lets its holder store.
@@ -76,6 +76,8 @@ class UploadLinks:
     def _opened(self, key: LinkKey, text: str) -> UploadTarget:
         try:
             sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            if _encode(sealed) != text:  # the last character has bits that no byte uses
+                raise _refused()
             opened = _cipher(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], key.id.encode())
         except (binascii.Error, InvalidTag, ValueError) as exc:
             raise _refused() from exc
@@ -87,6 +89,10 @@ class UploadLinks:
         scope = ConversationKey(Principal(tenant, project, user_type, user, key_id), conversation)
         size, stored, replaces = sizes
         return UploadTarget(scope, turn_id, name, size, stored, replaces, Allowances(*own))
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def _refused() -> LinkRefusedError:

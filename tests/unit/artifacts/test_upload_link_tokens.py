@@ -64,7 +64,6 @@ def test_a_changed_token_is_refused_wherever_it_is_changed(links):
     token = links.make(TARGET)
     accepted = []
     for at, character in enumerate(token):
-        # The last character has bits that no byte uses.
         for other in {"A", "b", "-", "."} - {character}:
             changed = token[:at] + other + token[at + 1 :]
             try:
