@@ -7,7 +7,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import is_of_sandboxes, side_of
+from engine_sides import DockerSide, EngineSide, is_of_sandboxes, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 pytestmark = pytest.mark.docker
@@ -24,12 +24,18 @@ PROGRAM_PROCESSES = 2
 
 
 @pytest.fixture(scope="module", params=FORKING)
-def service(request, tmp_path_factory) -> Iterator[ServiceProcess]:
-    side = side_of(request.param)
+def side(request) -> Iterator[EngineSide]:
+    found = side_of(request.param)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def service(side, tmp_path_factory) -> Iterator[ServiceProcess]:
+    engine = "docker" if isinstance(side, DockerSide) else "oci"
     folder = tmp_path_factory.mktemp("inspectors")
-    with serving(folder / "data", side, engine=request.param, import_once="on", pool_size=1) as running:
+    with serving(folder / "data", side, engine=engine, import_once="on", pool_size=1) as running:
         yield running
-    side.close()
 
 
 def fields_of(pid: int) -> dict[str, str]:
@@ -37,20 +43,24 @@ def fields_of(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-def inspectors() -> dict[int, dict[str, str]]:
-    """The status of each inspector, and of its judges, in containers; zygotes are in no namespace of processes."""
+def inspectors(containers: list[str]) -> dict[int, dict[str, str]]:
+    """The status of each inspector, and of its judges, in these containers; zygotes are in none.
+
+    Tests that run beside this one have inspectors of their own on the machine: the control group says whose it is.
+    """
+    ids = [container.rpartition("/")[2] for container in containers]
     found = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
             if b"zygote/inspector" in (entry / "cmdline").read_bytes():
-                status = fields_of(int(entry.name))
-                if len(status["NSpid"].split()) > 1:
-                    found[int(entry.name)] = status
+                groups = (entry / "cgroup").read_text()
+                if any(container_id in groups for container_id in ids):
+                    found[int(entry.name)] = fields_of(int(entry.name))
     return found
 
 
 @contextlib.contextmanager
-def judging(service: ServiceProcess) -> Iterator[list[dict[str, str]]]:
+def judging(service: ServiceProcess, side: EngineSide) -> Iterator[list[dict[str, str]]]:
     """The status of an inspector and its judge, while it is busy with a pattern that backtracks without end."""
     endless = {"properties": {"x": {"pattern": "^(a+)+$"}}}
     promised = {"filename": "slow.json", "description": "slow to check", "json_schema": endless}
@@ -58,14 +68,18 @@ def judging(service: ServiceProcess) -> Iterator[list[dict[str, str]]]:
     assert service.post(body, Prefer="respond-async").status_code == 202
     try:
         # The second is the judge, which the inspector forks once it is confined.
-        yield list(eventually(inspectors, lambda found: len(found) == PROGRAM_PROCESSES).values())
+        found = eventually(
+            lambda: inspectors(side.containers(service.name)), lambda seen: len(seen) == PROGRAM_PROCESSES
+        )
+        assert len(found) == PROGRAM_PROCESSES
+        yield list(found.values())
     finally:
         service.cancel(body)
         eventually(service.busy, lambda busy: busy == [])
 
 
-def test_an_inspector_is_confined_as_programs_are(service):
-    with judging(service) as found:
+def test_an_inspector_is_confined_as_programs_are(service, side):
+    with judging(service, side) as found:
         for status in found:
             assert {is_of_sandboxes(user) for user in status["Uid"].split()} == {True}
             assert status["Gid"].split() == ["10001"] * 4
@@ -76,8 +90,8 @@ def test_an_inspector_is_confined_as_programs_are(service):
 def test_an_inspector_is_confined_where_root_outside_is_nobody_inside(tmp_path, remapped_docker):
     """There the kernel takes no capability away from a process that gives up being root."""
     settings = {"engine": "docker", "engine_host": remapped_docker.host, "import_once": "on", "pool_size": 1}
-    side = side_of("docker")
-    with serving(tmp_path / "data", side, **settings) as remapped, judging(remapped) as found:
+    side = DockerSide(remapped_docker.host)
+    with serving(tmp_path / "data", side, **settings) as remapped, judging(remapped, side) as found:
         for status in found:
             assert (is_of_sandboxes(status["Uid"].split()[0]), status["NSpid"].split()[-1] != "1") == (False, True)
             assert {status[name] for name in RIGHTS} == {"0" * 16}
