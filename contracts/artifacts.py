@@ -18,7 +18,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 class ContractError(ValueError):
-    """A call that the model has to write differently; nothing of it ran.
+    """A call that the model has to write differently; no part of it ran.
 
     Attributes:
         code: the stable code of the mistake.
@@ -34,7 +34,7 @@ class ContractError(ValueError):
 
 
 class Checks(BaseModel):
-    """What must be true of a promised file beyond opening as what its extension says."""
+    """What must be true of a promised file beyond opening as the type of its extension."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
 

@@ -105,7 +105,7 @@ def _mime_of(text: Any, *, has_base64: bool) -> str:
 
 
 class Digest(BaseModel):
-    """The safe digest of an artifact: what its meta block says. It never holds a hosting field."""
+    """The safe digest of an artifact: the values of its meta block. It never holds a hosting field."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -134,7 +134,7 @@ class Digest(BaseModel):
     sha256: str
     """Its SHA-256, in hex."""
     description: str | None = None
-    """What the contract says that it is."""
+    """The contract's description of the file."""
     sources_used: list[int] | None = None
     """The ids of the sources that it cites."""
     tokens: int | None = None

@@ -104,7 +104,7 @@ class NoticeCode(StrEnum):
 
 
 class WebCode(StrEnum):
-    """Why a page, or a search, could not be had: told for each URL, or of the whole call."""
+    """Why a page, or a search, could not be had: of each URL, or of the whole call."""
 
     URL_NOT_ALLOWED = "url_not_allowed"
     DNS_FAILED = "dns_failed"

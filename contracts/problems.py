@@ -24,7 +24,7 @@ class Problem(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     type: str = "about:blank"
-    """``about:blank``: ``code`` says what happened."""
+    """``about:blank``: ``code`` identifies the problem."""
     title: str
     """The HTTP status in words."""
     status: int

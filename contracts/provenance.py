@@ -25,7 +25,7 @@ class AuditPrincipal(WireModel):
     """The user."""
     key_id: str | None = None
     """The id of the API key that the request came with, which is no secret; none if it came without, or if the
-    call was answered by a later life of the service."""
+    call was answered by a later process of the service."""
 
 
 class AuditCall(WireModel):
@@ -55,7 +55,7 @@ class AuditService(WireModel):
     version: str
     """The release."""
     boot_id: str
-    """The life of the service."""
+    """The process of the service, from its start to its end."""
 
 
 class AuditRequest(WireModel):
@@ -100,7 +100,7 @@ class AuditInput(WireModel):
     source: Literal["store", "asset", "uri", "timeline"]
     """Where the bytes came from, as in the rehost ledger."""
     asked: str
-    """What the call said, as in the rehost ledger."""
+    """The call's own text for the file, as in the rehost ledger."""
 
 
 class AuditSource(WireModel):
@@ -133,7 +133,7 @@ class AuditOutcome(WireModel):
     """How it ended."""
 
     state: Literal["done", "failed", "cancelled"]
-    """As the call's status says it."""
+    """The state in the call's status."""
     code: str
     """``ok``, or the code of its error or problem."""
     ended: str
@@ -200,9 +200,9 @@ class ComparedOutput(WireModel):
     now_sha256: Sha256 | None = None
     """What the second run made."""
     first_verdict: str | None = None
-    """What was said of it then."""
+    """Its verdict of the first run."""
     now_verdict: str | None = None
-    """What is said of it now."""
+    """Its verdict of this run."""
 
 
 class Compared(WireModel):
@@ -217,7 +217,7 @@ class Compared(WireModel):
 
 
 class RerunReport(WireModel):
-    """A call that was run again on the inputs of the first time; nothing of it was stored but an audit line."""
+    """A call that was run again on the inputs of the first time; only an audit line of it was stored."""
 
     rerun_id: str
     """The id that it ran under."""

@@ -92,7 +92,7 @@ class RunningLine(BaseModel):
 
 
 def _physical(path: str) -> str:
-    """A path as text in which files are looked for: in quotes, for names may have spaces."""
+    """A path as text in which file names are found: in quotes, for names may have spaces."""
     try:
         return f'"{FilePath.from_logical(path.strip()).physical}"'
     except UnsafePathError:

@@ -91,7 +91,7 @@ class SourceRow(WireModel):
     url: Annotated[str, Field(max_length=8_192)] | None = None
     """Where it is on the web."""
     text: str | None = None
-    """What it says."""
+    """The text of the source."""
     mime: Annotated[str, Field(max_length=128)] | None = None
     """Its media type."""
     size_bytes: Annotated[int, Field(ge=0)] | None = None
@@ -172,7 +172,7 @@ class ToolCallRequest(WireModel):
     code: Annotated[str, AfterValidator(limit_utf8(CODE_BYTES_MAX))] | None = None
     """The program of an exec tool, run byte for byte as given; 10 MiB of UTF-8 at most."""
     notes: str | None = None
-    """What the agent says about the call; becomes a block of its own."""
+    """The agent's remark on the call; becomes a block of its own."""
     sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []
     """Rows that complete the conversation's stored pool."""
     timeline: list[GivenBlock] | None = None

@@ -59,7 +59,7 @@ class Rehosted(WireModel):
     """One line of the rehost ledger."""
 
     asked: str
-    """What the call said: a path, a citation token, ``workspace`` or ``assets``."""
+    """The call's own text for the file: a path, a citation token, ``workspace`` or ``assets``."""
     source: Literal["store", "asset", "uri", "timeline"]
     """Where the bytes came from: the artifact store, the call's assets, a URI, or a block of a timeline."""
     physical_path: str
@@ -90,7 +90,7 @@ class Timings:
     host: float = 0.0
     """Storing them."""
     total: float = 0.0
-    """From the door to the answer."""
+    """From the request's arrival to the answer."""
 
 
 class Usage(WireModel):
@@ -103,7 +103,7 @@ class Usage(WireModel):
     cpu_ms: float = 0.0
     """CPU time of the program and its children."""
     memory_peak_bytes: int | None = None
-    """The most memory the sandbox held; none where the kernel does not say."""
+    """The most memory the sandbox held; none where the kernel does not report it."""
     stdout_bytes: int = 0
     """What it wrote to stdout, kept or not."""
     stderr_bytes: int = 0

@@ -55,7 +55,7 @@ class Tool(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     tool_id: str
-    """What ``tool_id`` of a call says."""
+    """The value of ``tool_id`` in a call."""
     description: str
     """What it does, for the model."""
     params_schema: dict[str, Any]
