@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.tracing import NoTracer, Tracer, inside, open_span
+from proofbox.service.sandbox.clock import Clock, LoopClock
 from proofbox.service.sandbox.containers import Container, Containers, ContainerTransport, OrphanContainer
 from proofbox.service.sandbox.limits import CallLimits
-from proofbox.service.sandbox.pool import Clock, LoopClock, Pool
+from proofbox.service.sandbox.pool import Pool
 from proofbox.service.sandbox.pool_sizing import PoolPolicy
 from proofbox.service.sandbox.pooled_container import PooledContainer
 from proofbox.service.sandbox.port import Sandbox, SandboxLostError, SandboxSpec

@@ -12,15 +12,15 @@ started; while calls wait, by half of the starts at most.
 
 import asyncio
 import logging
-import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError, ShuttingDownError
+from proofbox.service.sandbox.clock import Clock, Timer
 from proofbox.service.sandbox.pool_queue import PoolQueue, Waiter
 from proofbox.service.sandbox.pool_sizing import Demands, PoolPolicy
 from proofbox.service.sandbox.pooled_container import PooledContainer
@@ -40,35 +40,6 @@ _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
 _SURPLUS = 1  # stays, so that a number that wavers starts and removes nothing
-
-
-class Timer(Protocol):
-    """Something that will be called."""
-
-    def cancel(self) -> None:
-        """It will not be called."""
-
-
-class Clock(Protocol):
-    """Time and timers."""
-
-    def time(self) -> float:
-        """Now, in seconds of a clock that never goes back."""
-
-    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
-        """Calls something once, after so many seconds."""
-
-
-class LoopClock:
-    """The port `Clock` of the running event loop."""
-
-    def time(self) -> float:
-        """See `Clock.time`."""
-        return time.monotonic()
-
-    def call_later(self, delay_s: float, callback: Callable[[], object]) -> Timer:
-        """See `Clock.call_later`."""
-        return asyncio.get_running_loop().call_later(delay_s, callback)
 
 
 @dataclass(slots=True)

@@ -32,7 +32,8 @@ from render.slides.model import Slide
 from render.slides.post_process import finish
 from render.slides.prepare_tree import add_marp_styles, drafts_of
 from render.slides.px_to_slide import scaled
-from render.slides.splitting.split_document import Draft, title_of
+from render.slides.splitting.slide_content import title_of
+from render.slides.splitting.split_document import Draft
 from render.weasy.box_style import Gradient, Paint
 from render.weasy.boxes import Layouter
 from render.weasy.engine import AssetFetcher, noticing

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from render.frontend.element_tree import add_class, classes_of, make, name_of, text_of
-from render.slides.splitting.split_document import HEADINGS, Draft, flow, has_content, title_of
+from render.slides.splitting.slide_content import HEADINGS, flow, has_content, title_of
+from render.slides.splitting.split_document import Draft
 
 _NUMBER = re.compile(
     r"[~≈<>≤≥±+\-\u2212\u2013]?\s?(?:[$€£¥₹]|USD|EUR|CHF|GBP)?\s?\d[\d.,\u00a0\u202f' ]*"

@@ -7,7 +7,8 @@ from typing import Any
 
 import tinycss2
 from render.frontend.element_tree import classes_of, name_of
-from render.slides.splitting.split_document import HEADINGS, Draft
+from render.slides.splitting.slide_content import HEADINGS
+from render.slides.splitting.split_document import Draft
 
 _COMBINATORS = re.compile(r"[\s>+~]+")
 _PSEUDO = re.compile(r"::?[\w-]+(?:\([^()]*\))?|\[[^\]]*\]")

@@ -16,9 +16,9 @@ from render.slides.place import block_of, centre, content_bottom, settle_block
 from render.slides.px_to_slide import grow_chart, scaled
 from render.slides.shape_fills import ground_shapes, pictures_behind
 from render.slides.splitting.long_tables import spread
+from render.slides.splitting.slide_content import flow
 from render.slides.splitting.split_after_layout import parts_of, plan, room_below, units_of
 from render.slides.splitting.split_before_layout import presplit
-from render.slides.splitting.split_document import flow
 from render.slides.splitting.split_text import cut_text
 from render.slides.splitting.wide_tables import SMALLEST_STEP, column_parts, cuts_words
 from render.weasy.box_style import Gradient, Paint

@@ -18,8 +18,9 @@ from render.slides.dialects import (
     strip_slide_numbers,
 )
 from render.slides.marp import from_front_matter, small_print, take_backdrops
+from render.slides.splitting.slide_content import title_of
 from render.slides.splitting.split_after_layout import whole_copy
-from render.slides.splitting.split_document import Draft, has_slides, segment, title_draft, title_of
+from render.slides.splitting.split_document import Draft, has_slides, segment, title_draft
 from render.slides.spoken import take_spoken
 from render.slides.tex import tex_as_text
 

@@ -11,8 +11,8 @@ from render.slides.css import STEPS
 from render.slides.layout import Sheet, Stage
 from render.slides.model import Shape, Slide, TableCell, TableShape, TextShape
 from render.slides.px_to_slide import scaled
+from render.slides.splitting.slide_content import has_content
 from render.slides.splitting.split_after_layout import append_mark, whole_copy
-from render.slides.splitting.split_document import has_content
 from render.slides.splitting.table_rows import Model, Row, base_piece, chunks
 from render.slides.text_width import Measure
 from render.weasy.box_style import Gradient, Paint

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element
 
 from render.frontend.element_tree import classes_of, make
 from render.slides.canvas import slide_height
-from render.slides.splitting.split_document import HEADINGS
+from render.slides.splitting.slide_content import HEADINGS
 from render.slides.text import Boxes, is_inline
 from render.weasy.boxes import BoxNode
 

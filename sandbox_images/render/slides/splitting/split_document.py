@@ -3,28 +3,20 @@
 Nothing is dropped: what stands between slides becomes a slide of its own.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
 from render.frontend.element_tree import classes_of, make, name_of, text_of
 from render.frontend.merge import documents_of
 from render.slides.marp import Backdrops, Directives, from_attributes, read_directive
+from render.slides.splitting.slide_content import HEADINGS, SKIPPED, flow, has_content, is_notes, title_of
 
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _TRANSPARENT = frozenset({"div", "main", "article", "body", "section"})
 _SLIDE_CLASSES = frozenset({"slide", "pb-slide", "slide-container", "ppt-slide", "swiper-slide", "page-slide"})
-_NOTES_CLASSES = frozenset(
-    {"pb-notes", "notes", "speaker-notes", "speaker_notes", "slide-notes", "presenter-notes"}
-)
-_SKIPPED = frozenset({"head", "style", "script", "link", "meta", "title", "template"})
 _RULED_SHARE = 0.6
 _TITLE_WORDS_MAX = 60
 _DIVIDER_WORDS_MAX = 24
 _LEAD_IN_WORDS_MAX = 12
-_HEADER_WORDS_MAX = 14
-_TITLE_CLASSES = frozenset({"title", "slide-title"})
-_HEADER_CLASSES = frozenset({"header", "slide-header", "heading", "headline", "slide-heading"})
 _OWN_CLASSES = frozenset({"pb-sources", "footnotes"})
 
 
@@ -94,36 +86,8 @@ def _mark_dividers(drafts: list[Draft]) -> None:
             draft.kind = "section"
 
 
-def is_notes(element: Element) -> bool:
-    """Whether an element is a speaker note."""
-    return bool(_NOTES_CLASSES.intersection(classes_of(element))) and "footnotes" not in classes_of(element)
-
-
-def flow(element: Element, *, items: bool = True) -> Iterator[Element]:
-    """An element and what is in it (``items``: in items of lists too), without notes and what isn't shown."""
-    stack = [element]
-    while stack:
-        current = stack.pop()
-        yield current
-        if current.tag == "li" and not items:
-            continue
-        stack.extend(child for child in reversed(current) if name_of(child) not in _SKIPPED and not is_notes(child))
-
-
 def _is_blank(draft: Draft) -> bool:
     return not draft.notes and not has_content(draft.root)
-
-
-def has_content(element: Element) -> bool:
-    """Whether there is anything to see in it."""
-    for inner in flow(element):
-        if name_of(inner).rpartition("}")[2] in {"img", "svg", "hr", "table", "input"} and inner is not element:
-            return True
-        if (inner.text or "").strip() or (inner is not element and (inner.tail or "").strip()):
-            return True
-        if "pb-chart" in classes_of(inner) or inner.get("style", "").find("background") >= 0:
-            return True
-    return False
 
 
 def has_slides(body: Element) -> bool:
@@ -252,9 +216,7 @@ def _unwrapped(blocks: list[Element]) -> list[Element]:
     """Blocks in wrappers that hold headings or rules: ``<main><h1>…<h2>…``."""
     for _ in range(20):
         solid = [
-            block
-            for block in blocks
-            if name_of(block) not in _SKIPPED and (has_content(block) or block.tag == "hr")
+            block for block in blocks if name_of(block) not in SKIPPED and (has_content(block) or block.tag == "hr")
         ]
         if len(solid) != 1 or solid[0].tag not in _TRANSPARENT or solid[0].get("class", "").startswith("pb-"):
             return blocks
@@ -320,7 +282,7 @@ def _slide_level(blocks: list[Element]) -> int:
     ("# Thanks" at the end of a deck of ``##``) doesn't make one slide of all that is below it.
     """
     blocks = [
-        block for block in blocks if not is_notes(block) and name_of(block) not in _SKIPPED and block.tag != "hr"
+        block for block in blocks if not is_notes(block) and name_of(block) not in SKIPPED and block.tag != "hr"
     ]
     levels = [_level(block) for block in blocks]
     present = [level for level in levels if level]
@@ -339,9 +301,7 @@ def _slide_level(blocks: list[Element]) -> int:
 def _kind(draft: Draft, *, first: bool) -> str:
     """What sort of slide it is, by what is on it and by what it's called."""
     names = {*classes_of(draft.root), *draft.directives.classes}
-    blocks = [
-        block for block in draft.root if name_of(block) not in _SKIPPED and (has_content(block) or len(block))
-    ]
+    blocks = [block for block in draft.root if name_of(block) not in SKIPPED and (has_content(block) or len(block))]
     headings = [item for item in flow(draft.root) if item.tag in HEADINGS]
     if first and (names & {"title", "title-slide", "lead", "cover"} or _is_title(draft, blocks, headings)):
         return "title"
@@ -374,32 +334,6 @@ def title_draft(title: str, lines: list[str]) -> Draft:
     """A title slide of what the document declares about itself."""
     paragraphs = [make("p", None, line) for line in lines if line]
     return Draft("title", make("section", {"class": "pb-loose"}, None, make("h1", None, title), *paragraphs))
-
-
-def title_of(root: Element) -> Element | None:
-    """The slide's title: the first h1 or h2, else a lone heading, else what is called a title."""
-    headings = [item for item in flow(root, items=False) if item.tag in HEADINGS and has_content(item)]
-    for item in headings:
-        if item.tag in {"h1", "h2"}:
-            return item
-    if headings and (
-        headings[0] is _first(root) or sum(1 for item in headings if item.tag == headings[0].tag) == 1
-    ):
-        return headings[0]
-    for names in (_TITLE_CLASSES, _HEADER_CLASSES):
-        for item in flow(root):
-            known = names & set(classes_of(item)) and item is not root and not _has_blocks(item)
-            if known and 0 < len(text_of(item).split()) <= _HEADER_WORDS_MAX:
-                return item
-    return None
-
-
-def _first(root: Element) -> Element | None:
-    return next((child for child in root if has_content(child)), None)
-
-
-def _has_blocks(element: Element) -> bool:
-    return any(child.tag in {"div", "p", "ul", "ol", "table", "section"} for child in element)
 
 
 def with_kind(draft: Draft, kind: str) -> Draft:

@@ -16,7 +16,7 @@ from render.frontend.element_tree import body_of, classes_of, name_of
 from render.frontend.pipeline import open_document
 from render.model import Document, Metadata, RenderRequest, Source
 from render.pptx.writer import write_pptx
-from render.slides.splitting.split_document import is_notes
+from render.slides.splitting.slide_content import is_notes
 from slide_geometry import deck_words, found_share, geometry_faults, open_deck, part, words
 
 BLOCKS = {"p", "div", "li", "td", "th", "br", "h1", "h2", "h3", "section", "tr", "dt", "dd", "pre", "ul", "table"}

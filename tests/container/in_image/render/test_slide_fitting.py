@@ -15,7 +15,7 @@ from render.slides.layout import Sheet, Stage
 from render.slides.model import Shape
 from render.slides.prepare_tree import drafts_of
 from render.slides.px_to_slide import scaled
-from render.slides.splitting.split_document import title_of
+from render.slides.splitting.slide_content import title_of
 from render.weasy.boxes import BoxNode, Layouter
 
 TEXT = "Words that fill more than one line of a slide when they are repeated often enough. "
