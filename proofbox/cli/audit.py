@@ -26,6 +26,7 @@ def add_parser(subparsers: Any) -> None:
     export.add_argument("--since", type=_moment, help="only calls that ended then or later, UTC")
     export.add_argument("--tenant", help="only this tenant's")
     export.add_argument("--project", help="only this project's")
+    export.add_argument("--json", action="store_true", help="what it prints is JSON with or without it")
     export.add_argument("--heads", action="store_true", help="print the signed heads of these lines after them")
     rotate = actions.add_parser(
         "rotate-key", help="sign heads with another key from now on, which the old key signs"

@@ -4,7 +4,7 @@ import argparse
 import json
 import subprocess
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 
 def add_parser(subparsers: Any) -> None:
@@ -20,6 +20,7 @@ def add_parser(subparsers: Any) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     build = actions.add_parser("build", help="build what is missing; returns at once if nothing changed")
     build.add_argument("--fresh", action="store_true", help="build all of it again, with Debian's updates")
+    build.add_argument("--json", action="store_true", help="print one JSON value; the progress goes to stderr")
     variant = actions.add_parser("add", help="build an image with more packages, for PROOFBOX_IMAGE")
     variant.add_argument("tag", help="its tag: it is called proofbox-sandbox:TAG")
     variant.add_argument(
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from proofbox.service.app.settings import Settings  # noqa: PLC0415 - the service is loaded by this command only
 
     if args.action == "build":
-        return _run_script("build.sh", *(["--fresh"] if args.fresh else []))
+        return _build(Settings(), is_fresh=args.fresh, is_json=args.json)
     if args.action == "clean":
         return _run_script("build.sh", "--clean")
     if args.action == "add":
@@ -52,10 +53,17 @@ def run(args: argparse.Namespace) -> int:
     return _show(Settings(), is_json=args.json)
 
 
-def _run_script(name: str, *arguments: str) -> int:
+def _build(settings: Any, *, is_fresh: bool, is_json: bool) -> int:
+    status = _run_script("build.sh", *(["--fresh"] if is_fresh else []), stdout=sys.stderr if is_json else None)
+    if is_json and status == 0:
+        sys.stdout.write(json.dumps({"image": settings.sandbox_image}) + "\n")
+    return status
+
+
+def _run_script(name: str, *arguments: str, stdout: TextIO | None = None) -> int:
     from proofbox.service.app.own_image import FOLDER  # noqa: PLC0415 - as above
 
-    return subprocess.run(["bash", FOLDER / name, *arguments], check=False).returncode  # noqa: S603, S607 - ours
+    return subprocess.run(["bash", FOLDER / name, *arguments], check=False, stdout=stdout).returncode  # noqa: S603, S607 - ours
 
 
 def _show(settings: Any, *, is_json: bool) -> int:

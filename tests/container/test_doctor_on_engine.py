@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -79,3 +82,11 @@ def test_the_image_in_use_is_shown_with_its_id_and_size(run):
     assert (status, shown["is_present"]) == (0, True)
     assert shown["id"].startswith("sha256:")
     assert shown["size_bytes"] > 100_000_000
+
+
+def test_an_image_that_is_there_is_built_in_a_moment_and_named_as_json(tmp_path):
+    environment = {**os.environ, "PROOFBOX_DATA_DIR": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "proofbox.cli", "image", "build", "--json"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {"image": Settings().sandbox_image}
+    assert "up to date" in done.stderr
