@@ -15,8 +15,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from proofbox.service.app.settings import Settings
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-IMAGE = os.environ.get("PROOFBOX_IMAGE") or "proofbox-sandbox:latest"
+IMAGE = Settings().sandbox_image
 _PACKAGES = ("podman", "crun", "runc")
 _START_S = 60
 
