@@ -20,7 +20,7 @@ def cell(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("<", "&lt;").replace("*", "\\*").replace("[[", "\\[\\[")
+    return text.replace("<", "&lt;").replace("*", "\\*").replace("[", "\\[").replace("](", "]\\(")
 
 
 def kind(schema: dict[str, Any], link: str = "") -> str:
