@@ -7,6 +7,7 @@ from reference.api_page import api_page, types_page
 from reference.code_pages import errors_page, troubleshooting_page
 from reference.command_page import commands_page
 from reference.comparison_page import comparison_page
+from reference.contract_checks import with_checks
 from reference.library_page import libraries_page
 from reference.settings_page import settings_page
 from reference.theme_page import themes_page
@@ -30,6 +31,8 @@ PAGES = {
 def main() -> int:
     """Write the pages; with ``--check`` list those that are out of date."""
     pages = {HERE / name: make() for name, make in PAGES.items()}
+    contract = HERE / "contract.md"
+    pages[contract] = with_checks(contract.read_text(encoding="utf-8"))
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in stale:

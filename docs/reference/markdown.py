@@ -87,8 +87,8 @@ def fields_table(schema: dict[str, Any], link: str = "") -> str:
             notes.append(f"Limits: {limits}.")
         if name in required:
             notes.append("**Required.**")
-        elif field.get("default") not in (None, "", [], {}):
-            notes.append(f"Default: `{_json(field['default'])}`.")
+        elif not isinstance(default := field.get("default"), dict | list) and default not in (None, ""):
+            notes.append(f"Default: `{_json(default)}`.")
         text += f"| `{name}` | {kind(field, link)} | {_sentences(notes)} |\n"
     return text
 
