@@ -3,9 +3,11 @@
 Usage: python docs/count_words.py. It lists the pages and the sum.
 
 A word is what `wc -w` counts, in text, tables and code blocks alike. Counted are the documents that a reader of the
-documentation site finds: README, SECURITY and CONTRIBUTING, all of docs, bench/README.md and the README of the client
-for TypeScript. Not counted are pages that a program writes (`docs/generate.py`, `docs/gallery/make.py`, `tests/security/cis_docker.py`), parts
-of pages that a program writes between markers, decision records, the changelog, and results of benchmarks.
+site finds: README, SECURITY and CONTRIBUTING, all of docs, bench/README.md and the README of the TypeScript client.
+
+Not counted are pages that a program writes (`docs/generate.py`, `docs/gallery/make.py`,
+`tests/security/cis_docker.py`), parts that a program writes between markers, decision records, the changelog, and
+results of benchmarks. The sentences in the code that generated pages consist of do not count either.
 """
 
 import re

@@ -42,8 +42,8 @@ def comparison_page() -> str:
         "`make bench-engines` measures Proofbox on each engine and OCI runtime.\n\n" + _engines(engines) + "\n"
         "## Documents\n\n"
         "`make bench-render` runs the three commands of the table, with the same documents, limits and fonts for all "
-        "programs.\n[The table with notes](../bench/results/rendering.md) has the reason for each missing figure.\n\n"
-        + _rendering()
+        "programs.\nAn asterisk marks a figure of a part of the documents; [the table with notes]"
+        "(../bench/results/rendering.md) has the reasons,\nalso for missing figures.\n\n" + _rendering()
     )
 
 

@@ -2,10 +2,9 @@
 
 import re
 
-from reference.markdown import prose
-
 from proofbox.contracts.artifacts import ArtifactSpec, Checks
 from proofbox.contracts.checks import EXTENSIONS_OF_CHECK
+from reference.markdown import prose
 
 _MARKED = re.compile(r"(?<=<!-- checks -->\n).*?(?=<!-- /checks -->)", re.DOTALL)
 _COUNTS = ("min_count", "max_count")

@@ -1,6 +1,6 @@
 """Build the documentation site: stage the pages, then let zensical make it; part of ``make docs-site``.
 
-Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the folder of the site, which is replaced.
+Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the folder that is replaced.
 """
 
 import html
@@ -14,7 +14,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from pages import CODE_SPAN, LINK, ROOT, all_pages, is_relative, lines_outside_code, navigation, resolve, site_path, tracked
+from pages import (
+    CODE_SPAN,
+    LINK,
+    ROOT,
+    all_pages,
+    is_page,
+    is_relative,
+    lines_outside_code,
+    navigation,
+    resolve,
+    site_path,
+    tracked,
+)
 
 HERE = Path(__file__).parent
 _FENCE = re.compile(r"^(?P<fence> *`{3,})(?P<language>[\w+-]*)[ \t].*$")
@@ -35,7 +47,6 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._copied: set[str] = set()
 
     def write(self) -> None:
         """Write all pages and files.
@@ -85,22 +96,20 @@ class Stage:
             goal = f"files/{found}index.md"
         else:
             goal = site_path(found)
-            if goal not in self._copied and not found.endswith(".md"):
-                self._copy(found)
-            elif goal.startswith("files/"):
+            if not is_page(found):
                 self._copy(found)
         depth = site_path(page).count("/")
         return f"{'../' * depth}{goal}{'#' if anchor else ''}{anchor}"
 
     def _list_folder(self, folder: str) -> None:
-        names = sorted(name for name in tracked() if name.startswith(folder) and "/" not in name.removeprefix(folder))
+        inside = {name: name.removeprefix(folder) for name in tracked() if name.startswith(folder)}
+        names = sorted(name for name, rest in inside.items() if "/" not in rest)
         for name in names:
             self._copy(name)
         rows = "".join(f"- [{Path(name).name}]({Path(site_path(name)).name})\n" for name in names)
         self._write(f"files/{folder}index.md", f"# {folder.rstrip('/')}\n\n{rows}")
 
     def _copy(self, path: str) -> None:
-        self._copied.add(site_path(path))
         target = self._folder / site_path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / path, target)
