@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from proofbox.cli.commands import build_parser
+from proofbox.cli.shared.exit_codes import MEANINGS
 
 COMMON_OPTIONS = frozenset({"--url", "--profile", "--local", "--json", "--quiet", "--no-color"})
 
@@ -19,7 +20,8 @@ def commands_page() -> str:
         options = [line for action in parser._actions if (line := _option(action))]  # noqa: SLF001 - no other way
         text += f"\n## {parser.prog}\n\n{summary[0].upper()}{summary[1:]}.\n"
         text += "\n" * bool(options) + "".join(f"- {line}\n" for line in options)
-    return text
+    codes = "".join(f"- {int(code)}: {meaning}\n" for code, meaning in MEANINGS.items())
+    return f"{text}\n## Exit codes\n\n{codes}"
 
 
 def _parsers(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
