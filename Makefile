@@ -58,7 +58,7 @@ services-stop: ## stop them
 
 # ---- use ----
 
-.PHONY: ready demo serve exec render gallery
+.PHONY: ready demo serve exec render gallery docs-site
 # Neither needs the other, and each takes a minute or two the first time.
 ready:
 	@$(MAKE) --jobs 2 venv images
@@ -79,6 +79,15 @@ render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEM
 
 gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
+
+DOCS_SITE := .docs-site
+$(DOCS_SITE)/.done: docs/site/requirements.txt
+	@rm -rf $(DOCS_SITE) && $(BIN)/python -m venv $(DOCS_SITE)/venv
+	@$(DOCS_SITE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r docs/site/requirements.txt
+	@touch $@
+
+docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the service serves at /docs/site
+	@$(BIN)/python docs/site/build.py "$(CURDIR)/$(DOCS_SITE)/venv/bin/zensical" proofbox/docs_site
 
 # ---- checks ----
 
@@ -223,7 +232,7 @@ bench-engines: venv images ## measure the engines and docker run side by side; Q
 
 .PHONY: dist image-push
 # The wheel is built from the sdist, with the locked setuptools and no network.
-dist: venv ## build wheel and sdist into dist/
+dist: venv docs-site ## build wheel and sdist, with the documentation site, into dist/
 	@rm -rf dist build && mkdir dist
 	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --wheel-dir dist dist/*.tar.gz
@@ -264,4 +273,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist proofbox/docs_site $(DOCS_SITE) $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -130,17 +130,27 @@ def lines_outside_code(text: str) -> list[tuple[str, bool]]:
 
 def links(page: str) -> list[str]:
     """The targets of all links and pictures of a page, code left out."""
-    text = (ROOT / page).read_text(encoding="utf-8")
+    return links_of((ROOT / page).read_text(encoding="utf-8"))
+
+
+def links_of(text: str) -> list[str]:
+    """The targets of all links and pictures of a text, code left out."""
     plain = CODE_SPAN.sub("", "\n".join(line if is_text else "" for line, is_text in lines_outside_code(text)))
     html = [found for names in re.findall(r'\b(?:src|srcset|href)="([^"]+)"', plain) for found in names.split()]
     return [found["target"] for found in LINK.finditer(plain)] + html
 
 
-def anchors(page: str) -> set[str]:
-    """The anchors of the headings of a page, as code hosts and the site make them."""
+@cache
+def anchors(page: str) -> frozenset[str]:
+    """The anchors of the headings of a page."""
+    return frozenset(anchors_of((ROOT / page).read_text(encoding="utf-8")))
+
+
+def anchors_of(text: str) -> set[str]:
+    """The anchors of the headings of a text, as code hosts and the site make them."""
     found: set[str] = set()
     counts: dict[str, int] = {}
-    for line, is_text in lines_outside_code((ROOT / page).read_text(encoding="utf-8")):
+    for line, is_text in lines_outside_code(text):
         if not (is_text and (heading := re.match(r"#{1,6} +(.+?)(?: +#+)?$", line))):
             continue
         slug = slug_of(heading[1])
