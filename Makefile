@@ -82,8 +82,14 @@ gallery: venv images readers ## render the documents of examples/ and make the g
 
 DOCS_SITE := .docs-site
 $(DOCS_SITE)/.done: docs/site/requirements.txt
-	@rm -rf $(DOCS_SITE) && $(BIN)/python -m venv $(DOCS_SITE)/venv
+	@rm -rf $(DOCS_SITE)/venv && $(BIN)/python -m venv $(DOCS_SITE)/venv
 	@$(DOCS_SITE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r docs/site/requirements.txt
+	@touch $@
+
+$(DOCS_SITE)/browser/.done: tests/docs_site/requirements.txt
+	@rm -rf $(DOCS_SITE)/browser && mkdir -p $(DOCS_SITE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --target $(DOCS_SITE)/browser -r tests/docs_site/requirements.txt
+	@[ -x /usr/bin/chromium ] || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install chromium >/dev/null; } || { echo "test-docs-site: install the package chromium"; exit 1; }
 	@touch $@
 
 docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the service serves at /docs/site
@@ -91,7 +97,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -147,6 +153,9 @@ test-mcp-conformance: venv $(MCP_SUITE)/.done ## run the published MCP conforman
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
+
+test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the built documentation site in chromium, and follow every link
+	@PYTHONPATH="$(CURDIR)/$(DOCS_SITE)/browser" $(BIN)/python -m pytest -q tests/docs_site/check_site.py
 
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
 	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
