@@ -37,7 +37,7 @@ def api_page() -> str:
     """The page of all routes, by tag."""
     text = (
         "# HTTP API\n\n"
-        "Made by `docs/generate.py` from the OpenAPI document, which a service has at `/openapi.json`; `/docs` shows it "
+        "Made by `docs/generate.py`. A service has this as an OpenAPI document at `/openapi.json`; `/docs` shows it "
         f"with forms to\ntry. Bodies are JSON, unless a route names another type. A problem is a [Problem]({TYPES}#problem). "
         "[Access](access.md)\ndescribes keys and scopes.\n"
     )
@@ -56,10 +56,8 @@ def api_page() -> str:
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
-    text = f"\n### {method.upper()} {path.replace('{', '').replace('}', '')}\n\n"
-    text += (
-        f"**{prose(operation['summary'])}.** `{method.upper()} {path}`, operation `{operation['operationId']}`.\n"
-    )
+    text = f"\n### {prose(operation['summary'])}\n\n"
+    text += f"`{method.upper()} {path}`, operation `{operation['operationId']}`.\n"
     if described := operation.get("description"):
         text += "".join(f"\n{prose(part)}\n" for part in described.split("\n\n"))
     if parameters := operation.get("parameters"):

@@ -32,7 +32,8 @@ def troubleshooting_page() -> str:
     entries: dict[str, list[str]] = {}
     for title, rows in sections().items():
         for code, meaning in rows:
-            entries.setdefault(code, []).append(f"{title}: {meaning}")
+            kind = "Problem document" if title == "Problem documents" else title
+            entries.setdefault(code, []).append(f"{kind}: {meaning}")
     for code in sorted(entries):
         if code not in REMEDIES:
             continue

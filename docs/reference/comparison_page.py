@@ -26,7 +26,7 @@ def comparison_page() -> str:
     machine = speed["machine"]
     return (
         "# Comparison with other programs\n\n"
-        "Made by `docs/generate.py` from `bench/results`, the last full runs. Each table names the command that "
+        "Made by `docs/generate.py` from `bench/results`. The figures are those of the last full runs. Each table names the command that "
         "measures it\nagain; [benchmarks](../bench/README.md) describes the method. The best figure of a row is bold, "
         "also where it is a peer's.\n\n"
         "## What is compared\n\n" + _PROGRAMS + "\n"

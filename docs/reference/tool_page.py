@@ -8,7 +8,7 @@ def tools_page() -> str:
     """The page of all tools that a model can call."""
     text = (
         "# Parameters of the tools\n\n"
-        "Made by `docs/generate.py` from the catalogue that `GET /v1/tools` has ([its forms](tools.md)). "
+        "Made by `docs/generate.py`. `GET /v1/tools` has the same as JSON Schemas ([its forms](tools.md)). "
         "`execute_code_node` has the\nparameters of `execute_code_bash`, where the image has Node.js. The catalogue "
         "leaves out `workspace` of the exec tools,\nwhich is the decision of the agent loop "
         "([exec.md](exec.md#the-workspace-of-a-conversation)).\n"

@@ -4,6 +4,7 @@ Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the 
 """
 
 import html
+import itertools
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from pages import (
     CODE_SPAN,
+    INDEX,
     LINK,
     ROOT,
     all_pages,
@@ -35,6 +37,9 @@ _PICTURE = re.compile(
     r'<img src="(?P<light>[^"]+)" alt="(?P<alt>[^"]*)">\s*</picture>'
 )
 _FENCED = re.compile(r"^(?P<mark> *`{3,})[^`\n]*\n.*?^(?P=mark) *$", re.DOTALL | re.MULTILINE)
+_MADE = re.compile(r"^Made by `docs/generate\.py`(?: from `[^`]+`)?\. ", re.MULTILINE)
+_FILE_NAME = re.compile(r"\[(?P<name>[\w-]+\.md)\]\((?P<target>[^)\s]+)\)")
+_FIRST_PART = "## "
 _UNUSED = ("sitemap.xml", "sitemap.xml.gz", "objects.inv", "404.html")
 
 
@@ -61,7 +66,10 @@ class Stage:
         text = (ROOT / page).read_text(encoding="utf-8")
         if not text.startswith("# "):
             text = f"# {Path(page).stem.replace('_', ' ').capitalize()}\n\n{text}"
-        text = _PICTURE.sub(self._two_pictures, text)
+        # How a page is made is for those who change it.
+        text = _MADE.sub("", _PICTURE.sub(self._two_pictures, text), count=1)
+        if page == INDEX:
+            text = f"{text.partition(_FIRST_PART)[0]}{cards()}"
         # What follows the language of a block is for the tests of the commands.
         lines = lines_outside_code(text)
         shown = (line if is_text else _FENCE.sub(r"\g<fence>\g<language>", line) for line, is_text in lines)
@@ -81,10 +89,20 @@ class Stage:
             return f"\0{len(code) - 1}\0"
 
         hidden = CODE_SPAN.sub(hide, _FENCED.sub(hide, text))
+        hidden = _FILE_NAME.sub(lambda link: self._with_title(page, link), hidden)
         linked = LINK.sub(lambda link: f"]({self._target(page, link['target'])})", hidden)
         while "\0" in linked:  # a span may be in a block
             linked = re.sub("\0(\\d+)\0", lambda hidden: code[int(hidden[1])], linked)
         return linked
+
+    @staticmethod
+    def _with_title(page: str, link: re.Match[str]) -> str:
+        """A link whose text is the name of a page, with the title of that page in its place."""
+        path, _, anchor = link["target"].partition("#")
+        if not is_relative(path) or anchor:
+            return link[0]
+        title = (ROOT / resolve(page, path)).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        return f"[{title}]({link['target']})"
 
     def _target(self, page: str, target: str) -> str:
         if not is_relative(target):
@@ -120,9 +138,25 @@ class Stage:
         target.write_text(text, encoding="utf-8")
 
 
+def cards() -> str:
+    """The index as groups of links, for the first page."""
+    text, part = "", ""
+    for key, entries in itertools.groupby(navigation(), key=lambda entry: (entry.part, entry.group)):
+        if key[0] != part:
+            text += f'{"</div>" if part else ""}\n\n## {key[0]}\n\n<div class="pb-cards">\n'
+            part = key[0]
+        links = "".join(
+            f'<li><a href="{site_path(entry.path).removesuffix(".md")}.html">{html.escape(entry.title)}</a></li>'
+            for entry in entries
+        )
+        heading = f"<p>{html.escape(key[1])}</p>" if key[1] else ""
+        text += f"<div>{heading}<ul>{links}</ul></div>\n"
+    return f"{text.lstrip()}</div>\n"
+
+
 def navigation_toml() -> str:
     """The navigation in the form of zensical's configuration: parts, groups, pages."""
-    parts: dict[str, list[str]] = {}
+    parts = {navigation()[0].part: ['{"All pages" = "index.md"}']}
     groups: dict[tuple[str, str], list[str]] = {}
     for entry in navigation():
         item = f"{{{json.dumps(entry.title, ensure_ascii=False)} = {json.dumps(site_path(entry.path))}}}"
@@ -141,7 +175,7 @@ def navigation_toml() -> str:
             for item in items
         ]
         rows.append(f"  {{{json.dumps(part)} = [{', '.join(shown)}]}},\n")
-    return f'nav = [\n  {{"Documentation" = "index.md"}},\n{"".join(rows)}]\n'
+    return f"nav = [\n{''.join(rows)}]\n"
 
 
 def build(zensical: str, out: Path) -> None:
