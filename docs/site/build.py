@@ -39,6 +39,7 @@ _PICTURE = re.compile(
 _FENCED = re.compile(r"^(?P<mark> *`{3,})[^`\n]*\n.*?^(?P=mark) *$", re.DOTALL | re.MULTILINE)
 _MADE = re.compile(r"^Made by `docs/generate\.py`(?: from `[^`]+`)?\. ", re.MULTILINE)
 _FILE_NAME = re.compile(r"\[(?P<name>[\w-]+\.md)\]\((?P<target>[^)\s]+)\)")
+_DECISIONS = "docs/adr/README.md"
 _FIRST_PART = "## "
 _UNUSED = ("sitemap.xml", "sitemap.xml.gz", "objects.inv", "404.html")
 
@@ -68,6 +69,8 @@ class Stage:
             text = f"# {Path(page).stem.replace('_', ' ').capitalize()}\n\n{text}"
         # How a page is made is for those who change it.
         text = _MADE.sub("", _PICTURE.sub(self._two_pictures, text), count=1)
+        if page.startswith("docs/adr/") and page != _DECISIONS:
+            text = f"---\nsearch:\n  exclude: true\n---\n\n{text}"
         if page == INDEX:
             text = f"{text.partition(_FIRST_PART)[0]}{cards()}"
         # What follows the language of a block is for the tests of the commands.

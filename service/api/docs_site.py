@@ -109,7 +109,10 @@ class DocsSite:
         path = self._paths.get(name)
         if path is None:
             return None
-        content = path.read_bytes()
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:  # the site is being built again
+            return None
         if name not in self._files:
             self._files[name] = f'"{hashlib.sha256(content).hexdigest()}"', _policy(name, content)
         return _File(content, *self._files[name])

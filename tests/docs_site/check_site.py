@@ -1,7 +1,7 @@
 """The built documentation site as the running service serves it: `make test-docs-site`, with Debian's chromium.
 
-Every page and every file that a page names is there, every anchor exists, nothing is asked of another host, no script
-is refused, the search finds codes, and no page is wider than a phone.
+Every page and every file that a page names is there, every anchor exists, nothing is asked of another host, no
+script is refused, the search finds codes, and no page is wider than a phone.
 """
 
 import os

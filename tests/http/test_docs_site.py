@@ -1,5 +1,6 @@
 """The documentation site that the service serves, or the way to it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -107,14 +108,26 @@ async def test_a_site_that_is_built_again_is_served_at_once(visitor, site):
     assert (await visitor.get("/docs/site/more.html")).text == "<p>more"
 
 
+async def raw_get(app, path):
+    """The status and body of a path as a client sends it that does not tidy it; the server has decoded it."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode()}
+    await app({**scope, "query_string": b"", "headers": [], "scheme": "http", "root_path": ""}, receive, send)
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent)
+
+
 @pytest.mark.parametrize(
     "name",
     [
         "../secret.html",
-        "%2e%2e/secret.html",
-        "..%2fsecret.html",
-        "%2e%2e%2fsecret.html",
-        "..%5csecret.html",
+        "..\\secret.html",
         "assets/../../secret.html",
         "assets//plain.css",
         "/exec.html",
@@ -123,16 +136,15 @@ async def test_a_site_that_is_built_again_is_served_at_once(visitor, site):
         "assets/",
         "link.html",
         "EXEC.html",
-        "exec.html%00",
-        "%ff%fe.html",
+        "exec.html\0",
+        "exec.html\n",
+        "%2e%2e/secret.html",
     ],
 )
-async def test_nothing_but_the_files_of_the_site_is_served(visitor, name):
-    # Not through a client that tidies paths.
-    answer = await visitor.get(httpx.URL("http://proofbox", raw_path=f"/docs/site/{name}".encode()))
-    assert answer.status_code in {400, 404}
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert "secret" not in answer.text
+async def test_nothing_but_the_files_of_the_site_is_served(services, site, name):
+    status, body = await raw_get(create_app(services, site=site), f"/docs/site/{name}")
+    assert status in {400, 404}
+    assert json.loads(body)["code"] in {"not_found", "unsafe_path"}
 
 
 async def test_a_page_that_does_not_exist_is_a_problem_that_names_the_contents(visitor):

@@ -46,6 +46,12 @@ def test_data_files_of_the_service_are_in_the_wheel(names):
     } <= names
 
 
+def test_the_documentation_site_is_in_the_wheel_with_its_folders(names):
+    site = {name.removeprefix("proofbox/docs_site/") for name in names if name.startswith("proofbox/docs_site/")}
+    assert "index.html" in site
+    assert any(name.startswith("assets/javascripts/") and name.endswith(".js") for name in site)
+
+
 def test_the_installed_package_names_the_image_of_the_checkout(installed):
     images = installed_package(installed) / "sandbox_images"
     assert content_hash(images) == content_hash(FOLDER)
