@@ -93,7 +93,7 @@ $(DOCS_SITE)/browser/.done: tests/docs_site/requirements.txt
 	@touch $@
 
 docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the service serves at /docs/site
-	@$(BIN)/python docs/site/build.py "$(CURDIR)/$(DOCS_SITE)/venv/bin/zensical" proofbox/docs_site
+	@$(BIN)/python docs/site/build.py "$(CURDIR)/$(DOCS_SITE)/venv/bin/zensical" proofbox/docs_site.zip
 
 # ---- checks ----
 
@@ -282,4 +282,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist proofbox/docs_site $(DOCS_SITE) $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist proofbox/docs_site.zip $(DOCS_SITE) $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

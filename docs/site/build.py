@@ -1,6 +1,6 @@
 """Build the documentation site: stage the pages, then let zensical make it; part of ``make docs-site``.
 
-Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the folder that is replaced.
+Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the archive that is replaced.
 """
 
 import html
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -182,7 +183,7 @@ def navigation_toml() -> str:
 
 
 def build(zensical: str, out: Path) -> None:
-    """Build the site, and put it in place of an older one.
+    """Build the site, and put its archive in place of an older one.
 
     Raises:
         subprocess.CalledProcessError: zensical failed.
@@ -198,8 +199,18 @@ def build(zensical: str, out: Path) -> None:
         built = work / "site"
         for unused in [*_UNUSED, *(path.relative_to(built).as_posix() for path in built.rglob("*.map"))]:
             (built / unused).unlink(missing_ok=True)
-        shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(built, out)
+        pack(built, out)
+
+
+def pack(folder: Path, out: Path) -> None:
+    """Pack a folder as an archive, the same for the same content; it replaces an older one at once."""
+    fresh = out.with_name(f"{out.name}.new")
+    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix())
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, path.read_bytes())
+    fresh.replace(out)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def create_app(
     *,
     facades: Sequence[Facade] = (),
     lifespan: Lifespan | None = None,
-    site: Path = docs_site.FOLDER,
+    site: Path = docs_site.ARCHIVE,
 ) -> FastAPI:
     """Build the application.
 
@@ -49,7 +49,7 @@ def create_app(
         services: the services that the routes use.
         facades: APIs of other products.
         lifespan: runs while requests are served.
-        site: the folder of the built documentation site; it may be missing.
+        site: the archive of the built documentation site; it may be missing.
     """
     # FastAPI's documentation page loads its scripts from a CDN; FastAPIOffline serves them. The page is ours.
     app = FastAPIOffline(

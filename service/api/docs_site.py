@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,8 @@ from proofbox.service.api.error_handlers import NoRouteError
 from proofbox.service.concurrency import run_in_thread
 
 PATH = "/docs/site"
-FOLDER = Path(__file__).parents[2] / "docs_site"
-"""Where `make docs-site` builds it: package data of `proofbox`."""
+ARCHIVE = Path(__file__).parents[2] / "docs_site.zip"
+"""Where `make docs-site` puts it: data of the package `proofbox`, a quarter of the size of the files."""
 INDEX = "index.html"
 _TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -37,6 +38,7 @@ _HAS_HASH = re.compile(r"\.[0-9a-f]{8,}\.min\.(?:css|js)$")
 _REVALIDATED, _FOREVER = "no-cache", "public, max-age=31536000, immutable"
 # Of scripts too: a worker has the policy of its own response.
 _SCRIPT_POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'"
+_NO_PAGE = f"{PATH}: the documentation site has no page of this name; GET {PATH}/ has the contents"
 _NOT_BUILT = (
     f"{PATH}: this installation has no documentation site; run 'make docs-site' in a checkout, or install the "
     "wheel of 'make dist'; GET /docs shows the API"
@@ -59,19 +61,16 @@ class _File:
 
 
 class DocsSite:
-    """The built site below a folder.
+    """The built site in an archive.
 
-    A path of a request selects one of the names that the folder has; it never becomes a path of the file system.
+    A path of a request selects one of the names in the archive; it never becomes a path of the file system.
 
     Args:
-        folder: the built site; it may be missing, or be built while the service runs.
+        archive: the built site, a ZIP file; it may be missing, or be replaced while the service runs.
     """
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        self._folder = folder
-        self._built_ns = 0
-        self._paths: dict[str, Path] = {}
-        self._files: dict[str, tuple[str, str]] = {}
+    def __init__(self, archive: Path = ARCHIVE) -> None:
+        self._archive = archive
 
     def routes(self) -> Sequence[BaseRoute]:
         """The routes below ``/docs/site``; they need no key."""
@@ -87,12 +86,6 @@ class DocsSite:
     async def _serve(self, request: Request) -> Response:
         name = request.path_params["path"] or INDEX
         file = await run_in_thread(None, lambda: self._read(name))
-        if file is None:
-            raise NoRouteError(
-                f"{PATH}: the documentation site has no page of this name; GET {PATH}/ has the contents"
-                if self._paths
-                else _NOT_BUILT
-            )
         headers = {
             "Cache-Control": _FOREVER if _HAS_HASH.search(name) else _REVALIDATED,
             "ETag": file.tag,
@@ -103,29 +96,20 @@ class DocsSite:
         headers["Content-Type"] = _TYPES.get(Path(name).suffix, _OTHER_TYPE)
         return Response(file.content, headers=headers)
 
-    def _read(self, name: str) -> _File | None:
-        """Read a file of the site; None if there is none of this name, or no site."""
-        self._list()
-        path = self._paths.get(name)
-        if path is None:
-            return None
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:  # the site is being built again
-            return None
-        if name not in self._files:
-            self._files[name] = f'"{hashlib.sha256(content).hexdigest()}"', _policy(name, content)
-        return _File(content, *self._files[name])
+    def _read(self, name: str) -> _File:
+        """Read a file of the site.
 
-    def _list(self) -> None:
-        """List the files of the site again, if it was built since the last time."""
-        index = self._folder / INDEX
-        built_ns = index.stat().st_mtime_ns if index.is_file() else 0
-        if built_ns != self._built_ns:
-            found = [path for path in self._folder.rglob("*") if path.is_file() and not path.is_symlink()]
-            self._files = {}
-            self._paths = {path.relative_to(self._folder).as_posix(): path for path in found} if built_ns else {}
-            self._built_ns = built_ns
+        Raises:
+            NoRouteError: there is none of this name, or no site.
+        """
+        try:
+            with zipfile.ZipFile(self._archive) as archive:
+                content = archive.read(name)
+        except FileNotFoundError:
+            raise NoRouteError(_NOT_BUILT) from None
+        except KeyError:
+            raise NoRouteError(_NO_PAGE) from None
+        return _File(content, f'"{hashlib.sha256(content).hexdigest()}"', _policy(name, content))
 
 
 def _policy(name: str, content: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import zipfile
 from pathlib import Path
 
 import httpx
@@ -9,7 +10,7 @@ import pytest
 
 import proofbox
 from proofbox.service.api.app import create_app
-from proofbox.service.api.docs_site import FOLDER
+from proofbox.service.api.docs_site import ARCHIVE
 
 INLINE = "__scope = 1"
 PAGE = f"<!doctype html><script>{INLINE}</script><script src='a.js'></script><p>Tides"
@@ -23,15 +24,17 @@ FILES = {
 }
 
 
+def write_site(archive, files):
+    with zipfile.ZipFile(archive, "w") as opened:
+        for name, text in files.items():
+            opened.writestr(name, text)
+
+
 @pytest.fixture
 def site(tmp_path):
-    folder = tmp_path / "package" / "docs_site"
-    for name, text in FILES.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    (tmp_path / "package" / "secret.html").write_text("secret")
-    (folder / "link.html").symlink_to(tmp_path / "package" / "secret.html")
-    return folder
+    (tmp_path / "secret.html").write_text("secret")
+    write_site(tmp_path / "docs_site.zip", FILES)
+    return tmp_path / "docs_site.zip"
 
 
 @pytest.fixture
@@ -99,10 +102,7 @@ async def test_pages_are_asked_for_again_and_named_by_their_content(visitor):
 
 async def test_a_site_that_is_built_again_is_served_at_once(visitor, site):
     first = await visitor.get("/docs/site/exec.html")
-    (site / "exec.html").write_text("<p>new")
-    (site / "more.html").write_text("<p>more")
-    (site / "index.html").unlink()
-    (site / "index.html").write_text(PAGE)
+    write_site(site, {**FILES, "exec.html": "<p>new", "more.html": "<p>more"})
     changed = await visitor.get("/docs/site/exec.html", headers={"If-None-Match": first.headers["etag"]})
     assert (changed.status_code, changed.text) == (200, "<p>new")
     assert (await visitor.get("/docs/site/more.html")).text == "<p>more"
@@ -134,7 +134,6 @@ async def raw_get(app, path):
         "./exec.html",
         "assets",
         "assets/",
-        "link.html",
         "EXEC.html",
         "exec.html\0",
         "exec.html\n",
@@ -167,4 +166,4 @@ async def test_other_methods_are_refused(visitor):
 
 
 def test_the_site_of_an_installation_is_data_of_the_package():
-    assert Path(proofbox.__file__).parent / "docs_site" == FOLDER
+    assert Path(proofbox.__file__).parent / "docs_site.zip" == ARCHIVE
