@@ -16,7 +16,7 @@ _BUILD = "from setuptools import build_meta; build_meta.build_wheel('dist')"
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built offline from a copy of the checkout without what git ignores; it has a documentation site."""
+    """The wheel, built offline from a copy of the checkout without what git ignores, with a documentation site."""
     copy = tmp_path_factory.mktemp("checkout")
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True)
