@@ -36,8 +36,6 @@ _INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\b(?:src|type)=)[^>]*>(.*?)</scrip
 # The builder puts a hash of the content into the names of its own scripts and style sheets.
 _HAS_HASH = re.compile(r"\.[0-9a-f]{8,}\.min\.(?:css|js)$")
 _REVALIDATED, _FOREVER = "no-cache", "public, max-age=31536000, immutable"
-# Of scripts too: a worker has the policy of its own response.
-_SCRIPT_POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'"
 _NO_PAGE = f"{PATH}: the documentation site has no page of this name; GET {PATH}/ has the contents"
 _NOT_BUILT = (
     f"{PATH}: this installation has no documentation site; run 'make docs-site' in a checkout, or install the "
@@ -114,8 +112,6 @@ class DocsSite:
 
 def _policy(name: str, content: bytes) -> str:
     """The policy of a page runs its own scripts and no others, and asks no other host."""
-    if name.endswith(".js"):
-        return _SCRIPT_POLICY
     if not name.endswith(".html"):
         return ""
     digests = {hashlib.sha256(code).digest() for code in _INLINE_SCRIPT.findall(content)}

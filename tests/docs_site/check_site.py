@@ -137,14 +137,19 @@ def test_no_page_is_wider_than_a_phone(visits):
 
 
 @pytest.mark.parametrize(
-    ("words", "goal"), [("disk_limit", "troubleshooting.html"), ("retention", "retention.html")]
+    ("words", "goal"),
+    [
+        ("disk_limit", "a[href*='troubleshooting.html'][href*='disk_limit']"),
+        ("retention", "a[href*='retention.html']"),
+    ],
 )
-def test_the_search_finds_pages(browser, service, words, goal):
+def test_the_search_finds_sections_and_pages(browser, service, words, goal):
     tab = browser.new_page(viewport=DESKTOP)
-    tab.goto(f"{service}{START}", wait_until="networkidle")
-    tab.keyboard.press("/")
-    tab.keyboard.type(words)
-    tab.wait_for_selector(f"a[href*='{goal}']:visible")
+    tab.goto(f"{service}{START}tutorial.html", wait_until="networkidle")
+    assert tab.locator(f"{goal}:visible").count() == 0
+    tab.locator(".md-search__button").click()
+    tab.locator("input:visible").first.fill(words)
+    tab.locator(f"{goal}:visible").first.wait_for()
     tab.close()
 
 

@@ -82,13 +82,6 @@ async def test_a_page_runs_its_own_scripts_and_asks_this_host_alone(visitor):
     assert not re.search(r"https?:|\*", headers["content-security-policy"])
 
 
-async def test_a_worker_may_read_this_host_alone(visitor):
-    headers = (await visitor.get("/docs/site/assets/bundle.0123456789abcdef.min.js")).headers
-    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
-    assert policy["default-src"] == "'none'"
-    assert policy["connect-src"] == "'self'"
-
-
 async def test_pages_are_asked_for_again_and_named_by_their_content(visitor):
     first = await visitor.get("/docs/site/exec.html")
     assert first.headers["cache-control"] == "no-cache"
