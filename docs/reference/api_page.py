@@ -110,7 +110,7 @@ def types_page() -> str:
     text = (
         "# Types of requests and answers\n\n"
         "Made by `docs/generate.py` from `contracts`. Unknown fields are refused. A field without a note is optional "
-        "and null by default.\nThe folder [contracts](../contracts) has JSON Schemas (draft 2020-12) and examples; "
+        "and null by default.\nThe folder `contracts` has JSON Schemas (draft 2020-12) and examples; "
         "`python -m proofbox.contracts` writes the schemas.\n"
     )
     schemas = document()["components"]["schemas"]

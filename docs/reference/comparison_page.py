@@ -41,7 +41,7 @@ def comparison_page() -> str:
         "## Engines\n\n"
         "`make bench-engines` measures Proofbox on each engine and OCI runtime.\n\n" + _engines(engines) + "\n"
         "## Documents\n\n"
-        "`make bench-render` runs the three commands of the table, with the same documents, limits and fonts for all "
+        "`make bench-render` runs the commands below, with the same documents, limits and fonts for all "
         "programs.\nAn asterisk marks a figure of a part of the documents; [the table with notes]"
         "(../bench/results/rendering.md) has the reasons,\nalso for missing figures.\n\n" + _rendering()
     )
@@ -61,24 +61,24 @@ _PROGRAMS = """\
 
 def _one_client(speed: dict[str, Any]) -> str:
     columns = (*_OURS, *_PEERS)
-    text = f"| call | {' | '.join(map(_shown, columns))} | command |\n|---|{'--:|' * len(columns)}---|\n"
+    text = f"| call | {' | '.join(map(_shown, columns))} | `make bench` |\n|---|{'--:|' * len(columns)}---|\n"
     for row in speed["calm"]:
         figures = {name: _p50(row["sides"].get(name)) for name in columns}
         title = cell(row["title"].replace("`", "")) if "`" not in row["title"] else row["title"]
-        text += f"| {title} | {_row(columns, figures, lowest=True)} | `make bench ONLY={row['job']}` |\n"
+        text += f"| {title} | {_row(columns, figures, lowest=True)} | `ONLY={row['job']}` |\n"
     return text
 
 
 def _many_clients(speed: dict[str, Any]) -> str:
     rows = [row for row in speed["busy"] if row["clients"] == _MANY]
     columns = tuple(name for name in (*_OURS, *_PEERS, *_FLOORS) if any(name in row["sides"] for row in rows))
-    text = f"| call | {' | '.join(map(_shown, columns))} | command |\n|---|{'--:|' * len(columns)}---|\n"
+    text = f"| call | {' | '.join(map(_shown, columns))} | `make bench` |\n|---|{'--:|' * len(columns)}---|\n"
     for row in rows:
         figures = {name: _rate(row["sides"].get(name)) for name in columns}
         real = tuple(name for name in columns if name not in _FLOORS)
         best = max((value for name in real if (value := figures[name]) is not None), default=None)
         shown = " | ".join(_figure(figures[name], name in real and figures[name] == best) for name in columns)
-        text += f"| {row['title']} | {shown} | `make bench ONLY={row['job']}` |\n"
+        text += f"| {row['title']} | {shown} | `ONLY={row['job']}` |\n"
     return text
 
 
@@ -94,31 +94,29 @@ def _engines(engines: dict[str, Any]) -> str:
 
 
 def _rendering() -> str:
-    text = "| what | Proofbox | best peer | the other peers | command |\n|---|--:|--:|---|---|\n"
+    text = ""
     for name, command in _RENDERING.items():
-        for row in _load(name)["rows"]:
-            ours = [each for each in row["figures"] if each["renderer"] == "Proofbox"]
-            peers = [
-                each for each in row["figures"] if each["renderer"] != "Proofbox" and each["value"] is not None
-            ]
-            if not ours or ours[0]["value"] is None or not peers:
-                continue
-            peers.sort(key=lambda each: each["value"], reverse=not row["is_lower_better"])
-            text += _rendering_row(row, ours[0]["value"], peers, command)
-    return text
+        rows = "".join(map(_rendering_row, _load(name)["rows"]))
+        if rows:
+            text += (
+                f"`{command}`:\n\n| what | Proofbox | best peer | the other peers |\n|---|--:|--:|---|\n{rows}\n"
+            )
+    return f"{text.rstrip()}\n"
 
 
-def _rendering_row(row: dict[str, Any], ours: float, peers: list[dict[str, Any]], command: str) -> str:
+def _rendering_row(row: dict[str, Any]) -> str:
+    ours = next((each["value"] for each in row["figures"] if each["renderer"] == "Proofbox"), None)
+    peers = [each for each in row["figures"] if each["renderer"] != "Proofbox" and each["value"] is not None]
+    if ours is None or not peers:
+        return ""
+    peers.sort(key=lambda each: each["value"], reverse=not row["is_lower_better"])
     unit, best = row["unit"], peers[0]
     is_ahead = ours <= best["value"] if row["is_lower_better"] else ours >= best["value"]
     is_behind = ours >= best["value"] if row["is_lower_better"] else ours <= best["value"]
     others = "; ".join(_peer(each, unit) for each in peers[1:])
     best_text = _peer(best, unit)
     ours_text = _with_unit(ours, unit)
-    return (
-        f"| {cell(row['what'])} | {_bold(ours_text, is_ahead)} | {_bold(best_text, is_behind)} | {others} "
-        f"| `{command}` |\n"
-    )
+    return f"| {cell(row['what'])} | {_bold(ours_text, is_ahead)} | {_bold(best_text, is_behind)} | {others} |\n"
 
 
 def _peer(figure: dict[str, Any], unit: str) -> str:
