@@ -58,7 +58,7 @@ services-stop: ## stop them
 
 # ---- use ----
 
-.PHONY: ready demo serve exec render gallery
+.PHONY: ready demo serve exec render gallery docs-site
 # Neither needs the other, and each takes a minute or two the first time.
 ready:
 	@$(MAKE) --jobs 2 venv images
@@ -80,9 +80,24 @@ render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEM
 gallery: venv images readers ## render the documents of examples/ and make the gallery's pictures
 	@$(ENGINE) $(BIN)/python docs/gallery/make.py
 
+DOCS_SITE := .docs-site
+$(DOCS_SITE)/.done: docs/site/requirements.txt
+	@rm -rf $(DOCS_SITE)/venv && $(BIN)/python -m venv $(DOCS_SITE)/venv
+	@$(DOCS_SITE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r docs/site/requirements.txt
+	@touch $@
+
+$(DOCS_SITE)/browser/.done: tests/docs_site/requirements.txt
+	@rm -rf $(DOCS_SITE)/browser && mkdir -p $(DOCS_SITE)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --target $(DOCS_SITE)/browser -r tests/docs_site/requirements.txt
+	@[ -x /usr/bin/chromium ] || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install chromium >/dev/null; } || { echo "test-docs-site: install the package chromium"; exit 1; }
+	@touch $@
+
+docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the service serves at /docs/site
+	@$(BIN)/python docs/site/build.py "$(CURDIR)/$(DOCS_SITE)/venv/bin/zensical" proofbox/docs_site.zip
+
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -138,6 +153,9 @@ test-mcp-conformance: venv $(MCP_SUITE)/.done ## run the published MCP conforman
 
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
+
+test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the built documentation site in chromium, and follow every link
+	@PYTHONPATH="$(CURDIR)/$(DOCS_SITE)/browser" $(BIN)/python -m pytest -q tests/docs_site/check_site.py
 
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
 	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
@@ -223,7 +241,7 @@ bench-engines: venv images ## measure the engines and docker run side by side; Q
 
 .PHONY: dist image-push
 # The wheel is built from the sdist, with the locked setuptools and no network.
-dist: venv ## build wheel and sdist into dist/
+dist: venv docs-site ## build wheel and sdist, with the documentation site, into dist/
 	@rm -rf dist build && mkdir dist
 	@$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist")' >/dev/null
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --wheel-dir dist dist/*.tar.gz
@@ -243,7 +261,7 @@ golden-probe: venv images services ## renew the probe's results; review the chan
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt docs/site/requirements.txt tests/docs_site/requirements.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
@@ -264,4 +282,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist proofbox/docs_site.zip $(DOCS_SITE) $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
-from proofbox.service.api import docs_page, openapi
+from proofbox.service.api import docs_page, docs_site, openapi
 from proofbox.service.api import error_handlers as error_answers
 from proofbox.service.api.facade import Facade
 from proofbox.service.api.middleware.access_log import AccessLogMiddleware
@@ -35,13 +36,20 @@ from proofbox.service.api.services import Services
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: Lifespan | None = None) -> FastAPI:
+def create_app(
+    services: Services,
+    *,
+    facades: Sequence[Facade] = (),
+    lifespan: Lifespan | None = None,
+    site: Path = docs_site.ARCHIVE,
+) -> FastAPI:
     """Build the application.
 
     Args:
         services: the services that the routes use.
         facades: APIs of other products.
         lifespan: runs while requests are served.
+        site: the archive of the built documentation site; it may be missing.
     """
     # FastAPI's documentation page loads its scripts from a CDN; FastAPIOffline serves them. The page is ours.
     app = FastAPIOffline(
@@ -75,6 +83,7 @@ def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: 
     for module in routed:
         # Not include_router: it would analyse the parameters of each route again, for each application.
         app.router.routes.extend(module.router.routes)
+    app.router.routes.extend(docs_site.DocsSite(site).routes())
     for facade in facades:
         app.router.routes.extend(facade.routes)
     error_answers.install(app)

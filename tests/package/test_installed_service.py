@@ -95,9 +95,12 @@ def test_a_service_answers_a_call_with_what_the_program_printed_and_its_file(env
         answer = post(f"{url}/v1/tool-calls", body)
         with urllib.request.urlopen(f"{url}/v1/conversations/c1/artifacts/fi:turn_1.files/squares.csv") as file:
             content = file.read()
+        with urllib.request.urlopen(f"{url}/docs/site") as page:
+            site = page.read()
         with urllib.request.urlopen(f"{url}/v1/tools") as tools:
             listed = json.load(tools)
     assert (answer["ok"], answer["output"]["stdout"]) == (True, "42\n")
     assert content == b"n,square\n2,4\n"
+    assert b"<p>" in site
     assert list(listed["absent"]) == ["react.memsearch"]
     assert "react.memsearch" not in [tool["tool_id"] for tool in listed["tools"]]

@@ -43,6 +43,7 @@ def test_data_files_of_the_service_are_in_the_wheel(names):
         "proofbox/service/react/memsearch/bert_vocabulary.txt",
         "proofbox/contracts/schemas/tool_call_request.schema.json",
         "proofbox/demo_programs/analysis.py",
+        "proofbox/docs_site.zip",
     } <= names
 
 

@@ -1,4 +1,4 @@
-"""The documents say what the code does: generated pages, targets, links and files that they name."""
+"""The documents say what the code does: generated pages, targets and files that they name."""
 
 import re
 import subprocess
@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _TARGET = re.compile(r"(?:^|[`\s(])make ([a-z][a-z-]*)", re.MULTILINE)
 _VARIABLE = re.compile(r"\bPROOFBOX_[A-Z0-9_]*[A-Z0-9]\b")
-_LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _CODE_PATH = re.compile(r"`((?:contracts|service|sandbox_images|tests|docs|bench)/[\w./-]*\w)`")
 
 
@@ -34,11 +33,6 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
     code = "\n".join(_code(page))
 
     assert [name for name in _TARGET.findall(code) if name not in targets] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_of_a_page_leads_to_a_file(page: Path) -> None:
-    assert [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -173,7 +173,7 @@ def _check_runtime(facts: EngineFacts) -> Finding:
             "runtime",
             "warn",
             f"runc {facts.runc}: versions before 1.2.8 have CVE-2025-31133, unless patched by the distribution",
-            "update runc, or use gVisor or userns-remap (docs/engines.md)",
+            "update runc, or use gVisor or userns-remap (docs/isolation.md)",
         )
     return Finding("runtime", "ok", f"{facts.runtime} {facts.runc if facts.runtime == 'runc' else ''}".strip())
 

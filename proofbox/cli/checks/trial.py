@@ -80,7 +80,7 @@ async def _run(settings: Settings) -> list[Finding]:
 def _isolation(sandbox: SandboxInfo) -> str:
     kernel = "a kernel of its own (gVisor)" if sandbox.tier == "gvisor" else "shared kernel"
     users = "user namespace" if sandbox.user_namespace else "no user namespace"
-    return f"{sandbox.runtime}, {kernel}, {users} (docs/engines.md#tiers)"
+    return f"{sandbox.runtime}, {kernel}, {users} (docs/isolation.md)"
 
 
 def _described(exc: BaseException) -> str:

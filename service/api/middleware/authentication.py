@@ -17,11 +17,11 @@ from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
 
-OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
+OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/docs/site", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""
-OPEN_BELOW = ("/static-offline-docs/", "/v1/links/", "/v1/uploads/", "/.well-known/")
-"""The scripts of the documentation page; links, which are credentials themselves; metadata of OAuth, which does not
-exist: MCP clients that get 401 there do not use their key."""
+OPEN_BELOW = ("/docs/site/", "/static-offline-docs/", "/v1/links/", "/v1/uploads/", "/.well-known/")
+"""The documentation site; the scripts of the page of the API; links, which are credentials themselves; metadata of
+OAuth, which does not exist: MCP clients that get 401 there do not use their key."""
 CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500

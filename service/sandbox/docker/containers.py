@@ -80,7 +80,7 @@ class DockerContainers:
         await asyncio.to_thread(self._bound_together, facts)
         await self._client.watch_deaths(self._settings.service_name, exits=gvisor)
         log.info(
-            "isolation: %s, %s, %s; docs/engines.md describes the tiers",
+            "isolation: %s, %s, %s; docs/isolation.md describes the tiers",
             name,
             "a kernel of its own" if gvisor else "shared kernel",
             "user namespace" if has_own_users else "no user namespace",
