@@ -185,6 +185,16 @@ corpus: venv images ## render the corpora and score the files: [CORPORA='gfm dec
 client-typescript: venv images ## generate, build and test the TypeScript client; RENEW=1 renews its generated code
 	@$(ENGINE) RENEW="$(RENEW)" clients/typescript/check.sh
 
+.PHONY: console test-console screenshots
+console: ## bundle the web console from its lock file; CHECK=1 compares with the committed bundle
+	@CHECK="$(CHECK)" service/console/build.sh
+
+test-console: venv images console ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
+	@$(ENGINE) tests/console/run.sh $(if $(K),-k '$(K)')
+
+screenshots: venv images console ## make the pictures of the console for README and docs
+	@$(ENGINE) tests/console/run.sh --screenshots
+
 # ---- faults, by hand ----
 
 .PHONY: faults soak
@@ -264,4 +274,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist $(MCP_SUITE) .console .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
