@@ -85,8 +85,8 @@ class ServiceStatus(WireModel):
     """The waiting containers, one entry for each flavour."""
     failed_starts: int
     """Containers that did not start, since the process started."""
-    data_free_bytes: int
-    """What is free on the file system of the data folder."""
+    data_free_bytes: int | None
+    """What is free on the file system of the data folder; null if it is not known."""
 
 
 class LimitState(WireModel):

@@ -1,6 +1,7 @@
 """What operators ask of the process: slots, queue, pool, engine, and the keys."""
 
 import asyncio
+import math
 from dataclasses import dataclass
 
 from proofbox.contracts.operations import PoolState, ServiceStatus
@@ -52,6 +53,7 @@ class ProcessOperations:
     async def status(self) -> ServiceStatus:
         """See `Operations.status`."""
         settings, parts = self._settings, self._parts
+        free = await asyncio.to_thread(free_bytes, settings.data_dir)
         return ServiceStatus(
             version=parts.audited.version,
             boot_id=parts.audited.boot_id,
@@ -65,7 +67,7 @@ class ProcessOperations:
             queue_max=settings.queue_max,
             pool=_pool_states(parts.engine.pool),
             failed_starts=parts.engine.pool.counts.failed,
-            data_free_bytes=int(await asyncio.to_thread(free_bytes, settings.data_dir)),
+            data_free_bytes=None if math.isnan(free) else int(free),
         )
 
     async def keys(self) -> list[ApiKey]:

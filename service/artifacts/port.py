@@ -250,7 +250,7 @@ class FileHistory(Protocol):
     async def versions(
         self, scope: ConversationKey, path: FilePath, before: int | None, limit: int
     ) -> list[StoredArtifact]:
-        """At most ``limit`` versions of a path with a number below ``before``, the newest first; without hosting."""
+        """At most ``limit`` versions of a path, below the number ``before``, the newest first; without hosting."""
 
     async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[StoredArtifact]:
         """At most ``limit`` versions that a call made, in the order of their paths; without hosting."""

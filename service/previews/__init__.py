@@ -1,1 +1,1 @@
-"""What is shown of files without opening them here: pictures of pages, tables and differences, made in sandboxes."""
+"""Previews of files: pictures of pages, tables and differences, which sandboxes make."""

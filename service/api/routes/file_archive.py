@@ -23,8 +23,12 @@ _LISTED_AT_ONCE = 1_000
 router = APIRouter(tags=["files"])
 
 
+# The conversation is read by the dependency that its routes share.
+ROUTE = "/v1/conversations/{conversation_id}/archive"
+
+
 @router.get(
-    "/v1/conversations/{conversation_id}/archive",
+    ROUTE,
     operation_id="get_archive",
     summary="Download files as a ZIP archive",
     response_class=Response,
@@ -50,8 +54,9 @@ async def get_archive(
     ] = None,
     tool_call_id: Annotated[CallId | None, Query(description="The versions that this call made.")] = None,
 ) -> Response:
-    """Without a parameter the latest versions of all files of the conversation. Files that a program removed are
-    left out. The archive ends early if a file cannot be read: then it is not a valid archive.
+    """Without a parameter: the latest versions of all files of the conversation.
+
+    Files that a program removed are left out. If a file cannot be read, the archive ends early and is not valid.
     """
     if turn_id is not None and tool_call_id is not None:
         raise _invalid("tool_call_id", "give turn_id or tool_call_id, not both")

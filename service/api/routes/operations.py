@@ -100,7 +100,8 @@ async def get_caller(request: Request, services: InjectedServices, principal: An
     responses={200: json_answer("The keys.", KeyList, "key_list"), **problems(errors.StoreFailedError)},
 )
 async def get_keys(services: InjectedServices, principal: ReadsKeys) -> Response:
-    """Those of the caller's tenant; a key of one project lists the keys of that project only. Secrets and their
-    hashes are never among the fields. `proofbox keys` makes, rotates and revokes keys.
+    """Those of the caller's tenant; a key of one project lists the keys of that project only.
+
+    Secrets and their hashes are never among the fields. `proofbox keys` makes, rotates and revokes keys.
     """
     return model_response(KeyList(keys=list_keys(await services.operations.keys(), principal)), headers=NO_STORE)

@@ -1,8 +1,9 @@
 """``GET /v1/conversations/{c}/previews/{logical path}``: pictures of pages, and tables, made in a sandbox."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from proofbox.contracts.previews import TablePreview
 from proofbox.service import errors
@@ -19,6 +20,14 @@ ROUTE = "/v1/conversations/{conversation_id}/previews/{logical_path:path}"
 # A preview depends on the file's bytes and on this release; caches ask each time.
 _HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
 router = APIRouter(tags=["files"])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the client wants to see."""
+
+    page: Annotated[int, Query(ge=1, le=PAGE_MAX, description="Which page, slide or sheet.")] = 1
+    version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Which version; none: the latest.")] = None
 
 
 @router.get(
@@ -65,10 +74,7 @@ async def get_preview(
         str,
         Path(description="`fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`."),
     ],
-    page: Annotated[int, Query(ge=1, le=PAGE_MAX, description="Which page, slide or sheet.")] = 1,
-    version: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="Which version; none: the latest.")
-    ] = None,
+    choice: Annotated[Choice, Depends()],
     if_none_match: Annotated[
         str | None, Header(alias="If-None-Match", description="Previews that the client has.")
     ] = None,
@@ -78,13 +84,13 @@ async def get_preview(
     Scripts of HTML do not run, and nothing but `data:` URLs is loaded. The service answers a page that it has
     shown lately from its memory.
     """
-    artifact = await find_version(services, scope, parse_file_path(logical_path), version)
-    tag = f'"{artifact.sha256}-{page}"'
+    artifact = await find_version(services, scope, parse_file_path(logical_path), choice.version)
+    tag = f'"{artifact.sha256}-{choice.page}"'
     if is_same_tag(tag, if_none_match):
         return Response(status_code=304, headers={**_HEADERS, "ETag": tag})
     if services.draining():
         raise errors.ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
-    shown = await services.previews.preview(scope, artifact, page, request_id_of(request))
+    shown = await services.previews.preview(scope, artifact, choice.page, request_id_of(request))
     headers = {**_HEADERS, "ETag": tag}
     if not isinstance(shown, PagePicture):
         return model_response(shown, headers=headers)

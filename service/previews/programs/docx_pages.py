@@ -1,4 +1,4 @@
-"""Runs in a sandbox: a DOCX as pictures of pages: its text, tables and pictures, in a layout that only resembles it.
+"""Runs in a sandbox: a DOCX as pictures of pages, in a layout that only resembles the real one.
 
 There is no word processor in the image. Page breaks, floating pictures, headers, footers and fields may differ.
 """

@@ -54,12 +54,8 @@ class ThemeColours:
         css = []
         fill = self.fill_of(properties)
         style = shape._element.find(f"{_P}style/{_A}fillRef")  # noqa: SLF001
-        if (
-            fill is None
-            and style is not None
-            and style.get("idx") != "0"
-            and properties.find(f"{_A}noFill") is None
-        ):
+        has_none = properties.find(f"{_A}noFill") is not None
+        if fill is None and style is not None and style.get("idx") != "0" and not has_none:
             fill = self._resolve(style)
         if fill:
             css.append(f"background: {fill}")

@@ -32,6 +32,7 @@ _STYLE = """
 p { margin: 0; line-height: 1.15; white-space: pre-wrap; overflow-wrap: break-word }
 table { border-collapse: collapse; width: 100%; height: 100%; font-size: 12pt }
 td { border: 0.75pt solid #bbb; padding: 2pt 5pt } img { width: 100%; height: 100% }
+.group { position: absolute; left: 0; top: 0; width: 1px; height: 1px; transform-origin: 0 0 }
 .chart { border: 1pt dashed #888; color: #666; font-size: 12pt; align-items: center; justify-content: center }
 """
 _TITLES = frozenset({"TITLE", "CENTER_TITLE", "VERTICAL_TITLE"})
@@ -108,10 +109,7 @@ def _group_html(group: Any, colours: ThemeColours, depth: int) -> str:
     move_y = group.top - int(offset.get("y")) * scale_y
     moved_px = [f"{move / _EMU_PER_PT * _PX_PER_PT:.2f}" for move in (move_x, move_y)]
     moved = f"matrix({scale_x:.5f}, 0, 0, {scale_y:.5f}, {', '.join(moved_px)})"
-    style = (
-        f"position: absolute; left: 0; top: 0; width: 1px; height: 1px; transform-origin: 0 0; transform: {moved}"
-    )
-    return f'<div style="{style}">{inner}</div>'
+    return f'<div class="group" style="transform: {moved}">{inner}</div>'
 
 
 def _frame_css(shape: Any) -> list[str]:

@@ -1,7 +1,7 @@
 """Runs in a sandbox: the first rows of a CSV, TSV, Parquet file or a sheet of a workbook, as one JSON file."""
 
 import csv
-import datetime
+import datetime as dt
 import json
 import zipfile
 from collections.abc import Iterable
@@ -96,7 +96,7 @@ def _text(cell: Any) -> str:
         return ""
     if isinstance(cell, bool):
         return str(cell).upper()
-    if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
+    if isinstance(cell, dt.datetime) and cell.time() == dt.time():
         return cell.date().isoformat()
     if isinstance(cell, bytes):
         return f"({len(cell)} bytes)"
