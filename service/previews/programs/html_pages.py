@@ -25,21 +25,10 @@ def add_html(writer: PageWriter, html: str, page_css: str) -> int:
 
     if not html.strip():
         raise CannotShowError("it is empty")
-    style = weasyprint.CSS(string=page_css, url_fetcher=_refuse)
-    return add_pdf(writer, weasyprint.HTML(string=html, url_fetcher=_refuse).write_pdf(stylesheets=[style]))
-
-
-def _refuse(url: str, *_args: Any, **_kwargs: Any) -> Any:
-    """Load ``data:`` URLs only: other files of the sandbox are no part of the page.
-
-    Raises:
-        ValueError: it is another URL.
-    """
-    import weasyprint  # noqa: PLC0415
-
-    if not url.startswith("data:"):
-        raise ValueError("only data: URLs are loaded")
-    return weasyprint.default_url_fetcher(url)
+    # Other files of the sandbox are not a part of the page, and there is no network.
+    fetcher = weasyprint.urls.URLFetcher(allowed_protocols={"data"})
+    style = weasyprint.CSS(string=page_css, url_fetcher=fetcher)
+    return add_pdf(writer, weasyprint.HTML(string=html, url_fetcher=fetcher).write_pdf(stylesheets=[style]))
 
 
 if __name__ == "__main__":

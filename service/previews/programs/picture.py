@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from proofbox.service.previews.programs.pages import CannotShowError, PageWriter, run_program
 
@@ -37,10 +37,10 @@ def _draw_svg(path: str, width_px: int) -> Image.Image:
         text = file.read()
     try:
         drawn = resvg_py.svg_to_bytes(svg_string=text, width=width_px)
-    except ValueError as exc:
+    except (ValueError, OverflowError, RuntimeError) as exc:
         raise CannotShowError("it is not a valid SVG drawing") from exc
     return Image.open(io.BytesIO(bytes(drawn)), formats=("PNG",))
 
 
 if __name__ == "__main__":
-    run_program(show_picture, (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError))
+    run_program(show_picture)

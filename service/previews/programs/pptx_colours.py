@@ -42,6 +42,11 @@ class ThemeColours:
         """The usual colour of text."""
         return self._by_name("tx1") or "#000000"
 
+    def text_of(self, shape: Any) -> str:
+        """The usual colour of a shape's text."""
+        font = shape._element.find(f"{_P}style/{_A}fontRef")  # noqa: SLF001
+        return (None if font is None else self._resolve(font)) or self.text()
+
     def accent(self) -> str:
         """The first accent of the theme."""
         return self._by_name("accent1") or "#4472c4"

@@ -3,7 +3,6 @@
 import csv
 import datetime as dt
 import json
-import zipfile
 from collections.abc import Iterable
 from typing import Any
 
@@ -105,4 +104,4 @@ def _text(cell: Any) -> str:
 
 
 if __name__ == "__main__":
-    run_program(show_table, (csv.Error, zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError))
+    run_program(show_table)
