@@ -129,16 +129,18 @@ def _text_html(shape: Any, colours: ThemeColours) -> str:
         size_pt = _TITLE_PT if kind in _TITLES else _SUBTITLE_PT if kind == "SUBTITLE" else _TEXT_PT
     bulleted = kind in {"BODY", "OBJECT"}
     return "".join(
-        _paragraph_html(paragraph, size_pt, colours.text_of(shape), colours, bulleted=bulleted)
+        _paragraph_html(paragraph, f"color: {colours.text_of(shape)}", size_pt, colours, bulleted=bulleted)
         for paragraph in shape.text_frame.paragraphs
     )
 
 
-def _paragraph_html(paragraph: Any, size_pt: float, colour: str, colours: ThemeColours, *, bulleted: bool) -> str:
+def _paragraph_html(
+    paragraph: Any, colour_css: str, size_pt: float, colours: ThemeColours, *, bulleted: bool
+) -> str:
     level = paragraph.level or 0
     own_pt = max(10.0, size_pt - _LEVEL_PT * level)
     inner = "".join(_run_html(run, colours) for run in paragraph.runs)
-    css = [f"font-size: {own_pt:.1f}pt", f"color: {colour}"]
+    css = [f"font-size: {own_pt:.1f}pt", colour_css]
     aligned = _ALIGNED.get(paragraph.alignment)
     if aligned:
         css.append(f"text-align: {aligned}")
