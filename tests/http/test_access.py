@@ -36,9 +36,18 @@ NEEDED = {
     "put_attachment": "artifacts:write",
     "list_artifacts": "artifacts:read",
     "get_artifact": "artifacts:read",
+    "get_archive": "artifacts:read",
+    "get_preview": "artifacts:read",
+    "list_versions": "artifacts:read",
+    "get_difference": "artifacts:read",
+    "list_tool_calls": "calls:read",
+    "get_status": "metrics:read",
+    "get_caller": "any",
+    "list_keys": "keys:read",
     "get_linked_file": "open",
     "put_linked_attachment": "open",
     "get_timeline": "timeline:read",
+    "get_aligned_timeline": "timeline:read",
     "append_to_timeline": "timeline:write",
     "get_sources": "timeline:read",
     "list_conversations": "timeline:read",
@@ -184,14 +193,14 @@ async def test_a_key_opens_the_routes_of_its_scopes_and_no_others(outsider, guar
             assert "insufficient_scope" not in answer.headers.get("www-authenticate", ""), path
 
 
-async def test_a_key_without_any_scope_opens_only_the_catalogue(outsider, guarded, issued):
+async def test_a_key_without_any_scope_opens_only_the_catalogue_and_what_it_is_itself(outsider, guarded, issued):
     headers = await issued(permissions=frozenset())
     opened = [
         operation["operationId"]
         for method, path, operation in operations(guarded)
         if (await outsider.request(method.upper(), filled(path), headers=headers)).status_code == 200
     ]
-    assert opened == ["list_tools", "live", "ready"]
+    assert opened == ["get_caller", "list_tools", "live", "ready"]
 
 
 async def test_what_one_tenant_stores_another_tenants_key_does_not_find(outsider, issued, call_body):
