@@ -29,7 +29,8 @@ async def files(client, saved):
     await client.put("/v1/conversations/c1/turns/turn_2/attachments/c.csv", content=b"a,b\n")
 
 
-async def test_a_conversation_is_one_archive_of_the_latest_versions_in_folders_of_their_turns(client, files):
+@pytest.mark.usefixtures("files")
+async def test_a_conversation_is_one_archive_of_the_latest_versions_in_folders_of_their_turns(client):
     answer = await client.get(URL)
     assert names_and_bytes(answer) == {
         "turn_1/files/a.txt": b"new",
@@ -41,11 +42,13 @@ async def test_a_conversation_is_one_archive_of_the_latest_versions_in_folders_o
     assert answer.headers["content-disposition"].startswith("attachment")
 
 
-async def test_an_archive_of_a_turn_has_its_files_only(client, files):
+@pytest.mark.usefixtures("files")
+async def test_an_archive_of_a_turn_has_its_files_only(client):
     assert list(names_and_bytes(await client.get(URL, params={"turn_id": "turn_1"}))) == ["turn_1/files/a.txt"]
 
 
-async def test_an_archive_of_a_call_has_the_versions_that_it_made(client, stores, files):
+@pytest.mark.usefixtures("files")
+async def test_an_archive_of_a_call_has_the_versions_that_it_made(client, stores):
     path = FilePath.from_physical("turn_1/files/a.txt")
     content, sha256 = b"of call 9", "0" * 64
     new = NewArtifact(path, FileContent(content), len(content), sha256, "text/plain", "internal", "d", "call-9")
@@ -64,7 +67,8 @@ async def test_hostile_names_stay_relative_in_the_archive(client, saved):
     assert list(found) == names
 
 
-async def test_a_file_that_a_program_removed_is_left_out(client, stores, saved, files):
+@pytest.mark.usefixtures("files")
+async def test_a_file_that_a_program_removed_is_left_out(client, stores, saved):
     artifact = await saved(FilePath.from_physical("turn_1/files/gone.txt"), b"gone")
     await stores.artifacts.remove(ConversationKey(PRINCIPAL, "c1"), [artifact])
     assert "turn_1/files/gone.txt" not in names_and_bytes(await client.get(URL, params={"turn_id": "turn_1"}))
@@ -79,16 +83,19 @@ async def test_a_file_that_a_program_removed_is_left_out(client, stores, saved, 
         ({"turn_id": "../x"}, 422, "invalid_request"),
     ],
 )
-async def test_an_archive_of_nothing_or_of_two_things_is_refused(client, files, query, status, code):
+@pytest.mark.usefixtures("files")
+async def test_an_archive_of_nothing_or_of_two_things_is_refused(client, query, status, code):
     answer = await client.get(URL, params=query)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-async def test_a_store_that_fails_at_the_first_file_is_a_problem_document(client, stores, files):
+@pytest.mark.usefixtures("files")
+async def test_a_store_that_fails_at_the_first_file_is_a_problem_document(client, stores):
     await stores.database.close()
     answer = await client.get(URL)
     assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
 
 
-async def test_an_archive_of_another_conversation_has_no_files(client, files):
+@pytest.mark.usefixtures("files")
+async def test_an_archive_of_another_conversation_has_no_files(client):
     assert (await client.get("/v1/conversations/c2/archive")).status_code == 404

@@ -29,7 +29,8 @@ async def test_versions_are_listed_newest_first_with_what_is_known_of_each(clien
     )
 
 
-async def test_pages_of_versions_follow_one_another(client, three_versions):
+@pytest.mark.usefixtures("three_versions")
+async def test_pages_of_versions_follow_one_another(client):
     first = (await client.get(VERSIONS, params={"limit": 2})).json()
     assert ([entry["version"] for entry in first["versions"]], first["more"]) == ([3, 2], True)
     second = (await client.get(VERSIONS, params={"limit": 2, "before": 2})).json()
@@ -56,12 +57,14 @@ async def test_a_version_that_a_program_removed_is_marked(client, stores, saved)
         ("nonsense", 400, "unsafe_path"),
     ],
 )
-async def test_what_is_not_a_file_of_the_conversation_has_neither(client, three_versions, kind, path, status, code):
+@pytest.mark.usefixtures("three_versions")
+async def test_what_is_not_a_file_of_the_conversation_has_neither(client, kind, path, status, code):
     answer = await client.get(f"/v1/conversations/c1/{kind}/{path.replace('../', '%2E%2E/')}")
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-async def test_another_conversation_has_no_versions_of_it(client, three_versions):
+@pytest.mark.usefixtures("three_versions")
+async def test_another_conversation_has_no_versions_of_it(client):
     answer = await client.get(f"/v1/conversations/c2/versions/{FILE}")
     assert (answer.status_code, answer.json()["code"]) == (404, "unknown_artifact")
 
@@ -75,7 +78,8 @@ async def test_another_conversation_has_no_versions_of_it(client, three_versions
         ({"from_version": 0}, 422),
     ],
 )
-async def test_versions_that_cannot_be_compared_are_refused(client, three_versions, query, status):
+@pytest.mark.usefixtures("three_versions")
+async def test_versions_that_cannot_be_compared_are_refused(client, query, status):
     answer = await client.get(DIFFERENCES, params=query)
     assert answer.status_code == status
     if query == {"from_version": 3, "to_version": 2}:

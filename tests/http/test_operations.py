@@ -185,7 +185,7 @@ async def test_a_list_of_calls_that_cannot_be_is_refused(client, query):
     assert (await client.get("/v1/tool-calls", params=query)).status_code == 422
 
 
-async def test_calls_of_another_user_are_not_listed(calls_client, tmp_path):
+async def test_calls_of_another_user_are_not_listed(calls_client):
     pipeline, _ = calls_client
     await pipeline.execute()
     services = replace(services_over(pipeline), authenticator=Authenticator(PRINCIPAL))
