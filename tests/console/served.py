@@ -18,7 +18,7 @@ _PROGRAM = [sys.executable, "-m", "proofbox.cli"]
 
 @dataclass(frozen=True)
 class Served:
-    """A running service: its URL without a slash at the end, its port, and a key of all scopes ("" if none is needed)."""
+    """A running service: its URL without a slash at the end, its port, its key; the key is empty if none is needed."""
 
     url: str
     port: int
@@ -41,8 +41,8 @@ class Served:
 def serving(folder: Path, port: int, *, needs_key: bool = False, **settings: str) -> Iterator[Served]:
     """Run a service until the block ends."""
     environment = {
-        **os.environ, "PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_PORT": str(port), "PROOFBOX_POOL_SIZE": "1",
-        "PROOFBOX_AUTH": "required" if needs_key else "auto", **settings,
+        **os.environ, "PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_PORT": str(port),
+        "PROOFBOX_POOL_SIZE": "1", "PROOFBOX_AUTH": "required" if needs_key else "auto", **settings,
     }  # fmt: skip
     key = ""
     if needs_key:
