@@ -253,7 +253,7 @@ golden-probe: venv images services ## renew the probe's results; review the chan
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt tests/console/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)

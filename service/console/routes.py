@@ -8,7 +8,8 @@ import secrets
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from proofbox.service.api.download_headers import is_same_tag
 from proofbox.service.api.error_handlers import NoRouteError
@@ -31,11 +32,16 @@ _NOT_MODIFIED = 304
 
 def console_routes() -> list[Route]:
     """Build the routes of the console."""
-    methods = ["GET"]  # and HEAD
-    return [
-        Route("/", get_page, methods=methods),
-        Route("/console/{name}", get_asset, methods=methods),
-    ]
+    return [_LoggedRoute("/", get_page), _LoggedRoute("/console/{name}", get_asset)]
+
+
+class _LoggedRoute(Route):
+    """A route for GET and HEAD whose path names it in logs and metrics."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """See `Route.matches`."""
+        match, child = super().matches(scope)
+        return match, {**child, "route": self} if match is not Match.NONE else child
 
 
 async def get_page(request: Request) -> Response:

@@ -20,8 +20,8 @@ from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, S
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""
 OPEN_BELOW = ("/static-offline-docs/", "/console/", "/v1/links/", "/v1/uploads/", "/.well-known/")
-"""The scripts of the documentation page and of the console; links, which are credentials themselves; metadata of OAuth, which does not
-exist: MCP clients that get 401 there do not use their key."""
+"""The scripts of the documentation page and of the console; links, which are credentials themselves; metadata of
+OAuth, which does not exist: MCP clients that get 401 there do not use their key."""
 CONSOLE = "/"
 """The page of the console, which the settings can switch off; open too."""
 CALLS = "/v1/tool-calls"
