@@ -4,6 +4,8 @@ import pytest
 
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.previews import VersionPage
+from proofbox.service.identity import ConversationKey
+from tests.http.conftest import PRINCIPAL
 
 FILE = "fi:turn_1.files/a.txt"
 VERSIONS = f"/v1/conversations/c1/versions/{FILE}"
@@ -41,9 +43,7 @@ async def test_pages_of_versions_follow_one_another(client):
 
 async def test_a_version_that_a_program_removed_is_marked(client, stores, saved):
     artifact = await saved(PATH, b"one")
-    found = await stores.artifacts.numbered(artifact.number)
-    assert found is not None
-    await stores.artifacts.remove(found[0], [artifact])
+    await stores.artifacts.remove(ConversationKey(PRINCIPAL, "c1"), [artifact])
     assert [entry["removed"] for entry in (await client.get(VERSIONS)).json()["versions"]] == [True]
 
 

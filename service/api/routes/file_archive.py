@@ -83,7 +83,8 @@ async def _select(
     services: Services, scope: ConversationKey, turn_id: str | None, tool_call_id: str | None
 ) -> list[StoredArtifact]:
     if tool_call_id is not None:
-        return await services.history.of_call(scope, tool_call_id, ARCHIVE_FILES_MAX + 1)
+        made = await services.history.of_call(scope, tool_call_id, ARCHIVE_FILES_MAX + 1)
+        return list({artifact.path: artifact for artifact in made}.values())  # the last version of each path
     if turn_id is not None:
         return await services.artifacts.of_turn(scope, turn_id)
     found: list[StoredArtifact] = []

@@ -28,7 +28,7 @@ _VERSIONS = (
 _OF_CALL = (
     select(artifacts)
     .where(artifacts.c.conversation == CONVERSATION, artifacts.c.tool_call_id == bindparam("call_id"))
-    .order_by(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel)
+    .order_by(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel, artifacts.c.version)
     .limit(bindparam("rows_max"))
 )
 
