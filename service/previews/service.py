@@ -175,7 +175,7 @@ class Previews:
         request: dict[str, Any],
         request_id: str,
     ) -> tuple[dict[str, Any], bytes]:
-        # The name of the file says nothing to the program: the kind does, so a hostile name has no effect.
+        # The program does not get the name of the file, so a hostile one has no effect.
         name = f"source.{kind.name}"
         bytes_max = _TABLE_BYTES_MAX if kind.shape == "table" else _PAGES_BYTES_MAX
         async with self._jobs.open(scope.principal, scope.conversation_id, request_id) as run:

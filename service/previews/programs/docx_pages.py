@@ -95,7 +95,7 @@ def _paragraph_html(paragraph: Paragraph) -> str:
 
 
 def _is_numbered(paragraph: Paragraph) -> bool:
-    properties = paragraph._p.pPr  # noqa: SLF001 - the library does not say it
+    properties = paragraph._p.pPr  # noqa: SLF001 - the library does not show it
     return properties is not None and properties.numPr is not None
 
 

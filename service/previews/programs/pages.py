@@ -44,9 +44,9 @@ class PageWriter:
 
     def add(self, picture: Image.Image) -> None:
         """Add the picture of a page, on white, not larger than asked for."""
-        box = (self.width_px, int(self.width_px * HEIGHT_SHARE_MAX))
-        if picture.width > box[0] or picture.height > box[1]:
-            picture.thumbnail(box)
+        bounds = (self.width_px, int(self.width_px * HEIGHT_SHARE_MAX))
+        if picture.width > bounds[0] or picture.height > bounds[1]:
+            picture.thumbnail(bounds)
         if picture.mode != "RGB":
             picture = picture.convert("RGBA")
             ground = Image.new("RGB", picture.size, "white")

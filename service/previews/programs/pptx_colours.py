@@ -51,7 +51,7 @@ class ThemeColours:
         """The first accent of the theme."""
         return self._by_name("accent1") or "#4472c4"
 
-    def box_css(self, shape: Any) -> list[str]:
+    def shape_css(self, shape: Any) -> list[str]:
         """The declarations of a shape's fill and outline."""
         properties = shape._element.find(f"{_P}spPr")  # noqa: SLF001
         if properties is None:
@@ -120,7 +120,7 @@ def _pairs(scheme: Any) -> list[tuple[str, str]]:
 
 
 def _changed(value: str, element: Any) -> str:
-    """A colour, made lighter or darker as its element says."""
+    """A colour, made lighter or darker as its element states."""
     channels = [int(value[at : at + 2], 16) for at in (0, 2, 4)]
     scale, offset = (_share(element, name) for name in ("lumMod", "lumOff"))
     tint, shade = _share(element, "tint"), _share(element, "shade")

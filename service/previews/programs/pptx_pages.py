@@ -80,7 +80,7 @@ def _shape_html(shape: Any, colours: ThemeColours, depth: int) -> str:
         return _group_html(shape, colours, depth)
     css = [
         f"left: {_pt(shape.left)}; top: {_pt(shape.top)}; width: {_pt(shape.width)}; height: {_pt(shape.height)}",
-        *colours.box_css(shape),
+        *colours.shape_css(shape),
     ]
     name, inner = "shape", ""
     if getattr(shape, "has_table", False):
