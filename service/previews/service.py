@@ -229,32 +229,37 @@ def _cut_pages(fields: dict[str, Any], content: bytes, page: int) -> list[PagePi
     Raises:
         NoPreviewError: the answer is not what the program writes.
     """
-    sizes, total = fields.get("sizes"), fields.get("total")
-    is_sound = (
-        isinstance(sizes, list)
-        and 1 <= len(sizes) <= _PAGES_AT_ONCE
-        and all(isinstance(size, int) and size > 0 for size in sizes)
-        and sum(sizes) == len(content)
-        and isinstance(total, int)
-        and page <= total
-    )
+    total = fields.get("total")
     pages: list[PagePicture] = []
     at = 0
-    for size in sizes if is_sound else ():
+    if not isinstance(total, int) or total < page:
+        total = 0
+    for size in _sizes(fields, content) if total else ():
         png = content[at : at + size]
         at += size
         if not _is_small_png(png):
             break
-        pages.append(PagePicture(png, page + len(pages), int(total), exact=fields.get("exact") is True))
+        pages.append(PagePicture(png, page + len(pages), total, exact=fields.get("exact") is True))
     if not pages:
         raise NoPreviewError("preview: the program gave no picture; download the file")
     return pages
 
 
+def _sizes(fields: dict[str, Any], content: bytes) -> list[int]:
+    """The sizes of the pictures of an answer; none if they are not those of its content."""
+    sizes = fields.get("sizes")
+    if not isinstance(sizes, list) or not 1 <= len(sizes) <= _PAGES_AT_ONCE:
+        return []
+    if not all(isinstance(size, int) and size > 0 for size in sizes) or sum(sizes) != len(content):
+        return []
+    return sizes
+
+
 def _is_small_png(png: bytes) -> bool:
     if not png.startswith(_PNG_HEAD) or len(png) < len(_PNG_HEAD) + _PNG_SIZE.size:
         return False
-    return max(_PNG_SIZE.unpack_from(png, len(_PNG_HEAD))) <= _SIDE_PX_MAX
+    width, height = _PNG_SIZE.unpack_from(png, len(_PNG_HEAD))
+    return bool(max(width, height) <= _SIDE_PX_MAX)
 
 
 def _parse_table(content: bytes, page: int) -> TablePreview:
