@@ -23,5 +23,11 @@ export async function download(target, query, name) {
   }
 }
 
-export const artifactPath = (conversation, logicalPath) =>
-  `v1/conversations/${encodeURIComponent(conversation)}/artifacts/${logicalPath.split("/").map(encodeURIComponent).join("/")}`;
+const filePath = (kind) => (conversation, logicalPath) =>
+  `v1/conversations/${encodeURIComponent(conversation)}/${kind}/${logicalPath.split("/").map(encodeURIComponent).join("/")}`;
+
+export const artifactPath = filePath("artifacts");
+export const previewPath = filePath("previews");
+export const versionsPath = filePath("versions");
+export const differencesPath = filePath("differences");
+export const archivePath = (conversation) => `v1/conversations/${encodeURIComponent(conversation)}/archive`;

@@ -1,6 +1,5 @@
 // The state and the result of a call: output, verdicts, files, phases, report.
-import { path } from "../lib/api.js";
-import { download } from "../lib/downloads.js";
+import { archivePath, download } from "../lib/downloads.js";
 import { bytes, count, duration } from "../lib/format.js";
 import { report as reportProblem } from "../lib/toasts.js";
 import { html } from "../lib/ui.js";
@@ -62,7 +61,7 @@ function Why({ watch }) {
 
 function Files({ watch, artifacts }) {
   const isStored = artifacts.some((file) => file.sha256);
-  const all = () => download(path`v1/tool-calls/${watch.call}/files.zip`, { conversation_id: watch.conversation }, `${watch.call}.zip`);
+  const all = () => download(archivePath(watch.conversation), { tool_call_id: watch.call }, `${watch.call}.zip`);
   const actions = isStored && html`<button type="button" class="button quiet" onClick=${all}><${Icon} name="download" />All as zip</button>`;
   return html`<${Panel} title=${`Promises and files (${artifacts.length})`} actions=${actions}>
     <${FileList} conversation=${watch.conversation} files=${artifacts} /><//>`;
