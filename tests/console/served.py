@@ -18,7 +18,7 @@ _PROGRAM = [sys.executable, "-m", "proofbox.cli"]
 
 @dataclass(frozen=True)
 class Served:
-    """A running service: its URL without a slash at the end, its port, its key; the key is empty if none is needed."""
+    """A running service: its URL without a slash at the end, its port, its key ("" if it needs none)."""
 
     url: str
     port: int

@@ -7,7 +7,7 @@ import { batch, computed, signal } from "./ui.js";
 const SEND_PAUSES_MS = [500, 1500, 3000];
 
 export class CallWatch {
-  // "sending", "queued", "running", and at the end "done", "failed" or "cancelled".
+  // "sending" (or "loading"), "queued", "running", and at the end "done", "failed" or "cancelled".
   state = signal("sending");
   position = signal(0);
   acquired = signal(null);
@@ -41,6 +41,7 @@ export class CallWatch {
 
   // Follows a call that exists, or shows its stored answer.
   async join() {
+    this.state.value = "loading";
     const timer = setInterval(() => { if (!this.isOver.value) this.elapsed_ms.value = Date.now() - this.startedAt; }, 100);
     try {
       const status = await this.#status();

@@ -10,6 +10,7 @@ import { Output } from "./output.js";
 import { Waterfall } from "./waterfall.js";
 
 const STATES = {
+  loading: ["quiet", "Loading"],
   sending: ["info", "Sending"],
   queued: ["info", "Queued"],
   running: ["info", "Running"],
@@ -40,8 +41,8 @@ function Head({ watch }) {
     : STATES[watch.state.value];
   const promised = response?.artifacts.filter((file) => file.visibility === "external" || file.verdict !== "produced") ?? [];
   const kept = promised.filter((file) => file.verdict === "produced").length;
-  return html`<div class="call-head" role="status">
-    <${Badge} kind=${kind}>${text}<//>
+  return html`<div class="call-head">
+    <span role="status"><${Badge} kind=${kind}>${text}<//></span>
     <span class="number">${duration(watch.elapsed_ms.value)}</span>
     <span class="faint grow">${watch.state.value === "queued" && watch.position.value > 0 && `${count(watch.position.value, "call")} before it`}
       ${watch.acquired.value && `${watch.acquired.value} container`}

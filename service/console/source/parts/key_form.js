@@ -1,13 +1,14 @@
 // The form that asks for a key, or reports a lost service.
 import { checkAccess } from "../lib/api.js";
 import { access, accessProblem, key, setKey } from "../lib/session.js";
-import { html, useRef, useSignal } from "../lib/ui.js";
+import { html, useEffect, useRef, useSignal } from "../lib/ui.js";
 import { ProblemNote } from "./basics.js";
 import { Icon, Mark } from "./icons.js";
 
 export function KeyForm() {
   const shown = useSignal(false);
   const input = useRef(null);
+  useEffect(() => { input.current?.focus(); }, []);
   if (access.value === "offline") {
     return html`<div class="gate"><${Mark} /><h1>The service does not answer</h1>
       <${ProblemNote} problem=${accessProblem.value} retry=${checkAccess} /></div>`;
@@ -26,7 +27,7 @@ export function KeyForm() {
     <label class="field"><span class="field-label">API key</span>
       <span class="with-button">
         <input ref=${input} type=${shown.value ? "text" : "password"} autocomplete="off" spellcheck="false" required
-          autofocus placeholder="pbx_…" defaultValue=${key.value} aria-invalid=${wasWrong ? "true" : null} />
+          placeholder="pbx_…" defaultValue=${key.value} aria-invalid=${wasWrong ? "true" : null} />
         <button type="button" class="icon-button" aria-pressed=${String(shown.value)} aria-label="Show the key"
           onClick=${() => { shown.value = !shown.value; }}><${Icon} name="eye" /></button>
       </span>
