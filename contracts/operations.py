@@ -31,7 +31,7 @@ class ListedCall(WireModel):
     ended: str | None = None
     """When it ended; null while it is open."""
     files: int = 0
-    """How many files it produced as promised."""
+    """How many files of it were stored."""
 
 
 class CallPage(WireModel):

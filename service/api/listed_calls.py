@@ -6,8 +6,6 @@ from typing import Any
 from proofbox.contracts.operations import ListedCall
 from proofbox.service.calls.port import RecentCall
 
-_PRODUCED = "produced"
-
 
 def list_call(call: RecentCall) -> ListedCall:
     """Build the entry of a call."""
@@ -29,7 +27,7 @@ def _of_line(text: str) -> dict[str, Any]:
         "tool_id": line["call"]["tool_id"],
         "code": outcome["code"],
         "ended": outcome["ended"],
-        "files": sum(output.get("verdict") == _PRODUCED for output in line.get("outputs", [])),
+        "files": sum(output.get("version") is not None for output in line.get("outputs", [])),
     }
 
 

@@ -47,6 +47,7 @@ async def describe_limits(services: Services, principal: Principal, meter: Calle
         StoreFailedError: the stored bytes cannot be read.
     """
     allowed, own = asdict(meter.allowed), asdict(meter.own)
+    has_key = principal.key_id is not None
     running, queued = services.operations.calls_of(principal.caller)
     used: dict[str, int | None] = {
         **meter.used(),
@@ -55,6 +56,6 @@ async def describe_limits(services: Services, principal: Principal, meter: Calle
         "stored_bytes": await services.quotas.stored_bytes(principal.tenant, principal.project),
     }
     return [
-        LimitState(name=name, limit=allowed[name] or 0, own=own[name] is not None, used=used.get(name))
+        LimitState(name=name, limit=allowed[name] or 0, own=has_key and own[name] is not None, used=used.get(name))
         for name in ALLOWANCE_NAMES
     ]

@@ -2,6 +2,7 @@
 import { get } from "../lib/api.js";
 import { archivePath, artifactPath, differencesPath, download, versionsPath } from "../lib/downloads.js";
 import { ago, bytes, count, fileName, shortHash, time } from "../lib/format.js";
+import { kindName } from "../lib/kinds.js";
 import { useLoad } from "../lib/load.js";
 import { href } from "../lib/router.js";
 import { html, useSignal } from "../lib/ui.js";
@@ -30,7 +31,7 @@ function List({ conversation }) {
   const columns = [
     { title: "File", cell: (row) => html`<a class="strong wrap" href=${href("conversations", conversation, "files", { path: row.path })}><${Name}>${row.name}<//></a>
         <div class="faint small">${row.turn_id}${row.path.includes(".user.attachments/") && ", attachment"}</div>` },
-    { title: "Type", cell: (row) => html`<span class="faint">${row.media_type}</span>` },
+    { title: "Type", cell: (row) => html`<span class="faint" title=${row.media_type}>${kindName(row.media_type, row.name)}</span>` },
     { title: "Size", align: "right", cell: (row) => bytes(row.size_bytes) },
     { title: "Stored", cell: (row) => html`<span title=${time(row.created_at)}>${ago(row.created_at)}</span>` },
     { title: html`<span class="hidden">Actions</span>`, align: "right", cell: (row) => html`<button type="button" class="icon-button" aria-label=${`Download ${fileName(row.name)}`} title="Download"
@@ -75,7 +76,7 @@ function Versions({ conversation, path, page }) {
   return html`
     <h2 class="file-title"><${Name}>${page.physical_path}<//></h2>
     ${version.description && html`<p class="faint">${version.description}</p>`}
-    <${Panel} title=${`Version ${version.version}, ${version.mime}, ${bytes(version.size_bytes)}`} actions=${view}>
+    <${Panel} title=${`Version ${version.version}: ${kindName(version.mime, name)}, ${bytes(version.size_bytes)}`} actions=${view}>
       ${shown.value === "preview" && html`<${Preview} key=${version.version} conversation=${conversation} file=${file} />`}
       ${shown.value === "changes" && (isFirst
         ? html`<${Empty} title="This is the first version" icon="file">There is no earlier one to compare it with.<//>`

@@ -65,6 +65,6 @@ function List({ keys, own }) {
   return html`<${Panel} title=${`API keys of the tenant (${keys.length})`}>
     ${keys.length === 0 ? html`<${Empty} title="No keys" icon="key">An operator makes one with <code>proofbox keys create --name loop</code>.<//>`
       : html`<${Table} caption="API keys, the oldest first" columns=${columns} rows=${keys} keyOf=${(row) => row.key_id} />`}
-    <p class="panel-body faint small">Keys are made, rotated and revoked with <code>proofbox keys</code> on the machine of the service; a secret is shown once and never here.</p>
+    <div class="panel-body"><p class="faint small">Keys are made, rotated and revoked with <code>proofbox keys</code> on the machine of the service; a secret is shown once and never here.</p></div>
   <//>`;
 }

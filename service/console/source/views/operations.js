@@ -47,7 +47,7 @@ function Status({ of }) {
     { title: "Libraries", cell: (row) => row.flavour },
     { title: "Waiting", align: "right", cell: (row) => `${row.waiting} of ${row.wanted}` },
     { title: "Starting", align: "right", cell: (row) => row.starting },
-    ...["warm", "bare", "cold", "own"].map((got) => ({ title: words(got), align: "right", cell: (row) => row.taken[got] ?? 0 })),
+    ...["warm", "bare", "cold", "own"].map((got) => ({ title: `Got ${got}`, align: "right", cell: (row) => row.taken[got] ?? 0 })),
   ];
   return html`
     <${ProblemNote} problem=${problem} retry=${of.reload} />
