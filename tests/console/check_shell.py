@@ -121,7 +121,7 @@ def test_the_colours_follow_the_system_until_the_user_chooses(open_page, service
     page = open_page(service.url, "dark")
     background = "getComputedStyle(document.documentElement).backgroundColor"
     dark = page.evaluate(background)
-    page.get_by_role("button", name=re.compile("Colours: as the system")).click()
+    page.get_by_role("button", name=re.compile("Colours: system")).click()
     page.get_by_role("button", name=re.compile("Colours: dark")).click()
     light = page.evaluate(background)
     assert dark != light

@@ -42,6 +42,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="session")
+def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that passes on more output than usual."""
+    with serving(tmp_path_factory.mktemp("talkative"), free_port(), PROOFBOX_PASS_ON_BYTES="64000000") as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that needs a key."""
     with serving(tmp_path_factory.mktemp("guarded"), free_port(), needs_key=True) as served:
@@ -50,8 +57,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - other tests run without it
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - other tests run without it
 
+    expect.set_options(timeout=_TIMEOUT_MS)
     program = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

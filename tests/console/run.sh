@@ -27,6 +27,5 @@ if [ "${1:-}" = --screenshots ]; then
   exec .venv/bin/python -m pytest -q -p no:cacheprovider "$here/make_screenshots.py"
 fi
 files=("$here"/check_*.py)
-for last; do true; done
-[ "$#" = 0 ] || [ ! -f "${last:-}" ] || files=()
+for argument; do [ ! -f "${argument%%::*}" ] || files=(); done
 exec .venv/bin/python -m pytest -q "${files[@]}" "$@"

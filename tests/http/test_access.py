@@ -160,7 +160,17 @@ async def test_every_route_without_a_key_that_works_is_401_and_says_how_to_ask(o
 
 
 async def test_what_no_route_has_is_closed_too(outsider):
-    paths = ["/v1", "/v2/x", "/v1/tool-calls/", "/admin", "/docs/x", "/livez/", "/livez//", "/v1/links"]
+    paths = [
+        "/v1",
+        "/v2/x",
+        "/v1/tool-calls/",
+        "/admin",
+        "/docs/x",
+        "/livez/",
+        "/livez//",
+        "/%2Flivez",
+        "/v1/links",
+    ]
     answers = {(m, p): (await outsider.request(m.upper(), p)).status_code for m in METHODS for p in paths}
     assert answers == dict.fromkeys(answers, 401)
 

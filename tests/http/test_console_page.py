@@ -11,6 +11,7 @@ from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.api.app import create_app
 from proofbox.service.console.assets import MEDIA_TYPES, read_asset, version
 from proofbox.service.console.routes import console_routes
+from tests.http.conftest import PRINCIPAL
 from tests.http.test_access import keyring
 
 __all__ = ["keyring"]
@@ -27,7 +28,7 @@ def app_of(services):
 @pytest.fixture
 async def browser(services, keyring):
     """A client without a key, of a service that requires keys."""
-    closed = replace(services, authenticator=Authenticator(None, keyring))
+    closed = replace(services, authenticator=Authenticator(PRINCIPAL, keyring, required=True))
     transport = httpx.ASGITransport(app_of(closed), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox", headers=BROWSER) as client:
         yield client

@@ -1,9 +1,11 @@
 // One call as it runs: its state in signals, its output in a buffer. It survives lost connections.
 import { get, lost, path, post, request } from "./api.js";
 import { watchCall } from "./events.js";
+import { bytes } from "./format.js";
 import { OutputBuffer } from "./output_buffer.js";
 import { batch, computed, signal } from "./ui.js";
 
+const LEFT_OUT = /\[… \d+ bytes of std(?:out|err) left out …\]\n?/; // the marker in the output of an answer
 const SEND_PAUSES_MS = [500, 1500, 3000];
 
 export class CallWatch {
@@ -18,6 +20,7 @@ export class CallWatch {
   elapsed_ms = signal(0);
   output = new OutputBuffer();
   isOver = computed(() => ["done", "failed", "cancelled"].includes(this.state.value));
+  #isPartial = false;
   #controller = new AbortController();
 
   constructor(conversation, call) {
@@ -94,6 +97,7 @@ export class CallWatch {
     if (name === "stdout" || name === "stderr") {
       if (this.state.value === "queued") this.state.value = "running";
       this.output.add(name, data.text);
+      this.#isPartial ||= data.truncated;
     } else if (name === "queued") {
       batch(() => { this.state.value = "queued"; this.position.value = data.position; });
     } else if (name === "started") {
@@ -109,13 +113,27 @@ export class CallWatch {
 
   #end(state, response, problem) {
     // The log of events may be shorter than the answer.
-    if (this.output.chars === 0 && response?.output.combined) this.output.add("stdout", response.output.combined);
+    if (response) this.#completeOutput(response);
     batch(() => {
       this.response.value = response;
       this.problem.value = problem;
       this.state.value = state;
       if (response?.timings_ms.total) this.elapsed_ms.value = response.timings_ms.total;
     });
+  }
+
+  // A service passes on a part of a long output; its answer has the end.
+  #completeOutput({ output: { combined }, usage }) {
+    if (this.output.chars === 0) {
+      this.output.add("stdout", combined);
+    } else if (this.#isPartial) {
+      const [, ...ends] = combined.split(LEFT_OUT);
+      const end = ends.at(-1) ?? "";
+      const missing = usage.stdout_bytes + usage.stderr_bytes - this.output.chars - end.length;
+      const text = missing > 0 ? `${bytes(missing)} were not passed on` : "a part was not passed on";
+      this.output.add("stderr", `\n[… ${text} (PROOFBOX_PASS_ON_BYTES); the end: …]\n`);
+      this.output.add("stdout", end);
+    }
   }
 
   #fail(problem) {

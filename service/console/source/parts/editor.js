@@ -65,7 +65,7 @@ export function Editor({ value, language, label, onRun }) {
           keymap.of([{ key: "Mod-Enter", run: () => { run.current?.(); return true; } }, indentWithTab, ...defaultKeymap, ...historyKeymap]),
           part.current.of(languageOf(language)),
           syntaxHighlighting(COLOURS), THEME, EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ "aria-label": label, "aria-description": "Press Escape and then Tab to leave the editor." }),
+          EditorView.contentAttributes.of({ tabindex: "0", "aria-label": label, "aria-description": "Press Escape and then Tab to leave the editor." }),
           EditorView.updateListener.of((update) => { if (update.docChanged) value.value = update.state.doc.toString(); }),
         ],
       }),

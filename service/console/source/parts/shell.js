@@ -8,7 +8,7 @@ import { NAVIGATION } from "../views/index.js";
 import { Dialog } from "./basics.js";
 import { Icon, Mark } from "./icons.js";
 
-const SCHEMES = { auto: ["half", "dark", "Colours: as the system"], dark: ["moon", "light", "Colours: dark"], light: ["sun", "auto", "Colours: light"] };
+const SCHEMES = { auto: ["half", "dark", "Colours: system"], dark: ["moon", "light", "Colours: dark"], light: ["sun", "auto", "Colours: light"] };
 
 export function Shell({ active, children }) {
   const isMapOpen = useSignal(false);
@@ -31,7 +31,7 @@ export function Shell({ active, children }) {
       <div class="side-foot">
         <a class="side-link" href=${new URL("docs", BASE).href} title="API documentation"><${Icon} name="book" /><span>API</span></a>
         <button type="button" class="side-link" title="Keyboard shortcuts" onClick=${() => { isMapOpen.value = true; }}>
-          <${Icon} name="keyboard" /><span>Keys of the keyboard</span></button>
+          <${Icon} name="keyboard" /><span>Shortcuts</span></button>
         <button type="button" class="side-link" title=${label} onClick=${() => setScheme(next)}>
           <${Icon} name=${icon} /><span>${label}</span></button>
         ${key.value && access.value !== "checking" && html`<button type="button" class="side-link" title="Forget the key" onClick=${forget}>
@@ -53,7 +53,7 @@ function KeyMap({ onClose }) {
     [["t"], "change the colours"],
     [["?"], "this list"],
   ];
-  return html`<${Dialog} title="Keys of the keyboard" onClose=${onClose}>
+  return html`<${Dialog} title="Shortcuts" onClose=${onClose}>
     <dl class="keys">${keys.map(([names, what]) => html`<div><dt>${names.map((name) => html`<kbd>${name}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl>
     <label class="check"><input type="checkbox" checked=${singleKeys.value}
       onChange=${(event) => setSingleKeys(event.target.checked)} /> Shortcuts of one letter are on</label>

@@ -35,6 +35,7 @@ export function Run() {
       current.value = watch;
       currentIsProgram.value = form.mode.value === "program";
       watch.start(body);
+      showResult();
     } catch (error) {
       if (!(error instanceof FormError)) throw error;
       problem.value = error;
@@ -51,11 +52,19 @@ export function Run() {
     <div class="run">
       <div class="stack">${isProgram ? html`<${Program} onRun=${run} />` : html`<${Document} onRun=${run} />`}
         <${Inputs} form=${form} /><${Place} /></div>
-      <div class="stack">${current.value
+      <div class="stack run-result">${current.value
         ? html`<${CallResult} key=${current.value.call} watch=${current.value} hasOutput=${currentIsProgram.value} /><${Links} watch=${current.value} />`
         : html`<${Panel}><${Empty} title="No run yet" icon="run">Run the program. Its output, the verdict of each promised file and the phases of the call appear here.<//><//>`}</div>
     </div>
   <//>`;
+}
+
+// Where the result is below the form, a run scrolls to it.
+function showResult() {
+  requestAnimationFrame(() => {
+    const result = document.querySelector(".run-result");
+    if (result && result.getBoundingClientRect().top > innerHeight * 0.7) result.scrollIntoView({ block: "start" });
+  });
 }
 
 function Links({ watch }) {
