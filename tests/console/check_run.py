@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import zipfile
 
 import pytest
 from playwright.sync_api import expect
@@ -52,6 +53,44 @@ def test_the_first_program_runs_and_shows_promises_files_phases_and_report(open_
     assert page.evaluate("document.querySelector('.preview img').naturalWidth") > 600
     assert violations(page) == []
     assert overflow_px(page) == 0
+
+
+def test_all_files_of_a_call_are_saved_as_one_archive(open_page, service):
+    page = open_page(service.url)
+    page.get_by_label("Python program").click()
+    page.keyboard.press("Control+Enter")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="All as zip").click()
+    with zipfile.ZipFile(saved.value.path()) as archive:
+        assert archive.read("turn_1/files/sales.csv").startswith(b"month,total\n")
+        assert "turn_1/files/sales.png" in archive.namelist()
+
+
+def test_tables_and_pages_are_shown_as_the_service_draws_them(open_page, service):
+    page = open_page(service.url)
+    code = (
+        "import pandas as pd\nfrom reportlab.pdfgen.canvas import Canvas\n"
+        "cities = pd.DataFrame({'city': ['Rome', 'Oslo'], 'n': [3, 4]})\n"
+        "cities.to_excel('files/t.xlsx', sheet_name='Cities', index=False)\n"
+        "pdf = Canvas('files/two.pdf')\n"
+        "pdf.drawString(90, 700, 'one')\npdf.showPage()\npdf.drawString(90, 700, 'two')\npdf.showPage()\n"
+        "pdf.save()\nopen('files/page.html', 'w').write('<h1>Shown</h1><script>alert(1)</script>')"
+    )
+    write(page, code, ["t.xlsx", "two.pdf", "page.html"])
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".file")).to_have_count(3)
+    for name in ("t.xlsx", "two.pdf", "page.html"):
+        page.locator(".file", has_text=name).get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("cell", name="Oslo")).to_be_visible()
+    pdf = page.locator(".file", has_text="two.pdf")
+    expect(pdf.get_by_alt_text(re.compile("Page 1"))).to_be_visible()
+    pdf.get_by_role("button", name="Next page").click()
+    expect(pdf.get_by_alt_text(re.compile("Page 2"))).to_be_visible()
+    document = page.locator(".file", has_text="page.html")
+    expect(document.locator("pre.source")).to_contain_text("<h1>Shown</h1>")
+    document.get_by_role("button", name="Picture").click()
+    expect(document.get_by_alt_text(re.compile("Page 1"))).to_be_visible()
+    assert violations(page) == []
 
 
 def test_a_promise_that_is_not_kept_is_shown_with_its_reason(open_page, service):

@@ -101,6 +101,7 @@ def test_letters_that_are_typed_are_no_shortcuts(open_page, service):
 
 def test_shortcuts_of_one_letter_can_be_switched_off(open_page, service):
     page = open_page(service.url)
+    expect(heading(page, "Run")).to_be_visible()
     page.keyboard.press("?")
     page.get_by_label("Shortcuts of one letter are on").uncheck()
     page.keyboard.press("Escape")
