@@ -79,7 +79,8 @@ def test_changes_of_a_file_in_the_dark(open_page, report):
     save(page, "console-changes")
 
 
-def test_operations(open_page, report, service):
+@pytest.mark.usefixtures("report")
+def test_operations(open_page, service):
     page = open_page(f"{service.url}/#/operations", "light", SIZE)
     expect(page.get_by_role("link", name="corrected-totals")).to_be_visible()
     save(page, "console-operations")
