@@ -165,14 +165,15 @@ def test_html_is_source_or_a_picture_and_never_runs(open_page, full):
     assert page.evaluate("window.hit") is None
 
 
-def test_a_hostile_name_is_text_with_its_marks_shown(open_page, full, seeder, service):
-    seeder.say(HOSTILE_ID, "x")
+def test_a_hostile_name_is_text_with_its_marks_shown(open_page, full, service):
     page = open_page(f"{full}/files")
     expect(page.get_by_role("link", name=re.compile(r"<svg onload=window.hit=1>\\u202egpj\.csv"))).to_be_visible()
     page.goto(attachment(full, HOSTILE_NAME))
     expect(page.locator(".cells")).to_contain_text("1", timeout=PREVIEW_MS)
     page.goto(f"{service.url}/#/conversations/{quote(HOSTILE_ID, safe='')}/timeline")
     expect(page.get_by_role("heading", name=HOSTILE_ID, level=1)).to_be_visible()
+    page.expected.append("422")
+    expect(page.get_by_role("alert")).to_contain_text("invalid_request")
     assert page.evaluate("window.hit") is None
     assert page.locator("main img, main svg[onload]").count() == 0
 

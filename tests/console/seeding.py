@@ -23,9 +23,7 @@ class Seeder:
     """Fills a service over its API."""
 
     def __init__(self, served: Served) -> None:
-        headers = {"Authorization": f"Bearer {served.key}"} if served.key else {}
         self._served = served
-        self._client = httpx.Client(base_url=served.url, headers=headers, timeout=120, trust_env=False)
 
     def say(self, conversation: str, text: str, turn: str = "turn_1") -> None:
         block = {"type": "user.prompt", "author": "user", "turn_id": turn, "text": text, "mime": "text/markdown"}
@@ -41,7 +39,12 @@ class Seeder:
         self._served.call(code, conversation, call, **params)
 
     def _sent(self, method: str, path: str, **options: Any) -> None:
-        self._client.request(method, path, **options).raise_for_status()
+        key = self._served.key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        answer = httpx.request(
+            method, self._served.url + path, headers=headers, timeout=120, trust_env=False, **options
+        )
+        answer.raise_for_status()
 
 
 def _path(conversation: str) -> str:
