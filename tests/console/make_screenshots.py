@@ -12,6 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.console.conftest import PHONE
+from tests.console.seeding import Seeder, pptx_of
 
 pytestmark = pytest.mark.docker
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
@@ -46,3 +47,40 @@ def test_a_run_on_a_phone_in_the_dark(open_page, service):
     run_example(page)
     page.locator(".call-head").scroll_into_view_if_needed()
     save(page, "console-phone")
+
+
+@pytest.fixture(scope="module")
+def report(service):
+    """The address of a conversation about a report."""
+    seeder = Seeder(service)
+    rows = "".join(f"2026-{month:02d},{120 + month * 7}\n" for month in range(1, 10))
+    name = "quarterly-report"
+    seeder.say(name, "Make a report of the quarter: totals by month as CSV, and a slide deck.")
+    seeder.attach(name, "sales.csv", f"month,total\n{rows}".encode())
+    seeder.attach(name, "deck.pptx", pptx_of("Results of the quarter", "Outlook"))
+    code = "import shutil\nshutil.copy('turn_1/attachments/sales.csv', 'files/totals.csv')\nprint('9 months')"
+    seeder.run(name, "totals", code, "totals.csv")
+    edit = "text = open('files/totals.csv').read()\nopen('files/totals.csv', 'w').write(text.replace('127', '129'))"
+    seeder.run(name, "corrected-totals", edit, "totals.csv")
+    seeder.run(name, "chart", "raise SystemExit('no data for October')", "chart.png")
+    return f"{service.url}/#/conversations/{name}"
+
+
+def test_a_timeline(open_page, report):
+    page = open_page(f"{report}/timeline", "light", SIZE)
+    expect(page.get_by_role("article").first).to_be_visible()
+    save(page, "console-timeline")
+
+
+def test_changes_of_a_file_in_the_dark(open_page, report):
+    page = open_page(f"{report}/files?path=fi:turn_1.files/totals.csv", "dark", SIZE)
+    page.get_by_role("button", name="Changes").click()
+    expect(page.locator(".diff")).to_be_visible(timeout=90_000)
+    save(page, "console-changes")
+
+
+@pytest.mark.usefixtures("report")
+def test_operations(open_page, service):
+    page = open_page(f"{service.url}/#/operations", "light", SIZE)
+    expect(page.get_by_role("link", name="corrected-totals")).to_be_visible()
+    save(page, "console-operations")

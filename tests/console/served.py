@@ -23,6 +23,11 @@ class Served:
     url: str
     port: int
     key: str
+    data_dir: Path
+
+    def add_key(self, name: str) -> str:
+        """Make a key with the usual scopes and return its secret; the service knows it within a second."""
+        return _create_key(name, {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir)})
 
     def call(self, code: str, conversation: str, call: str, **params: object) -> dict[str, object]:
         """Run a Python program and return the answer."""
@@ -46,19 +51,23 @@ def serving(folder: Path, port: int, *, needs_key: bool = False, **settings: str
     }  # fmt: skip
     key = ""
     if needs_key:
-        command = [*_PROGRAM, "keys", "create", "--name", "console", "--json"]
-        made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-        key = json.loads(made.stdout)["secret"]
+        key = _create_key("console", environment)
     log = folder / "log"
     with log.open("wb") as out:
         process = subprocess.Popen([*_PROGRAM, "serve"], env=environment, stderr=out, stdout=out)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait_until_ready(url, process, log)
-        yield Served(url, port, key)
+        yield Served(url, port, key, folder / "data")
     finally:
         process.terminate()
         process.wait(60)
+
+
+def _create_key(name: str, environment: dict[str, str]) -> str:
+    command = [*_PROGRAM, "keys", "create", "--name", name, "--json"]
+    made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return str(json.loads(made.stdout)["secret"])
 
 
 def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -46,12 +46,14 @@ def show_docx(request: dict[str, Any]) -> dict[str, Any]:
 
 def _page_css(document: Document) -> str:
     section = document.sections[0] if document.sections else None
-    width, height, margin = 595.0, 842.0, 72.0
+    width, height, margins = 595.0, 842.0, [72.0] * 4
     if section is not None and section.page_width and section.page_height:
         width, height = section.page_width.pt, section.page_height.pt
-        margin = section.left_margin.pt if section.left_margin else margin
-    size = [min(max(side, 72.0), 3_000.0) for side in (width, height)]
-    return f"@page {{ size: {size[0]:.1f}pt {size[1]:.1f}pt; margin: {min(max(margin, 0.0), size[0] / 4):.1f}pt }}"
+        sides = (section.top_margin, section.right_margin, section.bottom_margin, section.left_margin)
+        margins = [72.0 if side is None else side.pt for side in sides]
+    size = " ".join(f"{min(max(side, 72.0), 3_000.0):.1f}pt" for side in (width, height))
+    margin = " ".join(f"{min(max(side, 0.0), min(width, height) / 4):.1f}pt" for side in margins)
+    return f"@page {{ size: {size}; margin: {margin} }} h1:first-of-type {{ margin-top: 0 }}"
 
 
 def _body_html(container: Any) -> list[str]:

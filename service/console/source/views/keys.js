@@ -19,7 +19,7 @@ export function Keys() {
   const keys = useLoad((signal) => get("v1/keys", {}, { signal }), []);
   const refresh = () => { caller.reload(); keys.reload(); };
   const actions = html`<button type="button" class="button" onClick=${refresh}><${Icon} name="refresh" />Refresh</button>`;
-  return html`<${Page} title="Keys and limits" actions=${actions}>
+  return html`<${Page} title="Keys" actions=${actions}>
     <${Loaded} of=${caller}>${(found) => html`<${Caller} caller=${found} />`}<//>
     ${keys.problem.value?.status === 403
       ? html`<div class="note"><${Icon} name="key" /><div class="note-text"><p>The list of keys needs a key with the scope <code>keys:read</code>.</p></div></div>`
