@@ -18,7 +18,9 @@ from proofbox.service.console.assets import MEDIA_TYPES, Asset, read_asset, read
 _POLICY = (
     # Only the script of the page runs, also if an artifact of the same origin is named as a script.
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self' 'nonce-{nonce}'; "
-    "img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    # A text from outside becomes markup nowhere: the browser refuses innerHTML and the like.
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _PAGE_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -55,6 +55,7 @@ async def test_only_the_script_of_the_page_runs_and_it_sends_to_this_service_onl
     assert policy["style-src"] == f"'self' 'nonce-{nonce}'"
     assert (policy["connect-src"], policy["img-src"]) == ("'self'", "'self' blob:")
     assert (policy["frame-ancestors"], policy["base-uri"], policy["form-action"]) == ("'none'", "'none'", "'none'")
+    assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "'none'")
     assert "unsafe" not in answer.headers["content-security-policy"]
 
 

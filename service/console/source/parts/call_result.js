@@ -24,7 +24,7 @@ export function CallResult({ watch, hasOutput = true }) {
   return html`<div class="stack">
     <${Panel}>
       <${Head} watch=${watch} />
-      ${hasOutput && html`<${Output} key=${watch.call} buffer=${watch.output} isLive=${!watch.isOver.value} name=${watch.call} />`}
+      ${hasOutput && (response || !watch.problem.value) && html`<${Output} key=${watch.call} buffer=${watch.output} isLive=${!watch.isOver.value} name=${watch.call} />`}
     <//>
     <${Why} watch=${watch} />
     ${response && html`
@@ -43,7 +43,7 @@ function Head({ watch }) {
   const kept = promised.filter((file) => file.verdict === "produced").length;
   return html`<div class="call-head">
     <span role="status"><${Badge} kind=${kind}>${text}<//></span>
-    <span class="number">${duration(watch.elapsed_ms.value)}</span>
+    <span class="number">${watch.elapsed_ms.value > 0 && duration(watch.elapsed_ms.value)}</span>
     <span class="faint grow">${watch.state.value === "queued" && watch.position.value > 0 && `${count(watch.position.value, "call")} before it`}
       ${watch.acquired.value && `${watch.acquired.value} container`}
       ${promised.length > 0 && ` · ${kept} of ${count(promised.length, "promise")} kept`}</span>

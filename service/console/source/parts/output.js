@@ -14,12 +14,12 @@ export function Output({ buffer, isLive, name }) {
     let timer = 0;
     const draw = () => {
       timer = 0;
-      drawTail(frame.current, foot.current, buffer);
+      drawTail(frame.current, foot.current, buffer, isLive);
     };
     const stop = buffer.changes.subscribe(() => { timer ||= setTimeout(() => requestAnimationFrame(draw), DRAWN_EVERY_MS); });
     draw();
     return () => { stop(); clearTimeout(timer); timer = -1; };
-  }, [buffer]);
+  }, [buffer, isLive]);
   const open = () => {
     const url = URL.createObjectURL(buffer.whole());
     window.open(url, "_blank", "noopener");
@@ -34,7 +34,7 @@ export function Output({ buffer, isLive, name }) {
   </div>`;
 }
 
-function drawTail(frame, foot, buffer) {
+function drawTail(frame, foot, buffer, isLive) {
   if (!frame) return;
   const wasAtEnd = frame.scrollHeight - frame.scrollTop - frame.clientHeight < AT_END_PX;
   const { runs, isPart } = buffer.tail();
@@ -47,5 +47,5 @@ function drawTail(frame, foot, buffer) {
   }));
   if (wasAtEnd) frame.scrollTop = frame.scrollHeight;
   const cut = buffer.isCut ? " · this tab holds the first 64 MB" : "";
-  foot.textContent = buffer.chars === 0 ? "No output yet" : isPart ? `The end of ${bytes(buffer.chars)}${cut}` : bytes(buffer.chars);
+  foot.textContent = buffer.chars === 0 ? (isLive ? "No output yet" : "No output") : isPart ? `The end of ${bytes(buffer.chars)}${cut}` : bytes(buffer.chars);
 }
