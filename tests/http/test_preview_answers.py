@@ -76,6 +76,7 @@ async def test_a_preview_is_recorded_in_the_audit_log(pipeline, client):
     ("fields", "content"),
     [
         ({**PAGES, "sizes": [4]}, b"html"),
+        ({**PAGES, "sizes": [64]}, b"<script>".ljust(64, b"\0")),
         ({**PAGES, "sizes": [9_999]}, png_of()),
         ({**PAGES, "sizes": []}, b""),
         ({**PAGES, "sizes": "all"}, png_of()),
