@@ -172,8 +172,8 @@ def test_a_hostile_name_is_text_with_its_marks_shown(open_page, full, service):
     expect(page.locator(".cells")).to_contain_text("1", timeout=PREVIEW_MS)
     page.goto(f"{service.url}/#/conversations/{quote(HOSTILE_ID, safe='')}/timeline")
     expect(page.get_by_role("heading", name=HOSTILE_ID, level=1)).to_be_visible()
-    page.expected.append("422")
-    expect(page.get_by_role("alert")).to_contain_text("invalid_request")
+    page.expected.append("400")
+    expect(page.get_by_role("alert")).to_contain_text("unsafe_path")
     assert page.evaluate("window.hit") is None
     assert page.locator("main img, main svg[onload]").count() == 0
 

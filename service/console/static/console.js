@@ -20,7 +20,7 @@ var H,Vu,Tl,yi,wl,Qs,Yu,Ss,Uu,_l,Pl,Yb,gr=Symbol.for("pv"),vs={},ys=[],Ub=/^m(i|
     <${A} name="alert" />
     <div class="note-text">
       <p>${i.detail??i.message??String(i)}</p>
-      ${i.errors?.length>0&&p`<ul>${i.errors.map(t=>p`<li><code>${t.field}</code>: ${t.message}</li>`)}</ul>`}
+      ${i.errors?.some(t=>!String(i.detail).includes(t.message))&&p`<ul>${i.errors.map(t=>p`<li><code>${t.field}</code>: ${t.message}</li>`)}</ul>`}
       <p class="faint small">
         ${i.code&&p`<code>${i.code}</code>`}
         ${i.request_id&&p` · request <code>${i.request_id}</code>`}

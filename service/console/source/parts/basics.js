@@ -41,7 +41,7 @@ export function ProblemNote({ problem, retry }) {
     <${Icon} name="alert" />
     <div class="note-text">
       <p>${problem.detail ?? problem.message ?? String(problem)}</p>
-      ${problem.errors?.length > 0 && html`<ul>${problem.errors.map((each) =>
+      ${problem.errors?.some((each) => !String(problem.detail).includes(each.message)) && html`<ul>${problem.errors.map((each) =>
         html`<li><code>${each.field}</code>: ${each.message}</li>`)}</ul>`}
       <p class="faint small">
         ${problem.code && html`<code>${problem.code}</code>`}
