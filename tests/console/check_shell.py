@@ -3,11 +3,13 @@
 import itertools
 import re
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import PHONE, SCHEMES, WIDE, overflow_px, violations
+from tests.console.conftest import PHONE, SCHEMES, WIDE, free_port, overflow_px, violations
 from tests.console.relay import Relay
+from tests.console.served import serving
 
 pytestmark = pytest.mark.docker
 VIEWS = ("Run", "Conversations", "Operations", "Keys")
@@ -135,6 +137,12 @@ def test_the_colours_follow_the_system_until_the_user_chooses(open_page, service
 def test_an_unknown_address_shows_the_first_view(open_page, service):
     page = open_page(f"{service.url}/#/constructor/x")
     expect(heading(page, "Run")).to_be_visible()
+
+
+def test_the_console_can_be_switched_off(tmp_path):
+    with serving(tmp_path, free_port(), PROOFBOX_CONSOLE="false", PROOFBOX_POOL_SIZE="0") as served:
+        answers = [httpx.get(f"{served.url}{path}", trust_env=False) for path in ("/", "/console/console.js")]
+    assert [answer.status_code for answer in answers] == [404, 404]
 
 
 def test_the_page_loads_nothing_from_elsewhere(open_page, service):
