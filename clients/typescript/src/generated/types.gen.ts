@@ -1870,7 +1870,7 @@ export type ListedCall = {
     /**
      * Files
      *
-     * How many files it produced as promised.
+     * How many files of it were stored.
      */
     files?: number;
 };
