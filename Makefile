@@ -203,6 +203,16 @@ corpus: venv images ## render the corpora and score the files: [CORPORA='gfm dec
 client-typescript: venv images ## generate, build and test the TypeScript client; RENEW=1 renews its generated code
 	@$(ENGINE) RENEW="$(RENEW)" clients/typescript/check.sh
 
+.PHONY: console test-console screenshots
+console: ## bundle the web console from its lock file; CHECK=1 compares with the committed bundle
+	@CHECK="$(CHECK)" service/console/build.sh
+
+test-console: venv images console ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
+	@$(ENGINE) tests/console/run.sh $(if $(K),-k '$(K)')
+
+screenshots: venv images console ## make the pictures of the console for README and docs
+	@$(ENGINE) tests/console/run.sh --screenshots
+
 # ---- faults, by hand ----
 
 .PHONY: faults soak
@@ -261,7 +271,7 @@ golden-probe: venv images services ## renew the probe's results; review the chan
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt docs/site/requirements.txt tests/docs_site/requirements.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt tests/console/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt docs/site/requirements.txt tests/docs_site/requirements.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
@@ -282,4 +292,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist proofbox/docs_site.zip $(DOCS_SITE) $(MCP_SUITE) .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist proofbox/docs_site.zip $(DOCS_SITE) $(MCP_SUITE) .console .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

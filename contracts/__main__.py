@@ -14,9 +14,11 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.operations import CallerInfo, CallPage, KeyList, ServiceStatus
+from proofbox.contracts.previews import FileDifference, TablePreview, VersionPage
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
-from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.contracts.timeline import AlignedTimeline, Sources, TimelineAppend, TimelineAppended, TimelinePage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.contracts.tools import Tool, exec_params_schema
@@ -25,27 +27,35 @@ HERE = Path(__file__).parent
 MODELS: dict[str, type[BaseModel]] = {
     "tool_call_request": ToolCallRequest,
     "tool_call_response": ToolCallResponse,
+    "aligned_timeline": AlignedTimeline,
     "artifact_page": ArtifactPage,
     "artifact_spec": ArtifactSpec,
     "exec_params": ExecParams,
     "attachment": Attachment,
     "audit_line": AuditLine,
     "block": Block,
+    "call_page": CallPage,
     "call_status": CallStatus,
+    "caller_info": CallerInfo,
     "conversation_page": ConversationPage,
     "deletion_line": DeletionLine,
     "digest": Digest,
     "event_output": OutputEvent,
     "event_queued": QueuedEvent,
     "event_started": StartedEvent,
+    "file_difference": FileDifference,
     "file_page": FilePage,
+    "key_list": KeyList,
     "problem": Problem,
     "rerun_report": RerunReport,
+    "service_status": ServiceStatus,
     "sources": Sources,
+    "table_preview": TablePreview,
     "timeline_append": TimelineAppend,
     "timeline_appended": TimelineAppended,
     "timeline_page": TimelinePage,
     "tool": Tool,
+    "version_page": VersionPage,
 }
 
 

@@ -142,6 +142,7 @@ class ProblemCode(StrEnum):
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     NO_PROVENANCE = "no_provenance"
     NOT_RERUNNABLE = "not_rerunnable"
+    NO_PREVIEW = "no_preview"
     CANCELLED = "cancelled"
     QUEUE_FULL = "queue_full"
     QUEUE_TIMEOUT = "queue_timeout"

@@ -138,3 +138,36 @@ class Sources(WireModel):
 
     sources: list[SourceRow]
     """Its rows, by ascending sid."""
+
+
+class TimelineEntry(WireModel):
+    """One block beside the text that a model reads of it."""
+
+    position: int
+    """Its position; the first block has 1."""
+    block: Block
+    """The block, without base64; with ``meta.hidden`` where it is hidden."""
+    base64_chars: int
+    """How long the base64 is that it has; 0 if it has none."""
+    text: str
+    """What the model reads at this place; empty where it reads nothing."""
+    tokens: int
+    """How many tokens that text has."""
+
+
+class AlignedTimeline(WireModel):
+    """A stretch of a timeline: blocks and what a model reads of them, side by side, the oldest first.
+
+    The texts of all entries, one behind the other, are the rendered timeline.
+    """
+
+    entries: list[TimelineEntry]
+    """The blocks after the position that was asked for."""
+    last: int
+    """The position of the last of them: what the next request gives as ``after``."""
+    more: bool
+    """Whether there are blocks after it."""
+    pre_tail: int
+    """The pre-tail cache point: the position up to which a prompt cache stays valid longest; 0 for none yet."""
+    tail: int
+    """The tail cache point; 0 for none yet."""

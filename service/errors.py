@@ -7,6 +7,7 @@ ServiceError
 │   ├── RangeNotSatisfiableError
 │   ├── NoProvenanceError
 │   ├── NotRerunnableError
+│   ├── NoPreviewError
 │   ├── UnknownToolError
 │   ├── UnknownCallError
 │   ├── UnknownConversationError
@@ -111,6 +112,14 @@ class NotRerunnableError(CallerError):
     code = ProblemCode.NOT_RERUNNABLE
     status = 409
     where = "call"
+
+
+class NoPreviewError(CallerError):
+    """The file has no preview or difference: its format has none, it is too large, or it cannot be opened."""
+
+    code = ProblemCode.NO_PREVIEW
+    status = 422
+    where = "preview"
 
 
 class UnknownToolError(CallerError):

@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
         "--scopes",
         type=_permissions,
         default=USUAL_PERMISSIONS,
-        help=f"what it may do, separated by commas: {', '.join(Permission)}; all but metrics:read if not given",
+        help=f"what it may do, separated by commas: {', '.join(Permission)}; all but the last two if not given",
     )
     create.add_argument("--expires", type=_duration, help="after which time it ends: 30d, 12h; never if not given")
     create.add_argument(

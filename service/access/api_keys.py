@@ -36,11 +36,12 @@ class Permission(StrEnum):
     TIMELINE_READ = "timeline:read"
     TIMELINE_WRITE = "timeline:write"
     METRICS_READ = "metrics:read"
+    KEYS_READ = "keys:read"
 
 
 ALL_PERMISSIONS = frozenset(Permission)
-USUAL_PERMISSIONS = ALL_PERMISSIONS - {Permission.METRICS_READ}
-"""What an agent needs: the metrics count the calls of every tenant."""
+USUAL_PERMISSIONS = ALL_PERMISSIONS - {Permission.METRICS_READ, Permission.KEYS_READ}
+"""What an agent needs: the metrics count the calls of every tenant, and the keys are the operator's concern."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,15 @@ class Keyring:
         self._used[key.id] = now.isoformat(timespec="seconds").replace("+00:00", "Z")
         return key
 
+    async def all(self) -> list[ApiKey]:
+        """Return all keys, also those that are expired or revoked, the oldest first.
+
+        Raises:
+            StoreFailedError: the keys cannot be read.
+        """
+        await self._freshen()
+        return list(self._keys.values())
+
     async def has_any(self) -> bool:
         """Whether any key is valid now."""
         await self._freshen()

@@ -105,6 +105,13 @@ class CallerMeter:
                 same = known is not None and known.per_minute == per_minute
                 self._buckets[name] = known if same and known else TokenBucket(per_minute, self._clock)
 
+    def used(self) -> dict[str, int]:
+        """Return how much of each limit per minute is used now, by the names of `Allowances`."""
+        return {
+            _RATES[name][0]: max(0, math.ceil(bucket.per_minute - bucket.left()))
+            for name, bucket in self._buckets.items()
+        }
+
     def take_request(self, *, is_call: bool) -> None:
         """Count a request, and a call if it is one.
 
@@ -229,14 +236,25 @@ class Quotas:
             StorageQuotaError: the quota is used up.
             StoreFailedError: the store failed.
         """
-        if not allowed.stored_bytes or self._stored_bytes is None:
+        if not allowed.stored_bytes:
             return
+        stored = await self.stored_bytes(tenant, project)
+        if stored is not None and stored >= allowed.stored_bytes:
+            raise StorageQuotaError(
+                f"stored_bytes: the quota of the project is used up (limit {allowed.stored_bytes} bytes, "
+                f"stored {stored}); ask the operator for more"
+            )
+
+    async def stored_bytes(self, tenant: str, project: str) -> int | None:
+        """Return the stored bytes of a project, as of the last 30 seconds; None where they are not counted.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if self._stored_bytes is None:
+            return None
         known = self._stored.get((tenant, project))
         if known is None or self._clock() - known[0] > _STORED_KNOWN_S:
             known = (self._clock(), await self._stored_bytes(tenant, project))
             self._stored[tenant, project] = known
-        if known[1] >= allowed.stored_bytes:
-            raise StorageQuotaError(
-                f"stored_bytes: the quota of the project is used up (limit {allowed.stored_bytes} bytes, "
-                f"stored {known[1]}); ask the operator for more"
-            )
+        return known[1]

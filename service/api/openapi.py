@@ -13,10 +13,12 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.operations import CallerInfo, CallPage, KeyList, ServiceStatus
+from proofbox.contracts.previews import FileDifference, TablePreview, VersionPage
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.contracts.render_tools import RENDER_PARAMS
-from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.contracts.timeline import AlignedTimeline, Sources, TimelineAppend, TimelineAppended, TimelinePage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.service.api.responses import PROBLEM_JSON
@@ -25,24 +27,32 @@ from proofbox.service.api.routes.tools import FunctionList, ToolList
 
 # Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
+    AlignedTimeline,
     ArtifactPage,
     Attachment,
     AuditLine,
+    CallPage,
     CallStatus,
+    CallerInfo,
     ConversationPage,
     DeletionLine,
+    FileDifference,
     FilePage,
     FunctionList,
     Health,
+    KeyList,
     Problem,
     RerunReport,
+    ServiceStatus,
     Sources,
+    TablePreview,
     TimelineAppend,
     TimelineAppended,
     TimelinePage,
     ToolCallRequest,
     ToolCallResponse,
     ToolList,
+    VersionPage,
     ArtifactSpec,
     OutputEvent,
     QueuedEvent,

@@ -7,23 +7,26 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
+from proofbox.contracts.operations import ServiceStatus
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus
+from proofbox.service.access.api_keys import ApiKey
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
-from proofbox.service.artifacts.port import ArtifactStore, SourcePool
+from proofbox.service.artifacts.port import ArtifactStore, FileHistory, SourcePool
 from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.events import CallEvent
-from proofbox.service.calls.port import CallKey
+from proofbox.service.calls.port import CallKey, RecentCalls
 from proofbox.service.calls.service import Answer
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.rerun import Provenance
 from proofbox.service.observability.metrics_port import Meter, NoMeter
 from proofbox.service.observability.tracing import NoTracer, Tracer
+from proofbox.service.previews.service import Previews
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.port import SandboxEngine
 from proofbox.service.timeline.service import Timeline
@@ -80,6 +83,23 @@ class ToolCalls(Protocol):
         """The events of a call with a greater id than ``after``, up to the terminal one. Raises as ``status``."""
 
 
+class Operations(Protocol):
+    """What operators ask of the process."""
+
+    async def status(self) -> ServiceStatus:
+        """Slots, queue, pool and engine now."""
+
+    async def keys(self) -> list[ApiKey]:
+        """All API keys, the oldest first.
+
+        Raises:
+            StoreFailedError: the keys cannot be read.
+        """
+
+    def calls_of(self, caller: str) -> tuple[int, int]:
+        """How many calls of a caller run, and how many wait."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """All services that a route may use.
@@ -89,6 +109,10 @@ class Services:
         provenance: audit lines and reruns.
         attachments: stores uploaded attachments.
         artifacts: the files of conversations.
+        history: the versions of files and of calls.
+        previews: pictures, tables and differences of files.
+        recent_calls: the calls of the last hours.
+        operations: the state of the process, and the keys.
         conversations: lists and deletes conversations and their files.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
@@ -118,6 +142,10 @@ class Services:
     provenance: Provenance
     attachments: Attachments
     artifacts: ArtifactStore
+    history: FileHistory
+    previews: Previews
+    recent_calls: RecentCalls
+    operations: Operations
     conversations: Conversations
     sources: SourcePool
     timeline: Timeline

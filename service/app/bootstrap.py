@@ -17,6 +17,7 @@ from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.extras import missing_modules
+from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -39,6 +40,7 @@ from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
+from proofbox.service.previews.service import Previews
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.containers import Containers
@@ -47,6 +49,7 @@ from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
 from proofbox.service.sandbox.workspace import ArchiveBounds
 from proofbox.service.storage.api_keys import SqlApiKeys
+from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
 from proofbox.service.storage.audit import SqlAuditStore
@@ -57,6 +60,7 @@ from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
+from proofbox.service.storage.recent_calls import SqlRecentCalls
 from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
@@ -93,6 +97,10 @@ class Service:
         calls: the life cycle of tool calls.
         provenance: audit lines and reruns.
         one_shot: runs programs for requests without a conversation.
+        history: the versions of files and of calls.
+        previews: pictures, tables and differences of files.
+        recent_calls: the calls of the last hours.
+        operations: the state of the process, and the keys.
         heads: signs the last audit line of each chain.
         meter: metrics.
         tracer: traces.
@@ -118,6 +126,10 @@ class Service:
     calls: Calls
     provenance: Provenance
     one_shot: OneShotJobs
+    history: SqlFileHistory
+    previews: Previews
+    recent_calls: SqlRecentCalls
+    operations: ProcessOperations
     heads: HeadSigner
     meter: PrometheusMeter
     tracer: Tracer
@@ -268,10 +280,12 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
+    one_shot = _one_shot(settings, stores, parts, audited)
+    keyring = Keyring(SqlApiKeys(stores.database))
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
-        keyring=Keyring(SqlApiKeys(stores.database)),
+        keyring=keyring,
         quotas=quotas,
         links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
         uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
@@ -287,7 +301,11 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         image=image,
         calls=calls,
         provenance=_provenance(settings, stores, parts, audited),
-        one_shot=_one_shot(settings, stores, parts, audited),
+        one_shot=one_shot,
+        history=SqlFileHistory(stores.database),
+        previews=Previews(one_shot, stores.artifacts),
+        recent_calls=SqlRecentCalls(stores.database),
+        operations=ProcessOperations(settings, ProcessParts(admission, engine, calls, keyring, audited)),
         heads=heads,
         meter=meter,
         tracer=tracer,

@@ -20,6 +20,7 @@ from proofbox.service.app.ports import check_port
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
 from proofbox.service.app.unknown_settings import refuse_unknown_settings
+from proofbox.service.console.routes import console_routes
 from proofbox.service.mcp.endpoint import mcp_route
 from proofbox.service.mcp.options import McpOptions
 from proofbox.service.sandbox.limits import CallLimits, limit_names
@@ -37,6 +38,10 @@ def application(service: Service) -> FastAPI:
         provenance=service.provenance,
         attachments=service.attachments,
         artifacts=service.artifacts,
+        history=service.history,
+        previews=service.previews,
+        recent_calls=service.recent_calls,
+        operations=service.operations,
         conversations=service.conversations,
         sources=service.sources,
         timeline=service.timeline,
@@ -63,6 +68,8 @@ def application(service: Service) -> FastAPI:
     app = create_app(services, facades=build_facades(service, services))
     if service.settings.mcp:
         app.router.routes.append(mcp_route(services, _mcp_options(service.settings)))
+    if service.settings.console:
+        app.router.routes.extend(console_routes())
     return app
 
 

@@ -42,6 +42,8 @@ class Settings(BaseSettings):
     """URL of the service for clients, used in links; empty: links have no host."""
     mcp: bool = True
     """Offer the tools to MCP clients at /mcp."""
+    console: bool = True
+    """Serve the web console at /."""
     head_s: float = Field(default=10, gt=0)
     """Time limit for the head of a request."""
     unread_s: float = Field(default=60, gt=0)

@@ -244,6 +244,18 @@ class ArtifactStore(Protocol):
         """
 
 
+class FileHistory(Protocol):
+    """The versions of files and of calls. All methods raise StoreFailedError if the store fails."""
+
+    async def versions(
+        self, scope: ConversationKey, path: FilePath, before: int | None, limit: int
+    ) -> list[StoredArtifact]:
+        """At most ``limit`` versions of a path, below the number ``before``, the newest first; without hosting."""
+
+    async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[StoredArtifact]:
+        """At most ``limit`` versions that a call made, in the order of their paths; without hosting."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewPage:
     """A web page on its way into the sources pool.

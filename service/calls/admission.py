@@ -74,6 +74,10 @@ class Admission:
         """Calls that wait for one."""
         return sum(map(len, self._lines.values()))
 
+    def queued_of(self, owner: str) -> int:
+        """Calls of an owner that wait for one."""
+        return len(self._lines.get(owner, ()))
+
     def has_slot(self, owner: str = "") -> bool:
         """Whether a call of an owner gets a slot at once: one is free, its share has room, and none waits."""
         return owner not in self._lines and self.running < self._running_max and self._may_run(owner)

@@ -143,3 +143,40 @@ class CallStore(Protocol):
 
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         """Open calls of other processes of the service than ``boot_id``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentCall:
+    """A call without its request and answer.
+
+    Attributes:
+        number: its number among all calls that are stored, rising.
+        conversation_id: its conversation.
+        tool_call_id: the loop's own id.
+        state: where it stands.
+        created: when it was accepted: UTC, RFC 3339, ``Z``.
+        audit_line: its audit line, as JSON text; None while it is open.
+        request: the request of a call that is open, as JSON text, if it is small; else None.
+    """
+
+    number: int
+    conversation_id: str
+    tool_call_id: str
+    state: CallState
+    created: str
+    audit_line: str | None
+    request: str | None
+
+
+class RecentCalls(Protocol):
+    """The calls of the last hours. All methods raise StoreFailedError if the store fails."""
+
+    async def recent(self, principal: Principal, since: str, before: int | None, limit: int) -> list[RecentCall]:
+        """At most ``limit`` calls of a principal, the newest first.
+
+        Args:
+            principal: whose calls.
+            since: only those that were accepted at this time or later: UTC, RFC 3339, ``Z``.
+            before: only those with a smaller number; None: from the newest.
+            limit: how many at most.
+        """

@@ -48,6 +48,40 @@ async def read_text(memory: TimelineView, after: int) -> ReadText:
     return ReadText("".join(parts), last, await revision(memory, visibility))
 
 
+@dataclass(frozen=True, slots=True)
+class ReadParts:
+    """What a model reads of consecutive blocks.
+
+    Attributes:
+        blocks: the blocks, marked with ``meta.hidden`` where they are hidden.
+        texts: the text at the place of each.
+    """
+
+    blocks: list[Block]
+    texts: list[str]
+
+
+async def read_parts(memory: TimelineView, page: Sequence[PlacedBlock], *, is_end: bool) -> ReadParts:
+    """The text of each of some consecutive blocks; all texts of a timeline together are its rendered text.
+
+    Args:
+        memory: the timeline.
+        page: the blocks.
+        is_end: whether the timeline ends after them: a summary may stand there.
+
+    Raises:
+        StoreFailedError: the store failed.
+    """
+    if not page:
+        return ReadParts([], [])
+    visibility = await compute_visibility(memory)
+    reading = await _begun(memory, visibility, page[0].position - 1)
+    texts = await asyncio.to_thread(lambda: [reading.text((placed,)) for placed in page])
+    if is_end:
+        texts[-1] += reading.end(page[-1].position)
+    return ReadParts(await with_visibility(memory, visibility, page), texts)
+
+
 async def revision(memory: TimelineView, visibility: Visibility) -> int:
     """The position of the hiding or summary that last changed what stood before it; 0 if none did.
 

@@ -3,11 +3,17 @@
 import asyncio
 from dataclasses import dataclass
 
-from proofbox.contracts.timeline import TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.contracts.timeline import (
+    AlignedTimeline,
+    TimelineAppend,
+    TimelineAppended,
+    TimelineEntry,
+    TimelinePage,
+)
 from proofbox.service.identity import ConversationKey
 from proofbox.service.timeline.block_writer import now_text
 from proofbox.service.timeline.cache_points import CachePoints, CachePolicy, cache_points
-from proofbox.service.timeline.model_text import read_text, with_visibility
+from proofbox.service.timeline.model_text import read_parts, read_text, with_visibility
 from proofbox.service.timeline.port import TimelineStore
 from proofbox.service.timeline.token_counter import TokenCounter, count_tokens
 from proofbox.service.timeline.view import StoredTimelineView
@@ -64,6 +70,38 @@ class Timeline:
         memory = StoredTimelineView(self._store, scope)
         blocks = await with_visibility(memory, await compute_visibility(memory), page)
         return TimelinePage(blocks=blocks, last=page[-1].position if page else after, more=len(found) > limit)
+
+    async def aligned(self, scope: ConversationKey, after: int, limit: int) -> AlignedTimeline:
+        """At most ``limit`` blocks after a position, without base64, each beside the text that a model reads of it.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        found = await self._store.after(scope, after, limit + 1, binaries=False)
+        page = found[:limit]
+        memory = StoredTimelineView(self._store, scope)
+        read = await read_parts(memory, page, is_end=len(found) <= limit)
+        points = await cache_points(memory, self._cache_policy, await memory.last())
+
+        def build() -> list[TimelineEntry]:
+            return [
+                TimelineEntry(
+                    position=placed.position,
+                    block=block.model_copy(update={"base64": None}),
+                    base64_chars=placed.base64_chars,
+                    text=text,
+                    tokens=count_tokens(self._tokens, text),
+                )
+                for placed, block, text in zip(page, read.blocks, read.texts, strict=True)
+            ]
+
+        return AlignedTimeline(
+            entries=await asyncio.to_thread(build),
+            last=page[-1].position if page else after,
+            more=len(found) > limit,
+            pre_tail=points.pre_tail,
+            tail=points.tail,
+        )
 
     async def rendered(self, scope: ConversationKey, after: int) -> RenderedTimeline:
         """The text of all blocks after a position.

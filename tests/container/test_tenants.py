@@ -102,6 +102,10 @@ async def ask_everything(asker: Tenant, uris: list[str]) -> list[Any]:
     """Every door and every tool, asked for what the owner has."""
     answers: list[Any] = [(await asker.get(f"artifacts/{path}")).text for path in PATHS]
     answers += [(await asker.get("timeline", view=view)).text for view in ("blocks", "rendered")]
+    answers += [(await asker.get(f"previews/{path}")).text for path in PATHS[:1]]
+    answers += [(await asker.get(f"{kind}/{PATHS[1]}")).text for kind in ("versions", "differences")]
+    answers.append((await asker.get("timeline/aligned")).text)
+    answers.append((await asker.get("archive")).text)
     answers.append((await asker.get("sources")).text)
     answers.append(await asker.call("react.read", {"paths": PATHS}))
     answers.append(

@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,13 @@ from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.rerun import Provenance
 from proofbox.service.observability.prometheus import PrometheusMeter
+from proofbox.service.previews.service import Previews
 from proofbox.service.sandbox.image_inventory import ImageInventory
-from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -45,6 +48,7 @@ from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.readiness import StoreReadiness
+from proofbox.service.storage.recent_calls import SqlRecentCalls
 from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
@@ -53,6 +57,7 @@ from proofbox.service.timeline.cache_points import CachePolicy
 from proofbox.service.timeline.service import Timeline
 from tests.support.calls import MemoryCalls
 from tests.support.fake_engine import FakeSandboxEngine
+from tests.support.operations import FixedOperations
 
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
 BODY_BYTES_MAX = 300_000
@@ -71,6 +76,7 @@ NOTHING_AGAIN: Any = None
 class Flags:
     draining: bool = False
     now: float = 1_000_000.5
+    operations: FixedOperations = field(default_factory=FixedOperations)
 
 
 @dataclass
@@ -131,6 +137,16 @@ def services(
 ) -> Services:
     meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
     quotas = Quotas(NO_LIMITS)
+    # No preview is made here: the files of these tests are refused before.
+    one_shot = OneShotDependencies(
+        NOTHING_AGAIN,
+        NOTHING_AGAIN,
+        stores.artifacts,
+        SqlAuditStore(stores.database),
+        CallPolicy(LIMITS, 1, 1, 0),
+        10,
+        AuditService(version="1.0", boot_id="boot-1"),
+    )
     return Services(
         calls=calls,
         provenance=Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), NOTHING_AGAIN),
@@ -141,6 +157,10 @@ def services(
             inline_bytes_max=100_000,
         ),
         artifacts=stores.artifacts,
+        history=SqlFileHistory(stores.database),
+        previews=Previews(OneShotJobs(one_shot), stores.artifacts),
+        recent_calls=SqlRecentCalls(stores.database),
+        operations=flags.operations,
         conversations=Conversations(
             SqlConversationStore(stores.database, stores.artifacts),
             stores.artifacts,

@@ -36,9 +36,18 @@ NEEDED = {
     "put_attachment": "artifacts:write",
     "list_artifacts": "artifacts:read",
     "get_artifact": "artifacts:read",
+    "get_archive": "artifacts:read",
+    "get_preview": "artifacts:read",
+    "list_versions": "artifacts:read",
+    "get_difference": "artifacts:read",
+    "list_tool_calls": "calls:read",
+    "get_status": "metrics:read",
+    "get_caller": "any",
+    "list_keys": "keys:read",
     "get_linked_file": "open",
     "put_linked_attachment": "open",
     "get_timeline": "timeline:read",
+    "get_aligned_timeline": "timeline:read",
     "append_to_timeline": "timeline:write",
     "get_sources": "timeline:read",
     "list_conversations": "timeline:read",
@@ -151,7 +160,17 @@ async def test_every_route_without_a_key_that_works_is_401_and_says_how_to_ask(o
 
 
 async def test_what_no_route_has_is_closed_too(outsider):
-    paths = ["/", "/v1", "/v2/x", "/v1/tool-calls/", "/admin", "/docs/x", "/livez/", "//livez", "/v1/links"]
+    paths = [
+        "/v1",
+        "/v2/x",
+        "/v1/tool-calls/",
+        "/admin",
+        "/docs/x",
+        "/livez/",
+        "/livez//",
+        "/%2Flivez",
+        "/v1/links",
+    ]
     answers = {(m, p): (await outsider.request(m.upper(), p)).status_code for m in METHODS for p in paths}
     assert answers == dict.fromkeys(answers, 401)
 
@@ -185,14 +204,14 @@ async def test_a_key_opens_the_routes_of_its_scopes_and_no_others(outsider, guar
             assert "insufficient_scope" not in answer.headers.get("www-authenticate", ""), path
 
 
-async def test_a_key_without_any_scope_opens_only_the_catalogue(outsider, guarded, issued):
+async def test_a_key_without_any_scope_opens_only_the_catalogue_and_what_it_is_itself(outsider, guarded, issued):
     headers = await issued(permissions=frozenset())
     opened = [
         operation["operationId"]
         for method, path, operation in operations(guarded)
         if (await outsider.request(method.upper(), filled(path), headers=headers)).status_code == 200
     ]
-    assert opened == ["list_tools", "live", "ready"]
+    assert opened == ["get_caller", "list_tools", "live", "ready"]
 
 
 async def test_what_one_tenant_stores_another_tenants_key_does_not_find(outsider, issued, call_body):

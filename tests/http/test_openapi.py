@@ -56,6 +56,15 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("get", "/v1/conversations/{conversation_id}/files"): "list_files",
         ("get", "/v1/links/{number}"): "get_linked_file",
         ("put", "/v1/uploads/{token}"): "put_linked_attachment",
+        ("get", "/v1/conversations/{conversation_id}/archive"): "get_archive",
+        ("get", "/v1/conversations/{conversation_id}/previews/{logical_path}"): "get_preview",
+        ("get", "/v1/conversations/{conversation_id}/versions/{logical_path}"): "list_versions",
+        ("get", "/v1/conversations/{conversation_id}/differences/{logical_path}"): "get_difference",
+        ("get", "/v1/tool-calls"): "list_tool_calls",
+        ("get", "/v1/status"): "get_status",
+        ("get", "/v1/caller"): "get_caller",
+        ("get", "/v1/keys"): "list_keys",
+        ("get", "/v1/conversations/{conversation_id}/timeline/aligned"): "get_aligned_timeline",
         ("get", "/v1/conversations/{conversation_id}/timeline"): "get_timeline",
         ("post", "/v1/conversations/{conversation_id}/timeline"): "append_to_timeline",
         ("get", "/v1/conversations/{conversation_id}/sources"): "get_sources",
@@ -172,7 +181,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 17 * len(JUNK)
+    assert len(answers) == 22 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

@@ -186,6 +186,50 @@ async def test_the_text_of_a_longer_timeline_begins_with_the_text_of_before(clie
     )
 
 
+async def test_the_aligned_texts_together_are_the_rendered_timeline_with_hidings_and_summaries(client):
+    turn_2 = {**BLOCK, "turn_id": "turn_2", "path": "ar:turn_2.user.prompt"}
+    note = {
+        **BLOCK,
+        "turn_id": "turn_3",
+        "type": "react.note",
+        "path": "ar:turn_3.react.note.n1",
+        "text": "remember",
+    }
+    hiding = {
+        **note,
+        "path": "ar:turn_3.react.note.n2",
+        "meta": {"hides": note["path"], "replacement_text": "gone"},
+    }
+    summary = {**SUMMARY, "turn_id": "turn_2", "text": "It rained."}
+    for block in (
+        BLOCK,
+        turn_2,
+        summary,
+        note,
+        hiding,
+        {**turn_2, "turn_id": "turn_4", "path": "ar:turn_4.user.prompt"},
+    ):
+        assert (await append(client, block)).status_code == 201
+    rendered = await client.get(HERE, params={"view": "rendered"})
+    entries, after, more = [], 0, True
+    while more:
+        page = (await client.get(f"{HERE}/aligned", params={"after": after, "limit": 2})).json()
+        entries += page["entries"]
+        after, more = page["last"], page["more"]
+    assert [entry["position"] for entry in entries] == [1, 2, 3, 4, 5, 6]
+    assert "".join(entry["text"] for entry in entries) == rendered.text
+    assert all((entry["tokens"] > 0) == bool(entry["text"]) for entry in entries)
+    assert "It rained." in rendered.text
+
+
+async def test_an_aligned_block_has_the_length_of_its_base64_and_not_the_bytes(client):
+    png = b"\x89PNG" + bytes(600)
+    await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.png", content=png)
+    entries = (await client.get(f"{HERE}/aligned")).json()["entries"]
+    sizes = [(entry["base64_chars"], entry["block"].get("base64")) for entry in entries if entry["base64_chars"]]
+    assert sizes == [(len(base64.b64encode(png)), None)]
+
+
 async def test_the_sources_of_a_conversation_are_listed_by_sid(client):
     await client.put("/v1/conversations/c1/turns/turn_1/attachments/a.csv", content=b"a,b\n")
     rows = (await client.get("/v1/conversations/c1/sources")).json()["sources"]

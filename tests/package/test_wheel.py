@@ -47,6 +47,13 @@ def test_data_files_of_the_service_are_in_the_wheel(names):
     } <= names
 
 
+def test_the_built_console_is_in_the_wheel_without_its_sources(names):
+    console = {name for name in names if name.startswith("proofbox/service/console/") and not name.endswith(".py")}
+    built = {path.name for path in (FOLDER.parent / "service" / "console" / "static").iterdir()}
+    assert {"console.js", "console.css", "page.html", "icon.svg", "licences.txt"} == built
+    assert console == {f"proofbox/service/console/static/{name}" for name in built}
+
+
 def test_the_installed_package_names_the_image_of_the_checkout(installed):
     images = installed_package(installed) / "sandbox_images"
     assert content_hash(images) == content_hash(FOLDER)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.docker
 
 HERE = Path(__file__).parent
 MINUTES = float(os.environ.get("PROOFBOX_TEST_FUZZ_MINUTES", "0"))
-SCOPES = "calls:run,calls:read,artifacts:read,artifacts:write,timeline:read,timeline:write,metrics:read"
+SCOPES = "calls:run,calls:read,artifacts:read,artifacts:write,timeline:read,timeline:write,metrics:read,keys:read"
 UNLIMITED = (
     *("--scopes", SCOPES, "--limit", "requests_per_minute=0", "--limit", "calls_per_minute=0"),
     *("--limit", "upload_bytes_per_minute=0", "--limit", "queued_calls=0", "--limit", "running_calls=0"),

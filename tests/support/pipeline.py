@@ -31,12 +31,15 @@ from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
+from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.previews.service import Previews
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.asset_folders import AssetFolders
@@ -47,6 +50,7 @@ from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.readiness import StoreReadiness
+from proofbox.service.storage.recent_calls import SqlRecentCalls
 from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
@@ -56,6 +60,7 @@ from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.port import FetchedPage, WebFailedError
 from proofbox.service.web.urls import WebUrl
 from tests.support.fake_engine import FakeSandboxEngine
+from tests.support.operations import FixedOperations
 
 ANN = Principal("acme", "books", "registered", "ann")
 SCOPE = ConversationKey(ANN, "conv-1")
@@ -140,6 +145,11 @@ class Pipeline:
         )
         audited = AuditService(version="1.0", boot_id="boot-1")
         rebuild = partial(program_tools, settings, tools)
+        self.one_shot = OneShotJobs(
+            OneShotDependencies(
+                jobs, rebuild, artifacts, SqlAuditStore(database), tools.policy, LIMITS.wall_s, audited
+            )
+        )
         reruns = RerunDependencies(jobs, rebuild, self.files, self.sources, LIMITS, audited)
         store = SqlCallStore(database)
         self.calls = Calls(all_tools(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
@@ -243,6 +253,10 @@ def services_over(pipeline: Pipeline) -> Services:
         provenance=pipeline.provenance,
         attachments=Attachments(pipeline.artifacts, pipeline.sources, bytes_max=MIB, inline_bytes_max=1_000),
         artifacts=pipeline.artifacts,
+        history=SqlFileHistory(pipeline.database),
+        previews=Previews(pipeline.one_shot, pipeline.artifacts),
+        recent_calls=SqlRecentCalls(pipeline.database),
+        operations=FixedOperations(),
         conversations=pipeline.conversations,
         sources=pipeline.sources,
         timeline=Timeline(pipeline.timelines, BpeTokenCounter(), CachePolicy(6, 4, 10_000)),

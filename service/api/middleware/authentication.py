@@ -19,9 +19,18 @@ from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, S
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/docs/site", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""
-OPEN_BELOW = ("/docs/site/", "/static-offline-docs/", "/v1/links/", "/v1/uploads/", "/.well-known/")
-"""The documentation site; the scripts of the page of the API; links, which are credentials themselves; metadata of
-OAuth, which does not exist: MCP clients that get 401 there do not use their key."""
+OPEN_BELOW = (
+    "/docs/site/",
+    "/static-offline-docs/",
+    "/console/",
+    "/v1/links/",
+    "/v1/uploads/",
+    "/.well-known/",
+)
+"""The documentation site; the scripts of the page of the API and of the console; links, which are credentials
+themselves; metadata of OAuth, which does not exist: MCP clients that get 401 there do not use their key."""
+CONSOLE = "/"
+"""The page of the console, which the settings can switch off; open too."""
 CALLS = "/v1/tool-calls"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
@@ -161,7 +170,8 @@ class AuthenticationMiddleware:
         """Serve one connection."""
         path: str = scope.get("path", "")
         facade = facade_of(self._facades, path) if self._facades else None
-        is_open = path in OPEN_PATHS or path.startswith(OPEN_BELOW) or (facade and path in facade.open_paths)
+        is_open = path in OPEN_PATHS or path == CONSOLE or path.startswith(OPEN_BELOW)
+        is_open = is_open or (facade is not None and path in facade.open_paths)
         if scope["type"] != "http" or is_open:
             await self._app(scope, receive, send)
             return

@@ -4,7 +4,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from proofbox.contracts.timeline import PAGE_BLOCKS_MAX, Sources, TimelineAppend, TimelineAppended, TimelinePage
+from proofbox.contracts.timeline import (
+    PAGE_BLOCKS_MAX,
+    AlignedTimeline,
+    Sources,
+    TimelineAppend,
+    TimelineAppended,
+    TimelinePage,
+)
 from proofbox.service import errors
 from proofbox.service.api.identity import ReadsTimeline, WritesTimeline
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, link, problems
@@ -62,6 +69,30 @@ async def get_timeline(
         return Response(shown.text, media_type=_TEXT, headers={**NO_STORE, **headers})
     page = await services.timeline.page(scope, after, limit)
     return model_response(page, headers={**NO_STORE, "Timeline-Last": str(page.last)})
+
+
+@router.get(
+    "/timeline/aligned",
+    operation_id="get_aligned_timeline",
+    summary="Read the blocks beside what a model reads of them",
+    response_class=Response,
+    responses={
+        200: json_answer("A page of blocks, each with its text and tokens.", AlignedTimeline),
+        **problems(errors.UnsafeNameError, errors.InvalidRequestError, errors.StoreFailedError),
+    },
+)
+async def get_aligned_timeline(
+    services: InjectedServices,
+    scope: ReadsTimeline,
+    after: AfterInQuery = 0,
+    limit: Annotated[int, Query(ge=1, le=PAGE_BLOCKS_MAX, description="Blocks of a page.")] = 100,
+) -> Response:
+    """The blocks of `view=blocks` without base64, and at each the part of `view=rendered` that it gives.
+
+    A hidden block has the text of its replacement, a block in a summarised turn has none, and the summary stands
+    at the block before which it is read.
+    """
+    return model_response(await services.timeline.aligned(scope, after, limit), headers=NO_STORE)
 
 
 @router.post(

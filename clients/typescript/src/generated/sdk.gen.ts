@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListToolsData, ListToolsErrors, ListToolsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
+import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, GetAlignedTimelineData, GetAlignedTimelineErrors, GetAlignedTimelineResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetCallerData, GetCallerErrors, GetCallerResponses, GetDifferenceData, GetDifferenceErrors, GetDifferenceResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPreviewData, GetPreviewErrors, GetPreviewResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetStatusData, GetStatusErrors, GetStatusResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListToolCallsData, ListToolCallsErrors, ListToolCallsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -17,6 +17,17 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
      */
     meta?: keyof ClientMeta extends never ? Record<string, unknown> : ClientMeta;
 };
+
+/**
+ * List the recent calls of the user
+ *
+ * The newest first, with the code of those that ended; calls of other users are not among them.
+ */
+export const listToolCalls = <ThrowOnError extends boolean = false>(options?: Options<ListToolCallsData, ThrowOnError>): RequestResult<ListToolCallsResponses, ListToolCallsErrors, ThrowOnError> => (options?.client ?? client).get<ListToolCallsResponses, ListToolCallsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/tool-calls',
+    ...options
+});
 
 /**
  * Call a tool
@@ -218,6 +229,90 @@ export const listArtifacts = <ThrowOnError extends boolean = false>(options: Opt
 export const getLinkedFile = <ThrowOnError extends boolean = false>(options: Options<GetLinkedFileData, ThrowOnError>): RequestResult<GetLinkedFileResponses, GetLinkedFileErrors, ThrowOnError> => (options.client ?? client).get<GetLinkedFileResponses, GetLinkedFileErrors, ThrowOnError>({ url: '/v1/links/{number}', ...options });
 
 /**
+ * List the versions of a file
+ *
+ * The newest first. Each can be read with `version` of the route of its file.
+ */
+export const listVersions = <ThrowOnError extends boolean = false>(options: Options<ListVersionsData, ThrowOnError>): RequestResult<ListVersionsResponses, ListVersionsErrors, ThrowOnError> => (options.client ?? client).get<ListVersionsResponses, ListVersionsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/versions/{logical_path}',
+    ...options
+});
+
+/**
+ * Compare two versions of a file
+ *
+ * By lines, as a unified diff, made in a sandbox; of DOCX, XLSX, PPTX and PDF the texts are compared.
+ */
+export const getDifference = <ThrowOnError extends boolean = false>(options: Options<GetDifferenceData, ThrowOnError>): RequestResult<GetDifferenceResponses, GetDifferenceErrors, ThrowOnError> => (options.client ?? client).get<GetDifferenceResponses, GetDifferenceErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/differences/{logical_path}',
+    ...options
+});
+
+/**
+ * Look at a file without opening it
+ *
+ * The file is opened in a sandbox, which takes one of the caller's slots for a moment.
+ *
+ * Scripts of HTML do not run, and nothing but `data:` URLs is loaded. The service answers a page that it has
+ * shown lately from its memory.
+ */
+export const getPreview = <ThrowOnError extends boolean = false>(options: Options<GetPreviewData, ThrowOnError>): RequestResult<GetPreviewResponses, GetPreviewErrors, ThrowOnError> => (options.client ?? client).get<GetPreviewResponses, GetPreviewErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/previews/{logical_path}',
+    ...options
+});
+
+/**
+ * Download files as a ZIP archive
+ *
+ * Without a parameter: the latest versions of all files of the conversation.
+ *
+ * Files that a program removed are left out. If a file cannot be read, the archive ends early and is not valid.
+ */
+export const getArchive = <ThrowOnError extends boolean = false>(options: Options<GetArchiveData, ThrowOnError>): RequestResult<GetArchiveResponses, GetArchiveErrors, ThrowOnError> => (options.client ?? client).get<GetArchiveResponses, GetArchiveErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/archive',
+    ...options
+});
+
+/**
+ * Ask for slots, queue and pool
+ *
+ * What `/metrics` has of the same, as JSON and without history; it covers all tenants.
+ */
+export const getStatus = <ThrowOnError extends boolean = false>(options?: Options<GetStatusData, ThrowOnError>): RequestResult<GetStatusResponses, GetStatusErrors, ThrowOnError> => (options?.client ?? client).get<GetStatusResponses, GetStatusErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/status',
+    ...options
+});
+
+/**
+ * Ask who the service takes you for
+ *
+ * Any key may ask for itself.
+ */
+export const getCaller = <ThrowOnError extends boolean = false>(options?: Options<GetCallerData, ThrowOnError>): RequestResult<GetCallerResponses, GetCallerErrors, ThrowOnError> => (options?.client ?? client).get<GetCallerResponses, GetCallerErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/caller',
+    ...options
+});
+
+/**
+ * List the API keys
+ *
+ * Those of the caller's tenant; a key of one project lists the keys of that project only.
+ *
+ * Secrets and their hashes are never among the fields. `proofbox keys` makes, rotates and revokes keys.
+ */
+export const listKeys = <ThrowOnError extends boolean = false>(options?: Options<ListKeysData, ThrowOnError>): RequestResult<ListKeysResponses, ListKeysErrors, ThrowOnError> => (options?.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/keys',
+    ...options
+});
+
+/**
  * Read the timeline
  *
  * The event log of a conversation, the oldest block first; an unknown conversation has an empty one.
@@ -241,6 +336,20 @@ export const appendToTimeline = <ThrowOnError extends boolean = false>(options: 
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * Read the blocks beside what a model reads of them
+ *
+ * The blocks of `view=blocks` without base64, and at each the part of `view=rendered` that it gives.
+ *
+ * A hidden block has the text of its replacement, a block in a summarised turn has none, and the summary stands
+ * at the block before which it is read.
+ */
+export const getAlignedTimeline = <ThrowOnError extends boolean = false>(options: Options<GetAlignedTimelineData, ThrowOnError>): RequestResult<GetAlignedTimelineResponses, GetAlignedTimelineErrors, ThrowOnError> => (options.client ?? client).get<GetAlignedTimelineResponses, GetAlignedTimelineErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }],
+    url: '/v1/conversations/{conversation_id}/timeline/aligned',
+    ...options
 });
 
 /**

@@ -5,6 +5,46 @@ export type ClientOptions = {
 };
 
 /**
+ * AlignedTimeline
+ *
+ * A stretch of a timeline: blocks and what a model reads of them, side by side, the oldest first.
+ *
+ * The texts of all entries, one behind the other, are the rendered timeline.
+ */
+export type AlignedTimeline = {
+    /**
+     * Entries
+     *
+     * The blocks after the position that was asked for.
+     */
+    entries: Array<TimelineEntry>;
+    /**
+     * Last
+     *
+     * The position of the last of them: what the next request gives as ``after``.
+     */
+    last: number;
+    /**
+     * More
+     *
+     * Whether there are blocks after it.
+     */
+    more: boolean;
+    /**
+     * Pre Tail
+     *
+     * The pre-tail cache point: the position up to which a prompt cache stays valid longest; 0 for none yet.
+     */
+    pre_tail: number;
+    /**
+     * Tail
+     *
+     * The tail cache point; 0 for none yet.
+     */
+    tail: number;
+};
+
+/**
  * AppendedBlock
  *
  * A block of a loop on its way into the stored timeline.
@@ -885,6 +925,26 @@ export type Block = {
 };
 
 /**
+ * CallPage
+ *
+ * A page of the recent calls of the user, the newest first.
+ */
+export type CallPage = {
+    /**
+     * Calls
+     *
+     * The calls.
+     */
+    calls: Array<ListedCall>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``before``; null on the last page.
+     */
+    next: number | null;
+};
+
+/**
  * CallStatus
  *
  * How a call stands.
@@ -922,6 +982,56 @@ export type CallStatus = {
      * Why a call has no answer.
      */
     problem?: Problem | null;
+};
+
+/**
+ * CallerInfo
+ *
+ * The identity, scopes and limits of a request's caller.
+ */
+export type CallerInfo = {
+    /**
+     * Tenant
+     *
+     * The tenant.
+     */
+    tenant: string;
+    /**
+     * Project
+     *
+     * The project.
+     */
+    project: string;
+    /**
+     * User Type
+     *
+     * What kind of user.
+     */
+    user_type: string;
+    /**
+     * User
+     *
+     * The user.
+     */
+    user: string;
+    /**
+     * Key Id
+     *
+     * The id of the API key; null for a request without one.
+     */
+    key_id?: string | null;
+    /**
+     * Scopes
+     *
+     * What it may do, sorted.
+     */
+    scopes: Array<string>;
+    /**
+     * Limits
+     *
+     * Its limits.
+     */
+    limits: Array<LimitState>;
 };
 
 /**
@@ -1240,6 +1350,62 @@ export type FieldError = {
 };
 
 /**
+ * FileDifference
+ *
+ * What changed between two versions of a file, by the lines of their text.
+ */
+export type FileDifference = {
+    /**
+     * Logical Path
+     *
+     * Its path on the timeline.
+     */
+    logical_path: string;
+    /**
+     * From Version
+     *
+     * The older version.
+     */
+    from_version: number;
+    /**
+     * To Version
+     *
+     * The newer version.
+     */
+    to_version: number;
+    /**
+     * Identical
+     *
+     * Whether both have the same bytes.
+     */
+    identical: boolean;
+    /**
+     * Added
+     *
+     * Lines that only the newer one has.
+     */
+    added: number;
+    /**
+     * Removed
+     *
+     * Lines that only the older one has.
+     */
+    removed: number;
+    /**
+     * Text
+     *
+     * The changes as a unified diff; empty if the text is the same.
+     */
+    text: string;
+    /**
+     * Truncated
+     *
+     * Whether the diff was too long and its end is left out.
+     */
+    truncated: boolean;
+};
+
+/**
  * FilePage
  *
  * A page of the list of a conversation's files, in the order in which their latest versions were stored.
@@ -1257,6 +1423,68 @@ export type FilePage = {
      * What the next request gives as ``after``; null on the last page.
      */
     next: string | null;
+};
+
+/**
+ * FileVersion
+ *
+ * One version of a file or attachment.
+ */
+export type FileVersion = {
+    /**
+     * Version
+     *
+     * 1 for the first.
+     */
+    version: number;
+    /**
+     * Mime
+     *
+     * Its media type.
+     */
+    mime: string;
+    /**
+     * Size Bytes
+     *
+     * Its size.
+     */
+    size_bytes: number;
+    /**
+     * Sha256
+     *
+     * Its SHA-256, in hex.
+     */
+    sha256: string;
+    /**
+     * Visibility
+     *
+     * Whether it is hosted for the user.
+     */
+    visibility: 'external' | 'internal';
+    /**
+     * Description
+     *
+     * What it is; may be empty.
+     */
+    description: string;
+    /**
+     * Tool Call Id
+     *
+     * The call that made it; null for an attachment.
+     */
+    tool_call_id?: string | null;
+    /**
+     * Created
+     *
+     * When it was stored: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Removed
+     *
+     * Whether a program removed the file from its turn after this version.
+     */
+    removed: boolean;
 };
 
 /**
@@ -1395,6 +1623,52 @@ export type ImageContents = {
      * The languages that it can run.
      */
     languages: Array<string>;
+};
+
+/**
+ * KeyList
+ *
+ * The API keys of the caller's tenant.
+ */
+export type KeyList = {
+    /**
+     * Keys
+     *
+     * The keys, the oldest first.
+     */
+    keys: Array<ListedKey>;
+};
+
+/**
+ * LimitState
+ *
+ * One limit of a caller.
+ */
+export type LimitState = {
+    /**
+     * Name
+     *
+     * Its name, such as ``calls_per_minute``.
+     */
+    name: string;
+    /**
+     * Limit
+     *
+     * Its value; 0: no limit.
+     */
+    limit: number;
+    /**
+     * Own
+     *
+     * Whether it is set for the key; else it is the operator's for all keys.
+     */
+    own: boolean;
+    /**
+     * Used
+     *
+     * How much of it is used now; null if it is not counted.
+     */
+    used?: number | null;
 };
 
 /**
@@ -1540,6 +1814,68 @@ export type ListedArtifact = {
 };
 
 /**
+ * ListedCall
+ *
+ * One call, without its request and answer.
+ */
+export type ListedCall = {
+    /**
+     * Tool Call Id
+     *
+     * The loop's own id.
+     */
+    tool_call_id: string;
+    /**
+     * Conversation Id
+     *
+     * Its conversation.
+     */
+    conversation_id: string;
+    /**
+     * Turn Id
+     *
+     * Its turn; null if it is not known.
+     */
+    turn_id?: string | null;
+    /**
+     * Tool Id
+     *
+     * The tool; null if it is not known.
+     */
+    tool_id?: string | null;
+    /**
+     * Status
+     *
+     * ``open`` waits or runs; ``done`` has a response, ``failed`` and ``cancelled`` have a problem.
+     */
+    status: 'open' | 'done' | 'failed' | 'cancelled';
+    /**
+     * Code
+     *
+     * ``ok``, or the code of its error or problem; null while it is open.
+     */
+    code?: string | null;
+    /**
+     * Created
+     *
+     * When it was accepted: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Ended
+     *
+     * When it ended; null while it is open.
+     */
+    ended?: string | null;
+    /**
+     * Files
+     *
+     * How many files of it were stored.
+     */
+    files?: number;
+};
+
+/**
  * ListedConversation
  *
  * One conversation, with what it holds.
@@ -1634,6 +1970,88 @@ export type ListedFile = {
 };
 
 /**
+ * ListedKey
+ *
+ * One API key, without its secret and its hash.
+ */
+export type ListedKey = {
+    /**
+     * Key Id
+     *
+     * Its id, also in logs.
+     */
+    key_id: string;
+    /**
+     * Name
+     *
+     * The name that the operator gave it.
+     */
+    name: string;
+    /**
+     * Project
+     *
+     * The project; null: any.
+     */
+    project?: string | null;
+    /**
+     * User Type
+     *
+     * The user type; null: the operator's.
+     */
+    user_type?: string | null;
+    /**
+     * User
+     *
+     * The user; null: the operator's.
+     */
+    user?: string | null;
+    /**
+     * Scopes
+     *
+     * What it may do, sorted.
+     */
+    scopes: Array<string>;
+    /**
+     * Limits
+     *
+     * The limits that it has of its own; 0: no limit.
+     */
+    limits: {
+        [key: string]: number;
+    };
+    /**
+     * State
+     *
+     * Whether it works now.
+     */
+    state: 'works' | 'expired' | 'revoked';
+    /**
+     * Created
+     *
+     * When it was made: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Expires
+     *
+     * When it expires.
+     */
+    expires?: string | null;
+    /**
+     * Revoked
+     *
+     * When it was revoked.
+     */
+    revoked?: string | null;
+    /**
+     * Used
+     *
+     * When it was last used, to the minute.
+     */
+    used?: string | null;
+};
+
+/**
  * Margins
  *
  * Margins of a page; a side that is left out keeps the default.
@@ -1690,6 +2108,46 @@ export type PdfPermission = 'print' | 'copy' | 'modify' | 'annotate' | 'fill_for
  * A standard that a PDF keeps; PDF/UA-1 is the tagged one for readers of any kind, PDF/A is for archives.
  */
 export type PdfVariant = 'pdf/ua-1' | 'pdf/a-2b' | 'pdf/a-3b';
+
+/**
+ * PoolState
+ *
+ * The warm pool's containers of one flavour.
+ */
+export type PoolState = {
+    /**
+     * Flavour
+     *
+     * Which libraries they have imported.
+     */
+    flavour: string;
+    /**
+     * Waiting
+     *
+     * How many wait for a call.
+     */
+    waiting: number;
+    /**
+     * Starting
+     *
+     * How many are being started.
+     */
+    starting: number;
+    /**
+     * Wanted
+     *
+     * How many should wait.
+     */
+    wanted: number;
+    /**
+     * Taken
+     *
+     * Calls since the start that wanted this flavour, by what they got: ``warm``, ``bare``, ``cold``, ``own``.
+     */
+    taken: {
+        [key: string]: number;
+    };
+};
 
 /**
  * Problem
@@ -1756,7 +2214,7 @@ export type Problem = {
  *
  * The codes of problem documents: the caller's program or the service is at fault, never the model.
  */
-export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'not_found' | 'method_not_allowed' | 'internal';
+export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'not_found' | 'method_not_allowed' | 'internal';
 
 /**
  * ProgramOutput
@@ -1994,6 +2452,92 @@ export type SandboxInfo = {
 };
 
 /**
+ * ServiceStatus
+ *
+ * The state of a running service: slots, queue, pool and engine.
+ */
+export type ServiceStatus = {
+    /**
+     * Version
+     *
+     * The release.
+     */
+    version: string;
+    /**
+     * Boot Id
+     *
+     * The id of the process, new with each start.
+     */
+    boot_id: string;
+    /**
+     * Started
+     *
+     * When the process started: UTC, RFC 3339, ``Z``.
+     */
+    started: string;
+    /**
+     * State
+     *
+     * ``draining``: it stops and takes no new calls.
+     */
+    state: 'serving' | 'draining';
+    /**
+     * Engine
+     *
+     * The container engine: ``docker`` or ``oci``.
+     */
+    engine: string;
+    /**
+     * Engine Up
+     *
+     * Whether the engine answered when it was asked last.
+     */
+    engine_up: boolean;
+    /**
+     * Running
+     *
+     * Calls that have a slot.
+     */
+    running: number;
+    /**
+     * Running Max
+     *
+     * How many slots there are.
+     */
+    running_max: number;
+    /**
+     * Queued
+     *
+     * Calls that wait for a slot.
+     */
+    queued: number;
+    /**
+     * Queue Max
+     *
+     * How many calls may wait.
+     */
+    queue_max: number;
+    /**
+     * Pool
+     *
+     * The waiting containers, one entry for each flavour.
+     */
+    pool: Array<PoolState>;
+    /**
+     * Failed Starts
+     *
+     * Containers that did not start, since the process started.
+     */
+    failed_starts: number;
+    /**
+     * Data Free Bytes
+     *
+     * What is free on the file system of the data folder; null if it is not known.
+     */
+    data_free_bytes: number | null;
+};
+
+/**
  * SourceRow
  *
  * One row of the sources pool.
@@ -2108,6 +2652,44 @@ export type StartedEvent = {
 };
 
 /**
+ * TablePreview
+ *
+ * The first rows of a table: of a CSV, TSV or Parquet file, or of a sheet of a workbook.
+ */
+export type TablePreview = {
+    /**
+     * Sheets
+     *
+     * The names of all sheets; empty for a file that has none.
+     */
+    sheets: Array<string>;
+    /**
+     * Page
+     *
+     * Which sheet is shown, 1 for the first.
+     */
+    page: number;
+    /**
+     * Rows
+     *
+     * The first rows with the text of their cells, the heading among them; a formula without a value as ``=…``.
+     */
+    rows: Array<Array<string>>;
+    /**
+     * Rows Total
+     *
+     * How many rows the table has.
+     */
+    rows_total: number;
+    /**
+     * Columns Total
+     *
+     * How many columns it has.
+     */
+    columns_total: number;
+};
+
+/**
  * TimelineAppend
  *
  * Blocks of a loop that are added to a conversation's timeline: prompts, completions, plans, summaries.
@@ -2139,6 +2721,42 @@ export type TimelineAppended = {
      * The position of its last block; the first has 1.
      */
     last: number;
+};
+
+/**
+ * TimelineEntry
+ *
+ * One block beside the text that a model reads of it.
+ */
+export type TimelineEntry = {
+    /**
+     * Position
+     *
+     * Its position; the first block has 1.
+     */
+    position: number;
+    /**
+     * The block, without base64; with ``meta.hidden`` where it is hidden.
+     */
+    block: Block;
+    /**
+     * Base64 Chars
+     *
+     * How long the base64 is that it has; 0 if it has none.
+     */
+    base64_chars: number;
+    /**
+     * Text
+     *
+     * What the model reads at this place; empty where it reads nothing.
+     */
+    text: string;
+    /**
+     * Tokens
+     *
+     * How many tokens that text has.
+     */
+    tokens: number;
 };
 
 /**
@@ -2462,6 +3080,38 @@ export type Usage = {
  * What became of one promised file.
  */
 export type VerdictCode = 'produced' | 'missing_file' | 'empty_file' | 'stale_file' | 'artifact_symlink_blocked' | 'artifact_not_regular_file' | 'artifact_path_escape_blocked' | 'artifact_too_large' | 'artifact_invalid' | 'file_unusually_small';
+
+/**
+ * VersionPage
+ *
+ * A page of the versions of a file, the newest first.
+ */
+export type VersionPage = {
+    /**
+     * Logical Path
+     *
+     * Its path on the timeline.
+     */
+    logical_path: string;
+    /**
+     * Physical Path
+     *
+     * Its path relative to OUT_DIR.
+     */
+    physical_path: string;
+    /**
+     * Versions
+     *
+     * The versions.
+     */
+    versions: Array<FileVersion>;
+    /**
+     * More
+     *
+     * Whether there are older ones: ask again with ``before`` set to the last version.
+     */
+    more: boolean;
+};
 
 /**
  * WriteDocxParams
@@ -2990,6 +3640,70 @@ export type WriteXlsxParams = {
      */
     sheets?: Array<string>;
 };
+
+export type ListToolCallsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Minutes
+         *
+         * How far the list reaches back.
+         */
+        minutes?: number;
+        /**
+         * Before
+         *
+         * `next` of the page before; none for the first page.
+         */
+        before?: number;
+        /**
+         * Limit
+         *
+         * Calls of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/tool-calls';
+};
+
+export type ListToolCallsErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListToolCallsError = ListToolCallsErrors[keyof ListToolCallsErrors];
+
+export type ListToolCallsResponses = {
+    /**
+     * A page of the list.
+     */
+    200: CallPage;
+};
+
+export type ListToolCallsResponse = ListToolCallsResponses[keyof ListToolCallsResponses];
 
 export type MakeToolCallData = {
     body: ToolCallRequest;
@@ -4203,6 +4917,451 @@ export type GetLinkedFileResponses = {
 
 export type GetLinkedFileResponse = GetLinkedFileResponses[keyof GetLinkedFileResponses];
 
+export type ListVersionsData = {
+    body?: never;
+    path: {
+        /**
+         * Logical Path
+         *
+         * `fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`.
+         */
+        logical_path: string;
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: {
+        /**
+         * Before
+         *
+         * Only versions below this one; none: from the latest.
+         */
+        before?: number;
+        /**
+         * Limit
+         *
+         * Versions of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/conversations/{conversation_id}/versions/{logical_path}';
+};
+
+export type ListVersionsErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_artifact`: No artifact of that path is stored in the conversation.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListVersionsError = ListVersionsErrors[keyof ListVersionsErrors];
+
+export type ListVersionsResponses = {
+    /**
+     * A page of the list.
+     */
+    200: VersionPage;
+};
+
+export type ListVersionsResponse = ListVersionsResponses[keyof ListVersionsResponses];
+
+export type GetDifferenceData = {
+    body?: never;
+    path: {
+        /**
+         * Logical Path
+         *
+         * `fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`.
+         */
+        logical_path: string;
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: {
+        /**
+         * To Version
+         *
+         * The newer version; none: the latest.
+         */
+        to_version?: number;
+        /**
+         * From Version
+         *
+         * The older version; none: the one before the newer.
+         */
+        from_version?: number;
+    };
+    url: '/v1/conversations/{conversation_id}/differences/{logical_path}';
+};
+
+export type GetDifferenceErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_artifact`: No artifact of that path is stored in the conversation.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for. `no_preview`: The file has no preview or difference: its format has none, it is too large, or it cannot be opened.
+     */
+    422: Problem;
+    /**
+     * `queue_full`: The queue is full. `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type GetDifferenceError = GetDifferenceErrors[keyof GetDifferenceErrors];
+
+export type GetDifferenceResponses = {
+    /**
+     * What changed.
+     */
+    200: FileDifference;
+};
+
+export type GetDifferenceResponse = GetDifferenceResponses[keyof GetDifferenceResponses];
+
+export type GetPreviewData = {
+    body?: never;
+    headers?: {
+        /**
+         * If-None-Match
+         *
+         * Previews that the client has.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * Logical Path
+         *
+         * `fi:<turn_id>.files/<path>` or `fi:<turn_id>.user.attachments/<name>`.
+         */
+        logical_path: string;
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: {
+        /**
+         * Page
+         *
+         * Which page, slide or sheet.
+         */
+        page?: number;
+        /**
+         * Version
+         *
+         * Which version; none: the latest.
+         */
+        version?: number;
+    };
+    url: '/v1/conversations/{conversation_id}/previews/{logical_path}';
+};
+
+export type GetPreviewErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_artifact`: No artifact of that path is stored in the conversation.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for. `no_preview`: The file has no preview or difference: its format has none, it is too large, or it cannot be opened.
+     */
+    422: Problem;
+    /**
+     * `queue_full`: The queue is full. `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type GetPreviewError = GetPreviewErrors[keyof GetPreviewErrors];
+
+export type GetPreviewResponses = {
+    /**
+     * The picture of a page of a PDF, DOCX, PPTX, HTML, SVG or picture file; of a CSV, TSV, Parquet or XLSX file its first rows.
+     */
+    200: TablePreview;
+};
+
+export type GetPreviewResponse = GetPreviewResponses[keyof GetPreviewResponses];
+
+export type GetArchiveData = {
+    body?: never;
+    path: {
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: {
+        /**
+         * Turn Id
+         *
+         * The latest versions of the files and attachments of this turn.
+         */
+        turn_id?: string;
+        /**
+         * Tool Call Id
+         *
+         * The versions that this call made.
+         */
+        tool_call_id?: string;
+    };
+    url: '/v1/conversations/{conversation_id}/archive';
+};
+
+export type GetArchiveErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_artifact`: No artifact of that path is stored in the conversation.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetArchiveError = GetArchiveErrors[keyof GetArchiveErrors];
+
+export type GetArchiveResponses = {
+    /**
+     * The archive. Files are stored as they are, in folders named by their turn.
+     */
+    200: Blob | File;
+};
+
+export type GetArchiveResponse = GetArchiveResponses[keyof GetArchiveResponses];
+
+export type GetStatusData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/status';
+};
+
+export type GetStatusErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+};
+
+export type GetStatusError = GetStatusErrors[keyof GetStatusErrors];
+
+export type GetStatusResponses = {
+    /**
+     * The state of this process.
+     */
+    200: ServiceStatus;
+};
+
+export type GetStatusResponse = GetStatusResponses[keyof GetStatusResponses];
+
+export type GetCallerData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/caller';
+};
+
+export type GetCallerErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetCallerError = GetCallerErrors[keyof GetCallerErrors];
+
+export type GetCallerResponses = {
+    /**
+     * Identity, scopes and limits.
+     */
+    200: CallerInfo;
+};
+
+export type GetCallerResponse = GetCallerResponses[keyof GetCallerResponses];
+
+export type ListKeysData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/keys';
+};
+
+export type ListKeysErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListKeysError = ListKeysErrors[keyof ListKeysErrors];
+
+export type ListKeysResponses = {
+    /**
+     * The keys.
+     */
+    200: KeyList;
+};
+
+export type ListKeysResponse = ListKeysResponses[keyof ListKeysResponses];
+
 export type GetTimelineData = {
     body?: never;
     path: {
@@ -4353,6 +5512,75 @@ export type AppendToTimelineResponses = {
 };
 
 export type AppendToTimelineResponse = AppendToTimelineResponses[keyof AppendToTimelineResponses];
+
+export type GetAlignedTimelineData = {
+    body?: never;
+    path: {
+        /**
+         * Conversation Id
+         *
+         * Which conversation.
+         */
+        conversation_id: string;
+    };
+    query?: {
+        /**
+         * After
+         *
+         * Only entries after this position.
+         */
+        after?: number;
+        /**
+         * Limit
+         *
+         * Blocks of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/conversations/{conversation_id}/timeline/aligned';
+};
+
+export type GetAlignedTimelineErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetAlignedTimelineError = GetAlignedTimelineErrors[keyof GetAlignedTimelineErrors];
+
+export type GetAlignedTimelineResponses = {
+    /**
+     * A page of blocks, each with its text and tokens.
+     */
+    200: AlignedTimeline;
+};
+
+export type GetAlignedTimelineResponse = GetAlignedTimelineResponses[keyof GetAlignedTimelineResponses];
 
 export type GetSourcesData = {
     body?: never;

@@ -1,0 +1,29 @@
+// Entry: the shell around the views.
+import { checkAccess } from "./lib/api.js";
+import { route, startRouter } from "./lib/router.js";
+import { access, applyScheme } from "./lib/session.js";
+import { startShortcuts } from "./lib/shortcuts.js";
+import { html, render } from "./lib/ui.js";
+import { KeyForm } from "./parts/key_form.js";
+import { Toasts } from "./parts/toast_list.js";
+import { Shell } from "./parts/shell.js";
+import { Loading } from "./parts/basics.js";
+import { viewOf } from "./views/index.js";
+
+function App() {
+  const { parts, query } = route.value;
+  const view = viewOf(parts);
+  return html`<${Shell} active=${view.name}>
+    ${access.value === "checking" ? html`<div class="page"><${Loading} text="Connecting to the service…" /></div>`
+      : access.value === "open" || access.value === "ready"
+        ? html`<${view.component} key=${view.name} parts=${parts.slice(1)} query=${query} />`
+        : html`<${KeyForm} />`}
+    <${Toasts} />
+  <//>`;
+}
+
+applyScheme();
+startRouter();
+startShortcuts();
+checkAccess();
+render(html`<${App} />`, document.getElementById("app"));

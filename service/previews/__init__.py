@@ -1,0 +1,1 @@
+"""Previews of files: pictures of pages, tables and differences, which sandboxes make."""

@@ -1,0 +1,80 @@
+"""A service of the tests' own: a process with a data folder below a temporary one."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+_READY_S = 120
+_PROGRAM = [sys.executable, "-m", "proofbox.cli"]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running service: its URL without a slash at the end, its port, its key ("" if it needs none)."""
+
+    url: str
+    port: int
+    key: str
+    data_dir: Path
+
+    def add_key(self, name: str) -> str:
+        """Make a key with the usual scopes and return its secret; the service knows it within a second."""
+        return _create_key(name, {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir)})
+
+    def call(self, code: str, conversation: str, call: str, **params: object) -> dict[str, object]:
+        """Run a Python program and return the answer."""
+        body = {
+            "tool_id": "exec_tools.execute_code_python", "tool_call_id": call, "conversation_id": conversation,
+            "turn_id": "turn_1", "params": params or {"explore": True}, "code": code,
+        }  # fmt: skip
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        answer = httpx.post(f"{self.url}/v1/tool-calls", json=body, headers=headers, timeout=120, trust_env=False)
+        answer.raise_for_status()
+        found: dict[str, object] = answer.json()
+        return found
+
+
+@contextlib.contextmanager
+def serving(folder: Path, port: int, *, needs_key: bool = False, **settings: str) -> Iterator[Served]:
+    """Run a service until the block ends."""
+    environment = {
+        **os.environ, "PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_PORT": str(port),
+        "PROOFBOX_POOL_SIZE": "1", "PROOFBOX_AUTH": "required" if needs_key else "auto", **settings,
+    }  # fmt: skip
+    key = ""
+    if needs_key:
+        key = _create_key("console", environment)
+    log = folder / "log"
+    with log.open("wb") as out:
+        process = subprocess.Popen([*_PROGRAM, "serve"], env=environment, stderr=out, stdout=out)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_until_ready(url, process, log)
+        yield Served(url, port, key, folder / "data")
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _create_key(name: str, environment: dict[str, str]) -> str:
+    command = [*_PROGRAM, "keys", "create", "--name", name, "--json"]
+    made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return str(json.loads(made.stdout)["secret"])
+
+
+def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    deadline = time.monotonic() + _READY_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{url}/readyz", trust_env=False).status_code == httpx.codes.OK:
+                return
+        time.sleep(0.2)
+    raise AssertionError(log.read_text())

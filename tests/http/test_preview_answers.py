@@ -1,0 +1,159 @@
+"""Previews over HTTP, with programs in memory: what is refused, and answers that a hostile file could cause."""
+
+import io
+import json
+
+import httpx
+import pytest
+from PIL import Image
+
+from proofbox.service.api.app import create_app
+from proofbox.service.previews.service import SOURCE_BYTES_MAX
+from tests.support.pipeline import opened_pipeline, services_over
+
+URL = "/v1/conversations/conv-1/previews/fi:turn_1.files/"
+
+
+def png_of(width=20, height=10) -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", (width, height), "white").save(written, "PNG")
+    return written.getvalue()
+
+
+@pytest.fixture
+async def pipeline(tmp_path):
+    async with opened_pipeline(tmp_path) as pipeline:
+        yield pipeline
+
+
+@pytest.fixture
+async def client(pipeline):
+    transport = httpx.ASGITransport(create_app(services_over(pipeline)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        yield client
+
+
+def answering(pipeline, fields, content):
+    """The programs print these fields and write this content."""
+
+    def program(run):
+        run.write("result", content)
+        run.print(json.dumps(fields) + "\n")
+
+    pipeline.engine.program = program
+
+
+PAGES = {"ok": True, "first": 1, "total": 2, "exact": False}
+
+
+async def test_pages_are_pictures_and_the_next_page_comes_from_memory(pipeline, client):
+    one, two = png_of(20), png_of(30)
+    answering(pipeline, {**PAGES, "sizes": [len(one), len(two)]}, one + two)
+    await pipeline.save(
+        "turn_1/files/a.pptx", mime="application/vnd.openxmlformats-officedocument.presentationml.presentation"
+    )
+    first = await client.get(URL + "a.pptx")
+    assert (first.status_code, first.headers["content-type"], first.content) == (200, "image/png", one)
+    described = {name: first.headers[f"preview-{name}"] for name in ("page", "pages", "layout")}
+    assert described == {"page": "1", "pages": "2", "layout": "similar"}
+    second = await client.get(URL + "a.pptx", params={"page": 2})
+    assert (second.content, second.headers["preview-page"]) == (two, "2")
+    assert len(pipeline.engine.jobs) == 1
+    again = await client.get(URL + "a.pptx", headers={"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 304
+
+
+async def test_a_preview_is_recorded_in_the_audit_log(pipeline, client):
+    content = png_of()
+    answering(pipeline, {**PAGES, "sizes": [len(content)]}, content)
+    await pipeline.save("turn_1/files/a.pdf", mime="application/pdf")
+    await client.get(URL + "a.pdf")
+    [line] = pipeline.audit_lines()
+    assert (line.call.tool_id, line.call.conversation_id) == ("preview.pdf", "conv-1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "content"),
+    [
+        ({**PAGES, "sizes": [4]}, b"html"),
+        ({**PAGES, "sizes": [64]}, b"<script>".ljust(64, b"\0")),
+        ({**PAGES, "sizes": [9_999]}, png_of()),
+        ({**PAGES, "sizes": []}, b""),
+        ({**PAGES, "sizes": "all"}, png_of()),
+        ({**PAGES, "sizes": [len(png_of(5_000, 4))]}, png_of(5_000, 4)),
+        ({**PAGES, "sizes": [len(png_of())], "total": "many"}, png_of()),
+        ({**PAGES, "sizes": [len(png_of())], "total": 0}, png_of()),
+        ([1], png_of()),
+        ({"ok": False, "message": ["x"]}, b""),
+        ({"ok": False, "message": "it is protected by a password"}, b""),
+    ],
+)
+async def test_an_answer_that_is_not_pictures_is_refused(pipeline, client, fields, content):
+    answering(pipeline, fields, content)
+    await pipeline.save("turn_1/files/a.pdf", mime="application/pdf")
+    answer = await client.get(URL + "a.pdf")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+    assert answer.json()["detail"].endswith("download the file")
+
+
+@pytest.mark.parametrize(
+    "content", [b"<html>", b"[]", b'{"rows": [[1]]}', b'{"sheets": [], "rows": [], "rows_total": 0, "evil": 1}']
+)
+async def test_an_answer_that_is_not_a_table_is_refused(pipeline, client, content):
+    answering(pipeline, {"ok": True}, content)
+    await pipeline.save("turn_1/files/a.csv", mime="text/csv")
+    answer = await client.get(URL + "a.csv")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+
+
+async def test_a_table_shows_hidden_characters_of_its_cells(pipeline, client):
+    table = {"sheets": [], "rows": [["a\u202eb"]], "rows_total": 1, "columns_total": 1}
+    answering(pipeline, {"ok": True}, json.dumps(table).encode())
+    await pipeline.save("turn_1/files/a.csv", mime="text/csv")
+    assert (await client.get(URL + "a.csv")).json()["rows"] == [["a\\u202eb"]]
+
+
+async def test_a_format_without_preview_runs_nothing_and_names_the_way_out(pipeline, client):
+    await pipeline.save("turn_1/files/a.zip", mime="application/zip")
+    answer = await client.get(URL + "a.zip")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        "preview: application/zip has none; download the file",
+    )
+    assert pipeline.engine.jobs == []
+
+
+async def test_a_file_that_is_too_large_is_refused_by_its_size(pipeline, client):
+    artifact = await pipeline.save("turn_1/files/a.pdf", bytes(SOURCE_BYTES_MAX + 1), "application/pdf")
+    answer = await client.get(URL + "a.pdf")
+    assert answer.status_code == 422
+    assert f"limit {SOURCE_BYTES_MAX} bytes, got {artifact.size_bytes}" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("query", [{"page": 0}, {"page": 10_001}, {"version": 0}])
+async def test_a_page_that_cannot_be_is_refused(pipeline, client, query):
+    await pipeline.save("turn_1/files/a.pdf", mime="application/pdf")
+    assert (await client.get(URL + "a.pdf", params=query)).status_code == 422
+
+
+async def test_a_preview_of_a_version_that_does_not_exist_is_not_found(pipeline, client):
+    await pipeline.save("turn_1/files/a.pdf", mime="application/pdf")
+    answer = await client.get(URL + "a.pdf", params={"version": 2})
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_artifact")
+
+
+async def test_a_sandbox_that_is_lost_is_a_message(pipeline, client):
+    pipeline.engine.is_lost_at = "run"
+    await pipeline.save("turn_1/files/a.pdf", mime="application/pdf")
+    answer = await client.get(URL + "a.pdf")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+
+
+async def test_a_difference_counts_lines_and_shows_hidden_characters(pipeline, client):
+    text = "--- version 1\n+++ version 2\n@@ -1 +1 @@\n-a\n+b\u202e\n"
+    answering(pipeline, {"ok": True, "added": 1, "removed": 1, "truncated": True}, text.encode())
+    for content in (b"a\n", b"b\n"):
+        await pipeline.save("turn_1/files/a.txt", content)
+    found = (await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")).json()
+    assert (found["added"], found["removed"], found["truncated"]) == (1, 1, True)
+    assert found["text"] == text.replace("\u202e", "\\u202e")
