@@ -228,7 +228,8 @@ def settings_page() -> str:
     text = (
         "# Settings and limits\n\n"
         "Made by `docs/generate.py` from `service/app/settings.py` and `gateway_settings.py`. Each setting is an\n"
-        "environment variable; the default is in brackets. A request can lower, never raise, the limits that are marked with `limits`.\n"
+        "environment variable; the default is in brackets. A request can lower, never raise,\n"
+        "the limits that are marked with `limits`.\n"
     )
     for name in sorted(Settings.model_fields, key=GatewaySettings.model_fields.__contains__):
         field = Settings.model_fields[name]
