@@ -23,6 +23,7 @@ from proofbox.contracts.codes import (
 )
 from proofbox.contracts.gateway.codes import ConfigurationCode, GatewayCode, WarningCode
 from proofbox.service import errors, gateway_errors
+from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import limit_names
 
@@ -49,6 +50,7 @@ GROUPS = {
     "web_allowed_networks": "Web tools",
     "memory_half_life_days": "Workspace and memory",
     "inspect_s_per_file": "Inspector",
+    "gateway_networks": "Agents and their tools",
 }
 
 # One sentence per code: what happened, for the reader of a timeline.
@@ -288,10 +290,12 @@ def settings_page() -> str:
     limits = set(limit_names())
     text = (
         "# Settings and limits\n\n"
-        "Made by `docs/generate.py` from `service/app/settings.py`. Each setting is an environment variable; the "
-        "default is in\nbrackets. A request can lower, never raise, the limits that are marked with `limits`.\n"
+        "Made by `docs/generate.py` from `service/app/settings.py` and `gateway_settings.py`. Each setting is an\n"
+        "environment variable; the default is in brackets. A request can lower, never raise,\n"
+        "the limits that are marked with `limits`.\n"
     )
-    for name, field in Settings.model_fields.items():
+    for name in sorted(Settings.model_fields, key=GatewaySettings.model_fields.__contains__):
+        field = Settings.model_fields[name]
         if name in GROUPS:
             text += f"\n## {GROUPS[name]}\n\n"
         mark = f" `limits.{name}`." if name in limits else ""
