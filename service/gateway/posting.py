@@ -83,8 +83,8 @@ class Posting:
         space_id: the space; None: nothing is posted.
         message_id: the id of the record. A ``result-only`` call has one from the start, although the record appears
             at its end. None without a space, and for a hidden tool that has no approval card.
-        warning: ``no_active_space`` if the tool is not hidden and the run has no space, or its agent is not a member
-            of it; the answer has it as a warning. None otherwise.
+        warning: ``no_active_space`` if the tool is not hidden and the run has no space that its agent is a member of;
+            the answer has it as a warning. None otherwise.
     """
 
     space_id: str | None = None
