@@ -1,20 +1,25 @@
 """Stores the answers of calls, each once, however long the store is away."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.port import (
+    Alongside,
     AuditDraft,
     AuditedLine,
     CallKey,
     CallNotStoredError,
     CallState,
     CallStore,
+    Effect,
+    StoredCall,
 )
+from proofbox.service.calls.suspension import CallEnd
 from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
 from proofbox.service.observability.tracing import span
 
@@ -40,6 +45,29 @@ class CallResult:
     response: ToolCallResponse | None = None
     audited: AuditedLine | None = None
 
+    @property
+    def end(self) -> CallEnd:
+        """The same, for the effects that are stored with it."""
+        if self.answer.is_problem:
+            problem = json.loads(self.answer.body)
+            return CallEnd(self.state, str(problem["code"]), str(problem["detail"]), self.response)
+        error = None if self.response is None else self.response.error
+        code, message = ("ok", "") if error is None else (error.code, error.message)
+        return CallEnd(self.state, code, message, self.response)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWith:
+    """What is stored in the transaction of an answer.
+
+    Attributes:
+        audit: its audit line.
+        effects: changes of other records.
+    """
+
+    audit: AuditDraft | None
+    effects: Sequence[Effect] = ()
+
 
 class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
@@ -57,11 +85,11 @@ class AnswerWriter:
         self,
         key: CallKey,
         ending: CallResult,
-        audit_of: Callable[[CallResult], Awaitable[AuditDraft]],
+        stored_with: Callable[[CallResult], Awaitable[StoredWith]],
         on_delay: Callable[[Answer], None],
         request_id: str,
     ) -> CallResult:
-        """Stores an answer, its blocks and its audit line; what is stored now, which may be an earlier answer.
+        """Stores an answer, its blocks and what goes with it; what is stored now, which may be an earlier answer.
 
         An answer for which there is no space is replaced by a problem, which is small. Each time that the store has
         failed, ``on_delay`` gets a problem for the waiting clients: they may ask again.
@@ -73,7 +101,7 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._write_once(key, ending, await audit_of(ending))
+                return await self._write_once(key, ending, await stored_with(ending))
             except StoreFullError as exc:
                 if ending.answer.is_problem and ending.response is not None:
                     ending = replace(ending, response=None)  # the problem alone is small
@@ -95,18 +123,50 @@ class AnswerWriter:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    async def _write_once(self, key: CallKey, ending: CallResult, audit: AuditDraft) -> CallResult:
-        response = ending.response
-        blocks = response.blocks if response is not None else ()
-        partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
+    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall:
+        """Lets a call wait; tries again until the store has taken it, or the service ends.
+
+        Raises:
+            EffectRefusedError: an effect refused.
+            StoreFullError: no space is left.
+            StoreFailedError: the call itself is no longer stored, or the service ends.
+        """
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                return await self._store.suspend(key, effects)
+            except (StoreFullError, CallNotStoredError):
+                raise
+            except OurError as exc:
+                if self._is_closing():
+                    raise
+                log.warning("that call %s waits cannot be stored yet: %s", key.tool_call_id, exc)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    async def _write_once(self, key: CallKey, ending: CallResult, parts: StoredWith) -> CallResult:
         with span("finish"):
-            stored = await self._store.finish(
-                key, ending.state, ending.answer.body, blocks, audit, partial_response=partial
-            )
+            stored = await store_result(self._store, key, ending, parts, CallState.OPEN)
         if stored.answer is not None and stored.answer != ending.answer.body:
             # Cancelled while its answer was being stored: what is stored is the one answer.
             return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
+
+
+async def store_result(
+    store: CallStore, key: CallKey, ending: CallResult, parts: StoredWith, was: CallState
+) -> StoredCall:
+    """Stores how a call ended that was in that state. Raises what `CallStore.finish` does."""
+    response = ending.response
+    partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
+    return await store.finish(
+        key,
+        ending.state,
+        ending.answer.body,
+        response.blocks if response is not None else (),
+        parts.audit,
+        Alongside(was, partial, parts.effects),
+    )
 
 
 def _later(exc: OurError) -> StoreFailedError:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.service.calls.port import CallKey, CallStore, NewCall, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, CallStore, NewCall, StoredCall
 from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
@@ -50,8 +50,10 @@ class CallRegistry:
         while True:
             stored, is_new = await self._store.claim(new)
             key = stored.key
-            if is_new or stored.answer is not None or stored.boot_id != self._boot_id or self._is_running(key):
+            if is_new or stored.state is not CallState.OPEN or stored.boot_id != self._boot_id:
                 return stored, is_new
+            if self._is_running(key):
+                return stored, False
             if not await self._others_ended(key, new.key):
                 # Only an open call is forgotten: if it has ended meanwhile, the next look finds its answer.
                 with self._mark(key):

@@ -1,13 +1,15 @@
 """The interface of a tool."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
-from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.observer import CallObserver, CallRecord
+from proofbox.service.calls.port import Effect
+from proofbox.service.calls.suspension import CallEnd, CallRun, Suspension, WaitOutcome, cannot_resume, no_effects
 from proofbox.service.identity import ConversationKey
 
 
@@ -16,13 +18,27 @@ class PreparedCall:
     """A call whose parameters were parsed.
 
     Attributes:
-        run: runs it and returns its response.
+        run: runs it and returns its response, or a `Suspension` if it has to wait for an answer from outside.
         interrupt: builds the response of a call that was cancelled or whose process ended; it never runs again
             under its id.
+        resume: takes the answer that the call waited for, and returns its response, or what runs it on.
+        conclude: the changes of other records that are stored with its answer, whatever that is. They hold for a
+            call that ran and for one that waited.
+        record: the facts of its audit line, if it is answered without running on: after a wait, or an interruption.
     """
 
-    run: Callable[[CallObserver], Awaitable[ToolCallResponse]]
+    run: CallRun
     interrupt: Callable[[Interruption], ToolCallResponse]
+    resume: Callable[[WaitOutcome], ToolCallResponse | CallRun] = cannot_resume
+    conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
+    record: CallRecord = field(default_factory=CallRecord)
+
+    async def respond(self, observer: CallObserver) -> ToolCallResponse:
+        """Runs a call of a tool that never waits."""
+        response = await self.run(observer)
+        if isinstance(response, Suspension):
+            raise AssertionError("a call that is not stored cannot wait")  # noqa: TRY004
+        return response
 
 
 class Tool(Protocol):
