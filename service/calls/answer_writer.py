@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
+from proofbox.contracts.gateway.codes import WarningCode
+from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.port import (
@@ -17,6 +19,7 @@ from proofbox.service.calls.port import (
     CallState,
     CallStore,
     Effect,
+    EffectRefusedError,
     StoredCall,
 )
 from proofbox.service.calls.suspension import CallEnd
@@ -113,6 +116,9 @@ class AnswerWriter:
                 if self._is_closing():
                     raise
                 on_delay(ending.answer)
+            except EffectRefusedError as exc:
+                ending = warn(ending, exc)
+                continue
             except CallNotStoredError:
                 raise
             except OurError as exc:
@@ -151,6 +157,22 @@ class AnswerWriter:
             # Cancelled while its answer was being stored: what is stored is the one answer.
             return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
+
+
+def warn(ending: CallResult, refused: EffectRefusedError) -> CallResult:
+    """The same ending with a warning in its response, after an effect refused because of it.
+
+    Raises:
+        EffectRefusedError: the ending has no response, or has that warning.
+    """
+    response = ending.response
+    if response is None or any(warning.code == refused.code for warning in response.warnings):
+        raise refused
+    warning = GatewayWarning(code=WarningCode(refused.code), message=refused.message)
+    response = response.model_copy(update={"warnings": [*response.warnings, warning]})
+    if ending.answer.is_problem:
+        return replace(ending, response=response)
+    return replace(ending, response=response, answer=replace(ending.answer, body=response.model_dump_json()))
 
 
 async def store_result(
