@@ -1,6 +1,6 @@
 """The interface of a tool."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class PreparedCall:
 
     run: CallRun
     interrupt: Callable[[Interruption], ToolCallResponse]
-    resume: Callable[[WaitOutcome], ToolCallResponse | CallRun] = cannot_resume
+    resume: Callable[[WaitOutcome], Awaitable[ToolCallResponse | CallRun]] = cannot_resume
     conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
     record: CallRecord = field(default_factory=CallRecord)
     on_accept: Sequence[Effect] = ()

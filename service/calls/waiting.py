@@ -95,7 +95,7 @@ class WaitingCalls:
         except CallerError as exc:
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
             return await self._end(stored, ending, effects)
-        resumed = call.resume(outcome)
+        resumed = await call.resume(outcome)
         if isinstance(resumed, ToolCallResponse):
             return await self._end(stored, await _done(resumed), effects, call)
         new = await self._store.resume(stored.key, self._boot_id, effects)

@@ -82,7 +82,7 @@ class Posting:
         space_id: the space; None: nothing is posted.
         message_id: the id of the record. A ``result-only`` call has one from the start, although the record appears
             at its end. None without a space, and for a hidden tool that has no approval card.
-        warning: ``no_active_space`` if the tool is not hidden and the run has no space that its agent is a member of;
+        warning: ``no_active_space`` if the tool is not hidden and the run has no space that its agent is in;
             the answer has it as a warning. None otherwise.
     """
 

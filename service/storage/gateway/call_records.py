@@ -1,7 +1,7 @@
 """The records of calls in spaces: each function writes within the transaction of its caller.
 
 The order of a call: `bind`, `start_record`, for each wait `suspend_record` and `resume_record`, then `end_record`.
-A record gets exactly one event ``tool-call.start`` and exactly one of ``tool-call.complete`` and ``tool-call.error``.
+A record has exactly one event ``tool-call.start`` and exactly one of ``tool-call.complete`` and ``.error``.
 `end_streams` and `announce_run` belong to the changes of a run's status.
 """
 
