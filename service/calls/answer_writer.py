@@ -3,8 +3,9 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
@@ -17,6 +18,7 @@ from proofbox.service.calls.port import (
     CallState,
     CallStore,
     Effect,
+    EffectRefusedError,
     StoredCall,
 )
 from proofbox.service.calls.suspension import CallEnd
@@ -69,6 +71,16 @@ class StoredWith:
     effects: Sequence[Effect] = ()
 
 
+class AnswerParts(Protocol):
+    """What is stored with an answer, built from it."""
+
+    async def build(self, ending: CallResult) -> StoredWith:
+        """Builds the audit line and the effects of an ending."""
+
+    async def amend(self, ending: CallResult, refused: EffectRefusedError) -> CallResult:
+        """Builds the ending anew after one of its effects refused, so that none does any more."""
+
+
 class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
 
@@ -85,7 +97,7 @@ class AnswerWriter:
         self,
         key: CallKey,
         ending: CallResult,
-        stored_with: Callable[[CallResult], Awaitable[StoredWith]],
+        parts: AnswerParts,
         on_delay: Callable[[Answer], None],
         request_id: str,
     ) -> CallResult:
@@ -101,7 +113,7 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._write_once(key, ending, await stored_with(ending))
+                return await self._write_once(key, ending, await parts.build(ending))
             except StoreFullError as exc:
                 if ending.answer.is_problem and ending.response is not None:
                     ending = replace(ending, response=None)  # the problem alone is small
@@ -113,6 +125,9 @@ class AnswerWriter:
                 if self._is_closing():
                     raise
                 on_delay(ending.answer)
+            except EffectRefusedError as exc:
+                ending = await parts.amend(ending, exc)
+                continue
             except CallNotStoredError:
                 raise
             except OurError as exc:

@@ -8,8 +8,16 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver, CallRecord
-from proofbox.service.calls.port import Effect
-from proofbox.service.calls.suspension import CallEnd, CallRun, Suspension, WaitOutcome, cannot_resume, no_effects
+from proofbox.service.calls.port import Effect, EffectRefusedError
+from proofbox.service.calls.suspension import (
+    CallEnd,
+    CallRun,
+    Suspension,
+    WaitOutcome,
+    cannot_amend,
+    cannot_resume,
+    no_effects,
+)
 from proofbox.service.identity import ConversationKey
 
 
@@ -24,6 +32,8 @@ class PreparedCall:
         resume: takes the answer that the call waited for, and returns its response, or what runs it on.
         conclude: the changes of other records that are stored with its answer, whatever that is. They hold for a
             call that ran and for one that waited.
+        amend: builds its response anew if an effect of `conclude` refused; `conclude` is asked again with it, and
+            its effects must not refuse then.
         record: the facts of its audit line, if it is answered without running on: after a wait, or an interruption.
     """
 
@@ -31,6 +41,7 @@ class PreparedCall:
     interrupt: Callable[[Interruption], ToolCallResponse]
     resume: Callable[[WaitOutcome], Awaitable[ToolCallResponse | CallRun]] = cannot_resume
     conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
+    amend: Callable[[EffectRefusedError, ToolCallResponse], ToolCallResponse] = cannot_amend
     record: CallRecord = field(default_factory=CallRecord)
 
     async def respond(self, observer: CallObserver) -> ToolCallResponse:

@@ -6,8 +6,7 @@ from typing import Any
 
 from proofbox.contracts.gateway.messages import ToolState
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.calls.port import Effect
-from proofbox.service.errors import ServiceError
+from proofbox.service.calls.port import Effect, EffectRefusedError
 
 OPEN_STATES: frozenset[str] = frozenset({"streaming", "running", "waiting"})
 _ID_BYTES = 12
@@ -230,21 +229,23 @@ LEFT_SPACE = "left_space"
 _LEFT = "the agent left the space, or the space was archived, while the call ran"
 
 
-class LeftSpaceError(ServiceError):
+class LeftSpaceError(EffectRefusedError):
     """The agent left the space of a record, and the answer does not have the warning ``left_space`` yet.
 
     Never sent to a client: whoever stores the answer adds the warning and stores it again.
     """
 
     def __init__(self) -> None:
-        super().__init__(_LEFT)
+        super().__init__(LEFT_SPACE, _LEFT)
 
 
-class NoActiveSpaceError(ServiceError):
+class NoActiveSpaceError(EffectRefusedError):
     """A call has nobody who could answer it. Never sent to a client: the call ends with ``no_active_space``."""
 
     def __init__(self) -> None:
-        super().__init__("the run has no active space where somebody could answer; call enter_space first")
+        super().__init__(
+            NO_ACTIVE_SPACE, "the run has no active space where somebody could answer; call enter_space first"
+        )
 
 
 def left_ending() -> RecordEnding:
