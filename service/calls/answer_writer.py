@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from proofbox.contracts.gateway.codes import WarningCode
+from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.port import (
@@ -77,9 +79,6 @@ class AnswerParts(Protocol):
     async def build(self, ending: CallResult) -> StoredWith:
         """Builds the audit line and the effects of an ending."""
 
-    async def amend(self, ending: CallResult, refused: EffectRefusedError) -> CallResult:
-        """Builds the ending anew after one of its effects refused, so that none does any more."""
-
 
 class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
@@ -126,7 +125,7 @@ class AnswerWriter:
                     raise
                 on_delay(ending.answer)
             except EffectRefusedError as exc:
-                ending = await parts.amend(ending, exc)
+                ending = warn(ending, exc)
                 continue
             except CallNotStoredError:
                 raise
@@ -166,6 +165,22 @@ class AnswerWriter:
             # Cancelled while its answer was being stored: what is stored is the one answer.
             return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
+
+
+def warn(ending: CallResult, refused: EffectRefusedError) -> CallResult:
+    """The same ending with a warning in its response, after an effect refused because of it.
+
+    Raises:
+        EffectRefusedError: the ending has no response, or has that warning.
+    """
+    response = ending.response
+    if response is None or any(warning.code == refused.code for warning in response.warnings):
+        raise refused
+    warning = GatewayWarning(code=WarningCode(refused.code), message=refused.message)
+    response = response.model_copy(update={"warnings": [*response.warnings, warning]})
+    if ending.answer.is_problem:
+        return replace(ending, response=response)
+    return replace(ending, response=response, answer=replace(ending.answer, body=response.model_dump_json()))
 
 
 async def store_result(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -10,7 +10,7 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
-from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result
+from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
 from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_audit_line
 from proofbox.service.calls.interruptions import SERVICE_STOPPED
 from proofbox.service.calls.observer import CallRecord
@@ -41,7 +41,7 @@ class StoredCalls:
         left_open = await self._store.left_open(boot_id)
         for left in left_open:
             ending, parts = await self._end_interrupted(left)
-            stored, _ = await store_amending(self._store, left.key, ending, parts, CallState.OPEN)
+            stored, _ = await store_warning(self._store, left.key, ending, parts, CallState.OPEN)
             if stored.audited is not None:
                 log_audit_line(stored.audited)
         return len(left_open)
@@ -113,13 +113,6 @@ class CallParts:
         own = () if self.call is None else self.call.conclude(ending.end)
         return StoredWith(draft, [*self.effects, *own])
 
-    async def amend(self, ending: CallResult, refused: EffectRefusedError) -> CallResult:
-        """See `AnswerParts.amend`."""
-        if self.call is None or ending.response is None:
-            raise AssertionError(f"an effect refused that nobody expected: {refused.code}") from refused
-        response = self.call.amend(refused, ending.response)
-        return replace(ending, response=response) if ending.answer.is_problem else await build_done(response)
-
 
 async def build_done(response: ToolCallResponse) -> CallResult:
     """The result of a call that has a response."""
@@ -127,19 +120,19 @@ async def build_done(response: ToolCallResponse) -> CallResult:
     return CallResult(CallState.DONE, Answer(200, body, is_problem=False), response)
 
 
-async def store_amending(
+async def store_warning(
     store: CallStore, key: CallKey, ending: CallResult, parts: AnswerParts, was: CallState
 ) -> tuple[StoredCall, CallResult]:
-    """Stores how a call ended, once more if an effect refuses. Raises what `CallStore.finish` does.
+    """Stores how a call ended, with a warning if an effect refuses. Raises what `CallStore.finish` does.
 
     Returns:
-        The call as it is stored now, and the ending as it was to be stored; its answer is another one if the call had
-        ended before.
+        The call as it is stored now, and the ending as it was to be stored; its answer is another one if the call
+        had ended before.
     """
     try:
         return await store_result(store, key, ending, await parts.build(ending), was), ending
     except EffectRefusedError as exc:
-        ending = await parts.amend(ending, exc)
+        ending = warn(ending, exc)
         return await store_result(store, key, ending, await parts.build(ending), was), ending
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.port import CallState, Effect, EffectRefusedError
+from proofbox.service.calls.port import CallState, Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,3 @@ async def cannot_resume(_outcome: WaitOutcome) -> ToolCallResponse | CallRun:
 def no_effects(_end: CallEnd) -> Sequence[Effect]:
     """Stands for `PreparedCall.conclude` of a call that only has its answer."""
     return ()
-
-
-def cannot_amend(refused: EffectRefusedError, _response: ToolCallResponse) -> ToolCallResponse:
-    """Stands for `PreparedCall.amend` of a call without effects that refuse."""
-    raise AssertionError(f"an effect refused that nobody expected: {refused.code}")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from proofbox.contracts.gateway.waits import Wait
-from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.answer_writer import CallResult
+from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
-from proofbox.service.calls.stored_calls import StoredCalls, build_done, store_amending
+from proofbox.service.calls.stored_calls import StoredCalls, build_done, store_warning
 from proofbox.service.calls.suspension import CallRun, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import CallerError, ServiceError
@@ -116,7 +116,7 @@ class WaitingCalls:
         self, stored: StoredCall, ending: CallResult, effects: Sequence[Effect], call: PreparedCall | None = None
     ) -> StoredCall:
         parts = await self._stored.parts_of(stored, call, effects)
-        new, ending = await store_amending(self._store, stored.key, ending, parts, CallState.WAITING)
+        new, ending = await store_warning(self._store, stored.key, ending, parts, CallState.WAITING)
         if new.answer == ending.answer.body:
             self.settle(new)
             self._running.count_end(new, replace(ending, audited=new.audited))
@@ -142,11 +142,5 @@ class WaitingCalls:
 
 
 def _accepted(stored: StoredCall) -> Answer:
-    status = CallStatus(
-        tool_call_id=stored.key.tool_call_id,
-        conversation_id=stored.key.scope.conversation_id,
-        status="waiting",
-        created=stored.created,
-        wait=None if stored.wait is None else Wait.model_validate_json(stored.wait),
-    )
+    status = build_status(stored)
     return Answer(_ACCEPTED, status.model_dump_json(), is_problem=False)
