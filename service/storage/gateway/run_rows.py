@@ -114,12 +114,13 @@ def hold_run(connection: Connection, principal: Principal, run_id: str, lease: i
         RunEndedError: it has ended.
     """
     held = find_run(connection, principal, run_id, lock=True)
-    require_lease(held.run, lease)
+    require_lease(connection, held, lease)
     return held
 
 
-def require_lease(run: StoredRun, lease: int) -> None:
-    """Requires that a lease is the newest one of a run and has not passed. Raises as `hold_run` does."""
+def require_lease(connection: Connection, held: HeldRun, lease: int) -> None:
+    """Requires that a lease is the newest one of a locked run and has not passed. Raises as `hold_run` does."""
+    run = held.run
     if run.status.is_ended:
         raise RunEndedError(f"run '{run.run_id}' has ended ({run.status}); make a new one")
     if lease != run.lease:
@@ -128,8 +129,17 @@ def require_lease(run: StoredRun, lease: int) -> None:
         )
     if run.status is RunStatus.QUEUED or not run.is_held:
         raise RunNotRunningError(f"run '{run.run_id}' is {run.status} and nobody holds it; claim it first")
-    if run.lease_until is not None and run.lease_until <= utc_now():
+    if has_lapsed(connection, held):
         raise LeaseLostError(f"Run-Lease: lease {lease} of run '{run.run_id}' has passed; claim the run again")
+
+
+def has_lapsed(connection: Connection, held: HeldRun) -> bool:
+    """Whether the lease of a run has passed; while a call of it runs, it stands still."""
+    until = held.run.lease_until
+    if until is None or until > utc_now():
+        return False
+    is_open = select(calls.c.id).where(calls.c.run == held.row, calls.c.state == "open").limit(1)
+    return connection.execute(is_open).first() is None
 
 
 def renew_lease(connection: Connection, held: HeldRun, lease_s: float) -> None:

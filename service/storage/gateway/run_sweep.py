@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection, select
 
 from proofbox.service.gateway.runs_port import RUN_AGE_DAYS_MAX, RUN_ATTEMPTS_MAX, RunEnd, RunLimits, RunStatus
-from proofbox.service.storage.conversation_rows import time_text, utc_now
+from proofbox.service.storage.conversation_rows import time_text
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.run_rows import end_run, move_run, run_of_row
+from proofbox.service.storage.gateway.run_rows import end_run, has_lapsed, move_run, run_of_row
 from proofbox.service.storage.gateway.schema import runs
 
 _WORKS = runs.c.status == RunStatus.RUNNING.value
@@ -49,7 +49,7 @@ def _settle(connection: Connection, row: int, limits: RunLimits) -> None:
         return
     elif _worked_s(times.worked_s, times.counted_from) > limits.work_s:
         _fail(connection, row, "run_timeout", f"the run worked for longer than {limits.work_s:g} s")
-    elif run.lease_until is None or run.lease_until > utc_now():
+    elif not has_lapsed(connection, held):
         return
     elif run.attempt >= RUN_ATTEMPTS_MAX:
         _fail(connection, row, "lease_lost", f"the lease of the run has passed {RUN_ATTEMPTS_MAX} times")

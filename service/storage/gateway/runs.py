@@ -141,7 +141,7 @@ class SqlRunStore(RunStore):
             run = held.run
             if run.status is end.status and run.lease == lease and run.summary == end.summary:
                 return run  # the same request again
-            require_lease(run, lease)
+            require_lease(connection, held, lease)
             if (waits := open_waits(connection, held.row)) and not cancel_waits:
                 raise RunWaitingError(
                     f"run '{run_id}' has {waits} open waits; wait for their calls, or finish with cancel_waits"
