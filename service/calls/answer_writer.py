@@ -3,8 +3,9 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from proofbox.contracts.gateway.codes import WarningCode
 from proofbox.contracts.gateway.wire import GatewayWarning
@@ -72,6 +73,13 @@ class StoredWith:
     effects: Sequence[Effect] = ()
 
 
+class AnswerParts(Protocol):
+    """What is stored with an answer, built from it."""
+
+    async def build(self, ending: CallResult) -> StoredWith:
+        """Builds the audit line and the effects of an ending."""
+
+
 class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
 
@@ -88,7 +96,7 @@ class AnswerWriter:
         self,
         key: CallKey,
         ending: CallResult,
-        stored_with: Callable[[CallResult], Awaitable[StoredWith]],
+        parts: AnswerParts,
         on_delay: Callable[[Answer], None],
         request_id: str,
     ) -> CallResult:
@@ -104,7 +112,7 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._write_once(key, ending, await stored_with(ending))
+                return await self._write_once(key, ending, await parts.build(ending))
             except StoreFullError as exc:
                 if ending.answer.is_problem and ending.response is not None:
                     ending = replace(ending, response=None)  # the problem alone is small

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditService
@@ -14,7 +13,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput, ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
-from proofbox.service.calls.answer_writer import AnswerWriter, CallResult, StoredWith
+from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
 from proofbox.service.calls.audit_record import (
     AuditedCall,
     log_audit_line,
@@ -29,7 +28,7 @@ from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
 from proofbox.service.calls.registration import CallRegistry, new_call
 from proofbox.service.calls.running import CallTicket, RunningCall
-from proofbox.service.calls.stored_calls import StoredCalls, asked_of, build_draft_of
+from proofbox.service.calls.stored_calls import CallParts, StoredCalls, asked_of, build_done
 from proofbox.service.calls.suspension import CallRun, Suspension
 from proofbox.service.calls.tool import PreparedCall, RunTools, Tools
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
@@ -280,9 +279,7 @@ class Calls:
                 if suspended is None:
                     return
                 response = suspended
-            body = await asyncio.to_thread(response.model_dump_json)
-            done = CallResult(CallState.DONE, Answer(200, body, is_problem=False), response)
-            await self._finish(running, call, done)
+            await self._finish(running, call, await build_done(response))
         except asyncio.CancelledError:
             await self._finish_cancelled(running, call)
         except Exception as exc:
@@ -352,18 +349,14 @@ class Calls:
 
     async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> None:
         running.clients.disarm()
-        stored_with, request_id = partial(self._stored_with, running, call), running.request_id
+        asked = replace(running.asked, traceparent=running.span.traceparent)
+        parts, request_id = CallParts(call, asked, running.record, self._service), running.request_id
         try:
-            ending = await self._writer.write(running.key, ending, stored_with, running.delay, request_id)
+            ending = await self._writer.write(running.key, ending, parts, running.delay, request_id)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))
         self._end(running, ending)
-
-    async def _stored_with(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> StoredWith:
-        asked = replace(running.asked, traceparent=running.span.traceparent)
-        draft = await asyncio.to_thread(build_draft_of, asked, running.record, self._service, ending)
-        return StoredWith(draft, call.conclude(ending.end))
 
     def _end(self, running: RunningCall, ending: CallResult) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)

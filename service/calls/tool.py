@@ -9,7 +9,14 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import Effect
-from proofbox.service.calls.suspension import CallEnd, CallRun, Suspension, WaitOutcome, cannot_resume, no_effects
+from proofbox.service.calls.suspension import (
+    CallEnd,
+    CallRun,
+    Suspension,
+    WaitOutcome,
+    cannot_resume,
+    no_effects,
+)
 from proofbox.service.identity import ConversationKey
 
 
