@@ -6,7 +6,7 @@ from typing import Any
 
 from proofbox.contracts.gateway.messages import ToolState
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.calls.port import Effect
+from proofbox.service.calls.port import Effect, EffectRefusedError
 from proofbox.service.errors import ServiceError
 
 OPEN_STATES: frozenset[str] = frozenset({"streaming", "running", "waiting"})
@@ -240,11 +240,12 @@ class LeftSpaceError(ServiceError):
         super().__init__(_LEFT)
 
 
-class NoActiveSpaceError(ServiceError):
-    """A call has nobody who could answer it. Never sent to a client: the call ends with ``no_active_space``."""
+class NoActiveSpaceError(EffectRefusedError):
+    """A call has nobody who could answer it: it ends with ``no_active_space``."""
 
     def __init__(self) -> None:
-        super().__init__("the run has no active space where somebody could answer; call enter_space first")
+        message = "the run has no active space where somebody could answer; call enter_space first"
+        super().__init__(NO_ACTIVE_SPACE, message)
 
 
 def left_ending() -> RecordEnding:
