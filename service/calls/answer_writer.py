@@ -3,9 +3,12 @@
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from proofbox.contracts.gateway.codes import WarningCode
+from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.port import (
@@ -17,6 +20,7 @@ from proofbox.service.calls.port import (
     CallState,
     CallStore,
     Effect,
+    EffectRefusedError,
     StoredCall,
 )
 from proofbox.service.calls.suspension import CallEnd
@@ -69,6 +73,13 @@ class StoredWith:
     effects: Sequence[Effect] = ()
 
 
+class AnswerParts(Protocol):
+    """What is stored with an answer, built from it."""
+
+    async def build(self, ending: CallResult) -> StoredWith:
+        """Builds the audit line and the effects of an ending."""
+
+
 class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
 
@@ -85,7 +96,7 @@ class AnswerWriter:
         self,
         key: CallKey,
         ending: CallResult,
-        stored_with: Callable[[CallResult], Awaitable[StoredWith]],
+        parts: AnswerParts,
         on_delay: Callable[[Answer], None],
         request_id: str,
     ) -> CallResult:
@@ -101,7 +112,7 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._write_once(key, ending, await stored_with(ending))
+                return await self._write_once(key, ending, await parts.build(ending))
             except StoreFullError as exc:
                 if ending.answer.is_problem and ending.response is not None:
                     ending = replace(ending, response=None)  # the problem alone is small
@@ -113,6 +124,9 @@ class AnswerWriter:
                 if self._is_closing():
                     raise
                 on_delay(ending.answer)
+            except EffectRefusedError as exc:
+                ending = warn(ending, exc)
+                continue
             except CallNotStoredError:
                 raise
             except OurError as exc:
@@ -151,6 +165,22 @@ class AnswerWriter:
             # Cancelled while its answer was being stored: what is stored is the one answer.
             return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
+
+
+def warn(ending: CallResult, refused: EffectRefusedError) -> CallResult:
+    """The same ending with a warning in its response, after an effect refused because of it.
+
+    Raises:
+        EffectRefusedError: the ending has no response, or has that warning.
+    """
+    response = ending.response
+    if response is None or any(warning.code == refused.code for warning in response.warnings):
+        raise refused
+    warning = GatewayWarning(code=WarningCode(refused.code), message=refused.message)
+    response = response.model_copy(update={"warnings": [*response.warnings, warning]})
+    if ending.answer.is_problem:
+        return replace(ending, response=response)
+    return replace(ending, response=response, answer=replace(ending.answer, body=response.model_dump_json()))
 
 
 async def store_result(

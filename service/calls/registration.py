@@ -3,12 +3,12 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.service.calls.port import CallKey, CallState, CallStore, NewCall, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, NewCall, StoredCall
 from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
@@ -82,10 +82,23 @@ class CallRegistry:
                 del self._under_way[key]
 
 
-async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempotency_key: str | None) -> NewCall:
+async def new_call(
+    key: CallKey,
+    request: ToolCallRequest,
+    boot_id: str,
+    idempotency_key: str | None,
+    effects: Sequence[Effect] = (),
+) -> NewCall:
     """A call as it is to be registered."""
     sha256, text = await asyncio.to_thread(_payload, request)  # with up to 100 MB of assets
-    return NewCall(key=key, payload_sha256=sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key)
+    return NewCall(
+        key=key,
+        payload_sha256=sha256,
+        request=text,
+        boot_id=boot_id,
+        idempotency_key=idempotency_key,
+        effects=effects,
+    )
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:

@@ -6,22 +6,21 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from functools import partial
 
-from proofbox.contracts.gateway.waits import Wait
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput, ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
-from proofbox.service.calls.answer_writer import AnswerWriter, CallResult, StoredWith
+from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
 from proofbox.service.calls.audit_record import (
     AuditedCall,
     log_audit_line,
     outcome_code,
     span_attributes,
 )
+from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.events import CallEvent, EndedCalls, EventLog
 from proofbox.service.calls.interruptions import cancelled
 from proofbox.service.calls.invalid_params import prepare_call
@@ -29,9 +28,9 @@ from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
 from proofbox.service.calls.registration import CallRegistry, new_call
 from proofbox.service.calls.running import CallTicket, RunningCall
-from proofbox.service.calls.stored_calls import StoredCalls, asked_of, build_draft_of
+from proofbox.service.calls.stored_calls import CallParts, StoredCalls, asked_of, build_done
 from proofbox.service.calls.suspension import CallRun, Suspension
-from proofbox.service.calls.tool import PreparedCall, Tools
+from proofbox.service.calls.tool import PreparedCall, RunTools, Tools
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
 from proofbox.service.errors import (
     CallAbandonedError,
@@ -52,14 +51,6 @@ log = logging.getLogger("proofbox.calls")
 
 _CANCELS_WITHIN_S = 5.0
 _CANCELLED = "the call was cancelled; call again under a new id"
-
-_STATUS = {
-    CallState.OPEN: "running",
-    CallState.WAITING: "waiting",
-    CallState.DONE: "done",
-    CallState.FAILED: "failed",
-    CallState.CANCELLED: "cancelled",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +80,10 @@ class Calls:
         store: CallStore,
         settings: CallSettings,
         meter: Meter | None = None,
+        runs: RunTools | None = None,
     ) -> None:
         self._tools = tools
+        self._runs = runs
         self._admission = admission
         self._store = store
         self._settings = settings
@@ -121,8 +114,11 @@ class Calls:
         idempotency_key: str | None,
         request_id: str,
         detached: bool,
+        run_lease: int | None = None,
     ) -> CallTicket:
         """Accepts a call, joins the one that is running, or finds the answer of one that has ended.
+
+        ``run_lease`` is the sender's lease of the run that the request names.
 
         Raises:
             UnknownToolError, InvalidRequestError, LimitNotAllowedError: the request is wrong.
@@ -133,14 +129,15 @@ class Calls:
         if self._is_closing:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = ConversationKey(principal, request.conversation_id)
-        call = await self._prepare(scope, request)
+        request, call = await self._find_tool(scope, request, run_lease)
         key = CallKey(scope, request.tool_call_id)
-        new = await new_call(key, request, self._settings.boot_id, idempotency_key)
+        new = await new_call(key, request, self._settings.boot_id, idempotency_key, call.on_accept)
         async with self._registry.register(new) as (stored, is_new):
             if not is_new:
                 return await self._known(stored, detached=detached)
             try:
-                self._admission.refuse_if_full(principal.caller)
+                if call.may_be_forgotten:  # others wait until their deadline, and are answered then
+                    self._admission.refuse_if_full(principal.caller)
             except ServiceError:
                 await self._store.forget(key)
                 raise
@@ -235,8 +232,15 @@ class Calls:
         return self._is_closing
 
     async def _prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        return (await self._find_tool(scope, request, None))[1]
+
+    async def _find_tool(
+        self, scope: ConversationKey, request: ToolCallRequest, run_lease: int | None
+    ) -> tuple[ToolCallRequest, PreparedCall]:
+        if request.run_id is not None and self._runs is not None:
+            return await self._runs.prepare(scope, request, run_lease)
         if (call := prepare_call(self._tools, scope, request)) is not None:
-            return call
+            return request, call
         raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
 
     async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
@@ -275,9 +279,7 @@ class Calls:
                 if suspended is None:
                     return
                 response = suspended
-            body = await asyncio.to_thread(response.model_dump_json)
-            done = CallResult(CallState.DONE, Answer(200, body, is_problem=False), response)
-            await self._finish(running, call, done)
+            await self._finish(running, call, await build_done(response))
         except asyncio.CancelledError:
             await self._finish_cancelled(running, call)
         except Exception as exc:
@@ -335,7 +337,8 @@ class Calls:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
         running.clients.disarm()
         ending = CallResult(CallState.FAILED, build_problem_answer(exc, running.request_id))
-        if running.has_started or running.detached or not isinstance(exc, ServiceError):
+        is_kept = running.has_started or running.detached or not call.may_be_forgotten
+        if is_kept or not isinstance(exc, ServiceError):
             await self._finish(running, call, ending)
             return
         try:
@@ -346,18 +349,14 @@ class Calls:
 
     async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> None:
         running.clients.disarm()
-        stored_with, request_id = partial(self._stored_with, running, call), running.request_id
+        asked = replace(running.asked, traceparent=running.span.traceparent)
+        parts, request_id = CallParts(call, asked, running.record, self._service), running.request_id
         try:
-            ending = await self._writer.write(running.key, ending, stored_with, running.delay, request_id)
+            ending = await self._writer.write(running.key, ending, parts, running.delay, request_id)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))
         self._end(running, ending)
-
-    async def _stored_with(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> StoredWith:
-        asked = replace(running.asked, traceparent=running.span.traceparent)
-        draft = await asyncio.to_thread(build_draft_of, asked, running.record, self._service, ending)
-        return StoredWith(draft, call.conclude(ending.end))
 
     def _end(self, running: RunningCall, ending: CallResult) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
@@ -382,18 +381,4 @@ class Calls:
 
     def _status(self, stored: StoredCall) -> CallStatus:
         running = self._running.get(stored.key)
-        status = _STATUS[stored.state]
-        if running is not None and not running.has_started:
-            status = "queued"
-        answer = stored.answer
-        is_done = stored.state is CallState.DONE
-        response = answer if is_done else stored.partial_response
-        return CallStatus(
-            tool_call_id=stored.key.tool_call_id,
-            conversation_id=stored.key.scope.conversation_id,
-            status=status,
-            created=stored.created,
-            response=ToolCallResponse.model_validate_json(response) if response else None,
-            problem=Problem.model_validate_json(answer) if answer and not is_done else None,
-            wait=Wait.model_validate_json(stored.wait) if stored.wait else None,
-        )
+        return build_status(stored, is_queued=running is not None and not running.has_started)

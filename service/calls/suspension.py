@@ -65,7 +65,7 @@ class CallEnd:
     response: ToolCallResponse | None
 
 
-def cannot_resume(_outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+async def cannot_resume(_outcome: WaitOutcome) -> ToolCallResponse | CallRun:
     """Stands for `PreparedCall.resume` of a tool that never waits."""
     raise AssertionError("the tool never waits")
 

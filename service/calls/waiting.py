@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from proofbox.contracts.gateway.waits import Wait
-from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
-from proofbox.service.calls.answer_writer import CallResult, store_result
+from proofbox.service.calls.answer_writer import CallResult
+from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
-from proofbox.service.calls.stored_calls import StoredCalls
+from proofbox.service.calls.stored_calls import StoredCalls, build_done, store_warning
 from proofbox.service.calls.suspension import CallRun, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import CallerError, ServiceError
@@ -95,9 +95,9 @@ class WaitingCalls:
         except CallerError as exc:
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
             return await self._end(stored, ending, effects)
-        resumed = call.resume(outcome)
+        resumed = await call.resume(outcome)
         if isinstance(resumed, ToolCallResponse):
-            return await self._end(stored, await _done(resumed), effects, call)
+            return await self._end(stored, await build_done(resumed), effects, call)
         new = await self._store.resume(stored.key, self._boot_id, effects)
         if new.state is CallState.OPEN:
             self._running.run_on(new, call, resumed, self._known.pop(new.key, None))
@@ -115,13 +115,11 @@ class WaitingCalls:
     async def _end(
         self, stored: StoredCall, ending: CallResult, effects: Sequence[Effect], call: PreparedCall | None = None
     ) -> StoredCall:
-        concluded = () if call is None else call.conclude(ending.end)
-        record = None if call is None else call.record
-        parts = await self._stored.parts_of(stored, ending, [*effects, *concluded], record)
-        new = await store_result(self._store, stored.key, ending, parts, CallState.WAITING)
+        parts = await self._stored.parts_of(stored, call, effects)
+        new, ending = await store_warning(self._store, stored.key, ending, parts, CallState.WAITING)
         if new.answer == ending.answer.body:
             self.settle(new)
-            self._running.count_end(new, CallResult(ending.state, ending.answer, ending.response, new.audited))
+            self._running.count_end(new, replace(ending, audited=new.audited))
         return new
 
     def settle(self, stored: StoredCall) -> None:
@@ -143,17 +141,6 @@ class WaitingCalls:
         self._known.clear()
 
 
-async def _done(response: ToolCallResponse) -> CallResult:
-    body = await asyncio.to_thread(response.model_dump_json)
-    return CallResult(CallState.DONE, Answer(200, body, is_problem=False), response)
-
-
 def _accepted(stored: StoredCall) -> Answer:
-    status = CallStatus(
-        tool_call_id=stored.key.tool_call_id,
-        conversation_id=stored.key.scope.conversation_id,
-        status="waiting",
-        created=stored.created,
-        wait=None if stored.wait is None else Wait.model_validate_json(stored.wait),
-    )
+    status = build_status(stored)
     return Answer(_ACCEPTED, status.model_dump_json(), is_problem=False)

@@ -7,7 +7,6 @@ from typing import Any
 from proofbox.contracts.gateway.messages import ToolState
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.port import Effect, EffectRefusedError
-from proofbox.service.errors import ServiceError
 
 OPEN_STATES: frozenset[str] = frozenset({"streaming", "running", "waiting"})
 _ID_BYTES = 12
@@ -230,14 +229,14 @@ LEFT_SPACE = "left_space"
 _LEFT = "the agent left the space, or the space was archived, while the call ran"
 
 
-class LeftSpaceError(ServiceError):
+class LeftSpaceError(EffectRefusedError):
     """The agent left the space of a record, and the answer does not have the warning ``left_space`` yet.
 
     Never sent to a client: whoever stores the answer adds the warning and stores it again.
     """
 
     def __init__(self) -> None:
-        super().__init__(_LEFT)
+        super().__init__(LEFT_SPACE, _LEFT)
 
 
 class NoActiveSpaceError(EffectRefusedError):

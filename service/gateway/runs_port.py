@@ -102,8 +102,8 @@ class NewRun:
         space_id: its active space at the start.
         chain_depth: how many runs that were made by mentions are before it.
         metadata: anything that its creator wants to find again.
-        queued: whether it waits for a claim; otherwise its creator holds its first lease, unless as many runs of the
-            agent run as may.
+        queued: whether it waits for a claim; otherwise its creator holds its first lease, unless as many runs of
+            the agent run as may.
         lease_s: how long that lease is.
     """
 
@@ -188,12 +188,14 @@ class RunCallSummary:
         tool_call_id: its id.
         tool_id: its tool.
         status: ``running``, ``waiting``, ``done``, ``failed`` or ``cancelled``.
+        created: when it was accepted.
         answer: the response or problem, as JSON text; None while it has none.
     """
 
     tool_call_id: str
     tool_id: str
     status: str
+    created: str
     answer: str | None
 
 

@@ -1,7 +1,7 @@
 """The arguments of calls while a model writes them, for the spaces that show these calls.
 
-The texts are in memory only: a record in the store has the start of each, and its end. Followers of a space read the
-texts from here, so a client that connects again continues at its length.
+The texts are in memory only: a record in the store has the start of each, and its end. Followers of a space read
+them from here, so a client that connects again continues at its length.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class RunTools(Protocol):
             name: the tool's name for the model, or its ``tool_id``.
 
         Raises:
-            UnknownRunError, LeaseLostError, RunNotRunningError, RunEndedError: the run takes no calls of the caller.
+            UnknownRunError, LeaseLostError, RunNotRunningError, RunEndedError: it takes no calls of the caller.
             UnknownToolError: the run has no such tool.
         """
 

@@ -5,8 +5,8 @@ to 0.6 s (base64, which shrinks by a quarter only).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
@@ -28,6 +28,7 @@ from proofbox.service.calls.port import (
 from proofbox.service.errors import IdReusedError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.audit import add_line, line_of
+from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.conversation_rows import (
     CONVERSATION,
     PRINCIPAL,
@@ -80,25 +81,6 @@ _MOVED = (
 _FORGOTTEN = delete(calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CallRow:
-    """The row of a call whose transaction an effect is stored in.
-
-    Attributes:
-        number: its ``calls.id``.
-        conversation: its ``conversations.id``; this transaction has locked that row.
-        key: its name.
-    """
-
-    number: int
-    conversation: int
-    key: CallKey
-
-
-ApplyEffect = Callable[[Connection, CallRow, Any], None]
-"""Stores an effect; it may raise a ServiceError or an EffectRefusedError."""
 
 
 class SqlCallStore(CallStore):
