@@ -240,12 +240,11 @@ class LeftSpaceError(EffectRefusedError):
 
 
 class NoActiveSpaceError(EffectRefusedError):
-    """A call has nobody who could answer it. Never sent to a client: the call ends with ``no_active_space``."""
+    """A call has nobody who could answer it: it ends with ``no_active_space``."""
 
     def __init__(self) -> None:
-        super().__init__(
-            NO_ACTIVE_SPACE, "the run has no active space where somebody could answer; call enter_space first"
-        )
+        message = "the run has no active space where somebody could answer; call enter_space first"
+        super().__init__(NO_ACTIVE_SPACE, message)
 
 
 def left_ending() -> RecordEnding:

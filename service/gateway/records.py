@@ -163,9 +163,9 @@ def end_event(message: Json) -> str:
 
 def listed_artifacts(message: Json) -> set[str]:
     """Return the logical paths of the artifacts that a message names; only these can be read through it."""
+    found = value_artifacts(message)
     if message["kind"] != "tool_call":
-        return set()
-    found = {cut["artifact_path"] for cut in message["tool"]["truncated"].values() if cut["artifact_path"]}
+        return found
     open_values: list[Any] = [message["tool"].get("output")]
     while open_values:
         value = open_values.pop()
@@ -176,6 +176,13 @@ def listed_artifacts(message: Json) -> set[str]:
         elif isinstance(value, list):
             open_values += value
     return found
+
+
+def value_artifacts(message: Json) -> set[str]:
+    """Return the logical paths of the artifacts that have the whole input or output of a record."""
+    if message["kind"] != "tool_call":
+        return set()
+    return {cut["artifact_path"] for cut in message["tool"]["truncated"].values() if cut["artifact_path"]}
 
 
 def _record(head: MessageHead, call: RecordedCall, state: str, value: Json | None) -> Json:

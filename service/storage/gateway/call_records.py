@@ -28,6 +28,7 @@ from proofbox.service.gateway.posting import (
     new_message_id,
 )
 from proofbox.service.gateway.records import Json, MessageHead
+from proofbox.service.gateway.tool_inputs import StartedStream
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.gateway.schema import agents, messages, runs, spaces
 from proofbox.service.storage.gateway.space_rows import (
@@ -113,22 +114,22 @@ def start_record(connection: Connection, call: RecordedCall, posting: Posting | 
     return posting
 
 
-def start_stream(connection: Connection, call: RecordedCall) -> Posting:
+def start_stream(connection: Connection, call: RecordedCall) -> StartedStream | None:
     """Post the record of a ``visible`` call whose arguments are being written, in the state ``streaming``.
 
     Returns:
-        The place; without a space for other visibilities, without an active space, and for a call that has a
-        record already.
+        The stream; None for other visibilities, without an active space, and for a call that has a record already.
     """
     posting = bind(connection, call.run_id, call.tool)
     run = connection.execute(_RUN_BY_ID, {"of_run_id": call.run_id}).one()
-    if posting.space_id is None or not call.tool.is_shown_from_start:
-        return Posting(warning=posting.warning)
+    if posting.space_id is None or posting.message_id is None or not call.tool.is_shown_from_start:
+        return None
     place = _open_place(connection, run, posting.space_id)
     if place is None or _find_record(connection, run.id, call.tool_call_id) is not None:
-        return Posting()
-    _post(connection, place, run, records.build_streaming, call, posting.message_id)
-    return posting
+        return None
+    event = _post(connection, place, run, records.build_streaming, call, posting.message_id)
+    message_id, text = posting.message_id, _require_record(connection, run.id, call.tool_call_id).body
+    return StartedStream(place[0].id, message_id, event, json.loads(text))
 
 
 def suspend_record(connection: Connection, call: RecordedCall, posting: Posting, card: WaitCard) -> Posting:
@@ -223,10 +224,14 @@ def announce_run(connection: Connection, run: int) -> None:
 def _start_streamed(connection: Connection, found: Row[Any], call: RecordedCall) -> Posting:
     space = lock_space(connection, found.space)
     found = _reread(connection, found, call.tool_call_id)
-    posting = Posting(space.space_id, found.message_id)
+    if found.state not in OPEN_STATES:
+        return Posting()  # abandoned meanwhile: a record ends once
+    if space.is_archived or not is_member(connection, space.id, found.entity):
+        _end(connection, found, left_ending(), call, space)
+        return Posting(warning=NO_ACTIVE_SPACE)
     if found.state == "streaming":
         _store(connection, found, records.with_input(json.loads(found.body), call, utc_now()))
-    return posting
+    return Posting(space.space_id, found.message_id)
 
 
 def _end_found(connection: Connection, found: Row[Any], effect: EndRecord) -> Json | None:
@@ -290,11 +295,12 @@ def _post(
     message_of: Callable[[MessageHead, RecordedCall], Json],
     call: RecordedCall,
     message_id: str | None,
-) -> None:
+) -> int:
+    """Post a new record with ``tool-call.start``; the id of that event."""
     space, agent = place
     message = message_of(_head(connection, space, agent, run, message_id), call)
     _insert(connection, space, agent, run, message)
-    add_event(connection, space, "tool-call.start", _event(message))
+    return add_event(connection, space, "tool-call.start", _event(message))
 
 
 def _head(

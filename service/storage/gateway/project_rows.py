@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, insert, select
 
 from proofbox.service.errors import IdReusedError
+from proofbox.service.gateway.spaces_port import RequestKey
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import (
     PRINCIPAL,
@@ -25,19 +26,6 @@ PROJECT = (
 _CREATED = select(created_records.c.request_sha256, created_records.c.status, created_records.c.answer).where(
     created_records.c.principal == bindparam("of_principal"), created_records.c.name == bindparam("of_name")
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CreationKey:
-    """The ``Idempotency-Key`` of a creating request.
-
-    Attributes:
-        name: its value.
-        sha256: the hash of method, route and body of the request.
-    """
-
-    name: str
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +70,7 @@ def ensure_principal(connection: Connection, principal: Principal) -> int:
     return int(found)
 
 
-def find_creation(connection: Connection, principal: Principal, key: CreationKey | None) -> StoredCreation | None:
+def find_creation(connection: Connection, principal: Principal, key: RequestKey | None) -> StoredCreation | None:
     """Return the stored answer of a creating request that was repeated; other requests with the key wait.
 
     Raises:
@@ -104,7 +92,7 @@ def find_creation(connection: Connection, principal: Principal, key: CreationKey
 
 
 def store_creation(
-    connection: Connection, principal: Principal, key: CreationKey | None, creation: StoredCreation
+    connection: Connection, principal: Principal, key: RequestKey | None, creation: StoredCreation
 ) -> None:
     """Store the answer of a creating request in its transaction, after `find_creation` found none."""
     if key is None:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from proofbox.service.gateway.records import Json, Sender
+from proofbox.service.gateway.tool_inputs import space_topic
 from proofbox.service.storage.conversation_rows import time_text, utc_now
 from proofbox.service.storage.database import announce
 from proofbox.service.storage.gateway.schema import agents, entities, members, runs, space_events, spaces
@@ -83,11 +84,6 @@ class EntityRow:
 def json_of(value: Json) -> str:
     """Return JSON text that both databases take: NUL is an escape, half of a surrogate pair becomes ``?``."""
     return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def space_topic(row: int) -> str:
-    """Return the topic of `Database.changes` for the events of a space."""
-    return f"space:{row}"
 
 
 def lock_space(connection: Connection, row: int) -> SpaceRow:
