@@ -166,7 +166,7 @@ class GatewayCall:
             timings_ms=self._timings(),
         )
 
-    def fail(  # noqa: PLR0913 - the parts of a failure
+    def fail(
         self,
         code: str,
         message: str,
