@@ -3,12 +3,12 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.service.calls.port import CallKey, CallStore, NewCall, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, NewCall, StoredCall
 from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
@@ -50,8 +50,10 @@ class CallRegistry:
         while True:
             stored, is_new = await self._store.claim(new)
             key = stored.key
-            if is_new or stored.answer is not None or stored.boot_id != self._boot_id or self._is_running(key):
+            if is_new or stored.state is not CallState.OPEN or stored.boot_id != self._boot_id:
                 return stored, is_new
+            if self._is_running(key):
+                return stored, False
             if not await self._others_ended(key, new.key):
                 # Only an open call is forgotten: if it has ended meanwhile, the next look finds its answer.
                 with self._mark(key):
@@ -80,10 +82,23 @@ class CallRegistry:
                 del self._under_way[key]
 
 
-async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempotency_key: str | None) -> NewCall:
+async def new_call(
+    key: CallKey,
+    request: ToolCallRequest,
+    boot_id: str,
+    idempotency_key: str | None,
+    effects: Sequence[Effect] = (),
+) -> NewCall:
     """A call as it is to be registered."""
     sha256, text = await asyncio.to_thread(_payload, request)  # with up to 100 MB of assets
-    return NewCall(key=key, payload_sha256=sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key)
+    return NewCall(
+        key=key,
+        payload_sha256=sha256,
+        request=text,
+        boot_id=boot_id,
+        idempotency_key=idempotency_key,
+        effects=effects,
+    )
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:

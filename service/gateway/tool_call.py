@@ -256,7 +256,7 @@ class ToolExecution(Protocol):
             ServiceError: the service is at fault.
         """
 
-    def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
         """Takes the answer that the call waited for; see `PreparedCall.resume`."""
 
 
