@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
 from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
@@ -17,7 +17,7 @@ from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError,
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
-from proofbox.service.gateway.posting import Posting, ShownTool
+from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
 from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, embedded_text, now_text
@@ -95,6 +95,15 @@ class Effected:
     size_bytes: int
     ms: float
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as a JSON object, for the record of a wait."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Effected":
+        """Returns what `to_json` stored."""
+        return cls(**value)
+
 
 @dataclass(slots=True)
 class GatewayCall:
@@ -107,6 +116,8 @@ class GatewayCall:
         tool: the tool.
         posting: where its record is; bound when the call was accepted.
         effects: the requests that left the service for it, in order.
+        answered_by: who answered its last wait; for its record and audit line.
+        was_approved: whether a person approved it.
         began: when it came, on the performance counter.
     """
 
@@ -116,7 +127,14 @@ class GatewayCall:
     tool: RunTool
     posting: Posting
     effects: list[Effected] = field(default_factory=list)
+    answered_by: str | None = None
+    was_approved: bool = False
     began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def recorded(self) -> RecordedCall:
+        """The call as its record in a space shows it."""
+        return RecordedCall(self.run.run_id, self.tool_call_id, self.tool.shown, self.input)
 
     @property
     def principal(self) -> Principal:
