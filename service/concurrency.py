@@ -90,3 +90,7 @@ class Changes:
         for topic in topics:
             for listener in self._listeners.get(topic, ()):
                 listener.wake()
+
+    def notify_all(self) -> None:
+        """Wake all listeners, so that they notice that the service stops."""
+        self.notify(list(self._listeners))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from proofbox.service.gateway.spaces_port import RequestKey
 from proofbox.service.identity import Principal
 
 RUN_ATTEMPTS_MAX = 3
@@ -13,6 +14,14 @@ RUN_QUEUED_MAX = 1_000
 """Queued runs of one agent."""
 RUN_AGE_DAYS_MAX = 7
 """After how many days a run that has not ended has failed."""
+
+QUEUE_TOPIC = "runs queued"
+"""The topic of `Changes` that is announced when a run of any project is queued."""
+
+
+def run_topic(run_id: str) -> str:
+    """The topic of `Changes` of the events of a run."""
+    return f"run {run_id}"
 
 
 class RunStatus(StrEnum):
@@ -220,12 +229,15 @@ class RunStore(Protocol):
     The project is that of ``principal``; runs of other projects are unknown.
     """
 
-    async def create(self, principal: Principal, new: NewRun) -> StoredRun:
-        """Makes a run.
+    async def create(
+        self, principal: Principal, new: NewRun, key: RequestKey | None = None
+    ) -> tuple[StoredRun, bool]:
+        """Makes a run; or finds the one that an earlier request with the key has made, and returns True with it.
 
         Raises:
             UnknownAgentError, UnknownSpaceError: there is no such agent or space.
             QueueFullError: too many runs of the agent are queued.
+            IdReusedError: the key was used for another request.
         """
 
     async def find(self, principal: Principal, run_id: str) -> StoredRun:
@@ -242,6 +254,9 @@ class RunStore(Protocol):
         self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
     ) -> StoredRun | None:
         """Gives the oldest queued run that the principal may have to it; None if there is none."""
+
+    async def require(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
+        """A run of which a lease holds. Raises as `renew`."""
 
     async def renew(self, principal: Principal, run_id: str, lease: int, lease_s: float) -> StoredRun:
         """Extends a lease.

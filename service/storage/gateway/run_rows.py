@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
 
-from proofbox.service.gateway.runs_port import RunEnd, RunStatus, StoredRun
+from proofbox.service.gateway.runs_port import QUEUE_TOPIC, RunEnd, RunStatus, StoredRun, run_topic
 from proofbox.service.gateway_errors import LeaseLostError, RunEndedError, RunNotRunningError, UnknownRunError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import time_text, utc_now
@@ -26,8 +26,6 @@ from proofbox.service.storage.gateway.schema import (
 )
 from proofbox.service.storage.schema import calls, principals
 
-QUEUE_TOPIC = "runs queued"
-"""Announced when a run of any project is queued."""
 _ALL = (
     select(
         runs,
@@ -67,11 +65,6 @@ class HeldRun:
 
     row: int
     run: StoredRun
-
-
-def run_topic(run_id: str) -> str:
-    """The topic of the events of a run."""
-    return f"run {run_id}"
 
 
 def of_project(principal: Principal) -> ColumnElement[bool]:

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from proofbox.service.errors import QueueFullError
 from proofbox.service.gateway.runs_port import (
+    QUEUE_TOPIC,
     RUN_QUEUED_MAX,
     NewRun,
     OpenCall,
@@ -22,17 +23,23 @@ from proofbox.service.gateway.runs_port import (
     StoredRun,
     StoredRunEvent,
 )
+from proofbox.service.gateway.spaces_port import RequestKey
 from proofbox.service.gateway_errors import (
     RunWaitingError,
     UnknownAgentError,
     UnknownSpaceError,
 )
 from proofbox.service.identity import Principal
-from proofbox.service.storage.conversation_rows import PRINCIPAL, new_or_known, principal_values, time_text, utc_now
+from proofbox.service.storage.conversation_rows import PRINCIPAL, principal_values, time_text, utc_now
 from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.call_records import announce_run
+from proofbox.service.storage.gateway.project_rows import (
+    StoredCreation,
+    ensure_principal,
+    find_creation,
+    store_creation,
+)
 from proofbox.service.storage.gateway.run_rows import (
-    QUEUE_TOPIC,
     HeldRun,
     add_run_event,
     build_run,
@@ -54,6 +61,7 @@ from proofbox.service.storage.gateway.schema import agents, projects, run_events
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _CANDIDATES = 20  # of the oldest queued runs: some agents may run as many as they may
+_CREATED = 201
 _STATUS_OF_CALL = {"open": "running"}
 
 
@@ -70,8 +78,17 @@ class SqlRunStore(RunStore):
         self._limits = limits
 
     @override
-    async def create(self, principal: Principal, new: NewRun) -> StoredRun:
-        return await self._database.write(lambda connection: create_run(connection, principal, new, self._limits))
+    async def create(
+        self, principal: Principal, new: NewRun, key: RequestKey | None = None
+    ) -> tuple[StoredRun, bool]:
+        def work(connection: Connection) -> tuple[StoredRun, bool]:
+            if (found := find_creation(connection, principal, key)) is not None:
+                return find_run(connection, principal, found.answer).run, True
+            run = create_run(connection, principal, new, self._limits)
+            store_creation(connection, principal, key, StoredCreation(_CREATED, run.run_id))
+            return run, False
+
+        return await self._database.write(work)
 
     @override
     async def find(self, principal: Principal, run_id: str) -> StoredRun:
@@ -111,6 +128,15 @@ class SqlRunStore(RunStore):
 
         # Most polls find nothing, and a write waits for others.
         return await self._database.write(work) if await self._database.read(look) else None
+
+    @override
+    async def require(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
+        def work(connection: Connection) -> StoredRun:
+            held = find_run(connection, principal, run_id)
+            require_lease(connection, held, lease)
+            return held.run
+
+        return await self._database.read(work)
 
     @override
     async def renew(self, principal: Principal, run_id: str, lease: int, lease_s: float) -> StoredRun:
@@ -281,16 +307,6 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
 
 def _start(connection: Connection, held: HeldRun, principal: Principal, lease_s: float) -> HeldRun:
     """Gives a queued run to a holder, under the next lease."""
-    connection.execute(
-        new_or_known(principals, connection.dialect.name),
-        {
-            "tenant": principal.tenant,
-            "project": principal.project,
-            "user_type": principal.user_type,
-            "user": principal.user,
-        },
-    )
-    owner = connection.scalar(select(PRINCIPAL), principal_values(principal))
     return move_run(
         connection,
         held,
@@ -298,7 +314,7 @@ def _start(connection: Connection, held: HeldRun, principal: Principal, lease_s:
         lease=held.run.lease + 1,
         lease_until=in_seconds(lease_s),
         holder=principal.caller,
-        principal=owner,
+        principal=ensure_principal(connection, principal),
         started=held.run.started or time_text(datetime.now(UTC)),
     )
 
