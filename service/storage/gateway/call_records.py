@@ -27,8 +27,8 @@ from proofbox.service.gateway.posting import (
     left_ending,
     new_message_id,
 )
-from proofbox.service.gateway.records import Json, MessageHead
-from proofbox.service.gateway.tool_inputs import StartedStream
+from proofbox.service.gateway.spaces.records import Json, MessageHead
+from proofbox.service.gateway.spaces.tool_inputs import StartedStream
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.gateway.schema import agents, messages, runs, spaces
 from proofbox.service.storage.gateway.space_rows import (

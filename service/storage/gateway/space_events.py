@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, func, select
 from typing_extensions import override
 
-from proofbox.service.gateway.spaces_port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
+from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.schema import messages, space_events, spaces
 from proofbox.service.storage.gateway.space_access import open_space

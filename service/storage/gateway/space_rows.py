@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
-from proofbox.service.gateway.records import Json, Sender, compact_json
-from proofbox.service.gateway.tool_inputs import space_topic
+from proofbox.service.gateway.spaces.records import Json, Sender, compact_json
+from proofbox.service.gateway.spaces.tool_inputs import space_topic
 from proofbox.service.storage.conversation_rows import time_text, utc_now
 from proofbox.service.storage.database import announce
 from proofbox.service.storage.gateway.schema import agents, entities, members, runs, space_events, spaces

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from proofbox.service.concurrency import Changes, Listener
-from proofbox.service.gateway.records import Json, compact_json
-from proofbox.service.gateway.spaces_port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
-from proofbox.service.gateway.tool_inputs import ToolInputs, read_partial, space_topic
+from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
+from proofbox.service.gateway.spaces.records import Json, compact_json
+from proofbox.service.gateway.spaces.tool_inputs import ToolInputs, read_partial, space_topic
 
 WAITING_MAX = 1_000
 """Events that may wait for a client that reads slowly; with more it gets ``reset``."""

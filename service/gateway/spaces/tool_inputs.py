@@ -18,7 +18,7 @@ from proofbox.service.calls.validation import invalid_value
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError, RateLimitedError
 from proofbox.service.gateway.posting import RecordedCall, RecordError, ShownTool
-from proofbox.service.gateway.records import Json
+from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.gateway_errors import StreamConflictError, StreamGapError
 from proofbox.service.identity import Principal
 
