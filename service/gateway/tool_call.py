@@ -2,14 +2,15 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, TypeVar
 
 from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
 from proofbox.contracts.codes import NoticeCode
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.configuration import ExecutionType, ToolConfiguration, Visibility
+from proofbox.contracts.gateway.wire import ConfigurationModel
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Timings, ToolCallResponse
@@ -22,6 +23,7 @@ from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, embedded_text, now_text
 from proofbox.service.visible_text import visible_text
 
+E = TypeVar("E", bound=ConfigurationModel)
 ToolSource = Literal["configured", "built_in", "mcp", "own"]
 _REPORT_CHARS_MAX = 300
 
@@ -154,6 +156,13 @@ class GatewayCall:
         """Its turn; a call of a run always has one."""
         return self.request.turn_id or ""
 
+    def execution_as(self, kind: type[E]) -> E:
+        """The tool's ``execution``, which is of a kind."""
+        configuration = self.tool.configuration
+        if configuration is None or not isinstance(configuration.execution, kind):
+            raise AssertionError(f"{self.tool.name} does not run as {kind.__name__}")
+        return configuration.execution
+
     @property
     def write(self) -> BlockWriter:
         """Writes its blocks."""
@@ -224,6 +233,21 @@ class GatewayCall:
             timings_ms=self._timings(),
         )
 
+    def refuse_input(self, errors: Sequence[Mapping[str, str]]) -> ToolCallResponse:
+        """Builds the response of a call whose input does not fit: nothing was run.
+
+        Args:
+            errors: what is wrong, each with ``field`` and ``message``.
+        """
+        listed = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
+        return self.fail(
+            GatewayCode.INVALID_INPUT,
+            f"{listed}. Nothing was run; correct this and call again",
+            notice=NoticeCode.INVALID_INPUT,
+            where="params",
+            errors=[dict(error) for error in errors],
+        )
+
     def interrupt(self, why: Interruption) -> ToolCallResponse:
         """Builds the response of a call that was ended from outside.
 
@@ -264,7 +288,7 @@ class GatewayCall:
         return Timings(total=round((time.perf_counter() - self.began) * 1000, 3))
 
 
-class ToolExecution(Protocol):
+class ToolExecution:
     """Runs the calls of one variant of ``execution``."""
 
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
@@ -273,9 +297,29 @@ class ToolExecution(Protocol):
         Raises:
             ServiceError: the service is at fault.
         """
+        raise NotImplementedError
 
     async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
         """Takes the answer that the call waited for; see `PreparedCall.resume`."""
+        raise AssertionError(f"{call.tool.name} never waits for {outcome.kind}")
+
+    def interrupt(self, call: GatewayCall, why: Interruption) -> ToolCallResponse:
+        """Builds the response of a call that was ended from outside; see `PreparedCall.interrupt`."""
+        return call.interrupt(why)
+
+    def check(self, call: GatewayCall) -> None:
+        """Refuses a request that is wrong beyond its input, before it is accepted.
+
+        Raises:
+            CallerError: the caller's program has to change something.
+        """
+
+    def admit(self, call: GatewayCall) -> None:
+        """Refuses a call for which there is no place, before it is accepted.
+
+        Raises:
+            QueueFullError: it has to come later.
+        """
 
 
 def json_text(value: Any) -> str:
