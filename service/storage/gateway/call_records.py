@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from proofbox.service.gateway import records
 from proofbox.service.gateway.posting import (
     NO_ACTIVE_SPACE,
     OPEN_STATES,
@@ -27,6 +26,7 @@ from proofbox.service.gateway.posting import (
     left_ending,
     new_message_id,
 )
+from proofbox.service.gateway.spaces import records
 from proofbox.service.gateway.spaces.records import Json, MessageHead
 from proofbox.service.gateway.spaces.tool_inputs import StartedStream
 from proofbox.service.storage.conversation_rows import utc_now
