@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from typing_extensions import override
 
 from proofbox.service.errors import StoreFailedError
-from proofbox.service.gateway.webhook_signing import GenerationStore, SecretGeneration
+from proofbox.service.gateway.waits.webhook_signing import GenerationStore, SecretGeneration
 from proofbox.service.gateway_errors import UnknownAgentError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now

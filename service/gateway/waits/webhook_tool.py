@@ -16,7 +16,6 @@ from proofbox.contracts.gateway.executions import WebhookExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
-from proofbox.service.gateway.answers import expiry, new_wait_id
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.filling import RefusedInputError, TemplateFiller
 from proofbox.service.gateway.http_exchange import (
@@ -26,11 +25,17 @@ from proofbox.service.gateway.http_exchange import (
     is_success,
     retry_after_s,
 )
-from proofbox.service.gateway.space_tool import answer_with
 from proofbox.service.gateway.tool_call import Effected, GatewayCall
-from proofbox.service.gateway.wait_policy import WaitPolicy, spec_of
-from proofbox.service.gateway.waits_port import OpenWait
-from proofbox.service.gateway.webhook_signing import CallbackTokens, SigningSecrets, parse_secret, sign_webhook
+from proofbox.service.gateway.waits.answers import expiry, new_wait_id
+from proofbox.service.gateway.waits.policy import WaitPolicy, spec_of
+from proofbox.service.gateway.waits.port import OpenWait
+from proofbox.service.gateway.waits.space_tool import answer_with
+from proofbox.service.gateway.waits.webhook_signing import (
+    CallbackTokens,
+    SigningSecrets,
+    parse_secret,
+    sign_webhook,
+)
 from proofbox.service.web.client.outgoing import BodyLimit, OutgoingRequest, OutgoingResponse, ResponseHead
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import UrlRefusedError, WebUrl
