@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from proofbox.service.calls.port import Effect
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
 from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
-from proofbox.service.gateway.waits_port import CancelWaits, CloseWait, OpenWait
+from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
 from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call

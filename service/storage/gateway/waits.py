@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.service.calls.port import CallKey, EffectRefusedError
-from proofbox.service.gateway.waits_port import (
+from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
     CancelWaits,
     CloseWait,

@@ -17,7 +17,7 @@ from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
 from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.gateway.posting import ResumeRecord
-from proofbox.service.gateway.waits_port import CloseWait, StoredWait, WaitMovedError, WaitState, WaitStore
+from proofbox.service.gateway.waits.port import CloseWait, StoredWait, WaitMovedError, WaitState, WaitStore
 from proofbox.service.gateway_errors import (
     AlreadyAnsweredError,
     InvalidResultError,

@@ -5,11 +5,11 @@ from proofbox.contracts.gateway.executions import SpaceExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
-from proofbox.service.gateway.answers import expiry, new_wait_id
 from proofbox.service.gateway.posting import WaitCard
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
-from proofbox.service.gateway.wait_policy import WaitPolicy, fail_expired, fail_without_space, restore, spec_of
-from proofbox.service.gateway.waits_port import OpenWait
+from proofbox.service.gateway.waits.answers import expiry, new_wait_id
+from proofbox.service.gateway.waits.policy import WaitPolicy, fail_expired, fail_without_space, restore, spec_of
+from proofbox.service.gateway.waits.port import OpenWait
 
 
 class SpaceTool(ToolExecution):

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError
-from proofbox.service.gateway.answers import WaitAnswers
-from proofbox.service.gateway.waits_port import WaitStore
+from proofbox.service.gateway.waits.answers import WaitAnswers
+from proofbox.service.gateway.waits.port import WaitStore
 
 log = logging.getLogger("proofbox.gateway")
 

@@ -4,11 +4,11 @@ from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.audit_record import canonical_json, sha256_of
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
-from proofbox.service.gateway.answers import APPROVAL_SCHEMA, expiry, new_wait_id
 from proofbox.service.gateway.posting import WaitCard
 from proofbox.service.gateway.tool_call import GatewayCall
-from proofbox.service.gateway.wait_policy import WaitPolicy, fail_expired, fail_without_space, restore, spec_of
-from proofbox.service.gateway.waits_port import OpenWait
+from proofbox.service.gateway.waits.answers import APPROVAL_SCHEMA, expiry, new_wait_id
+from proofbox.service.gateway.waits.policy import WaitPolicy, fail_expired, fail_without_space, restore, spec_of
+from proofbox.service.gateway.waits.port import OpenWait
 
 KIND = "approval"
 TIMEOUT_MS = 600_000
