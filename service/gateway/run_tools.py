@@ -17,7 +17,6 @@ from proofbox.service.calls.suspension import CallEnd, CallRun, Suspension, Wait
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.errors import UnknownToolError
-from proofbox.service.gateway.approval import ask_for_approval, decide, needs_approval
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
 from proofbox.service.gateway.catalogue import ToolCatalogue
@@ -33,8 +32,9 @@ from proofbox.service.gateway.posting import (
 from proofbox.service.gateway.runs_port import RunStore, StoredRun
 from proofbox.service.gateway.schema_check import check_schema
 from proofbox.service.gateway.tool_call import GatewayCall, RunTool, ToolExecution
-from proofbox.service.gateway.wait_policy import WaitPolicy
-from proofbox.service.gateway.waits_port import CancelWaits
+from proofbox.service.gateway.waits.approval import ask_for_approval, decide, needs_approval
+from proofbox.service.gateway.waits.policy import WaitPolicy
+from proofbox.service.gateway.waits.port import CancelWaits
 from proofbox.service.gateway_errors import WrongConversationError
 from proofbox.service.identity import ConversationKey
 
