@@ -1,4 +1,4 @@
-"""The services of agents, runs, spaces and waits that routes use."""
+"""The services of waits that routes use."""
 
 from dataclasses import dataclass
 
