@@ -148,7 +148,8 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._store.suspend(key, effects)
+                # None: an attempt before this one was stored, although it failed.
+                return await self._store.suspend(key, effects) or await self._stored(key)
             except (StoreFullError, CallNotStoredError):
                 raise
             except OurError as exc:
@@ -157,6 +158,10 @@ class AnswerWriter:
                 log.warning("that call %s waits cannot be stored yet: %s", key.tool_call_id, exc)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    async def _stored(self, key: CallKey) -> StoredCall:
+        found = await self._store.find(key.scope.principal, key.tool_call_id)
+        return next(call for call in found if call.key.scope == key.scope)
 
     async def _write_once(self, key: CallKey, ending: CallResult, parts: StoredWith) -> CallResult:
         with span("finish"):

@@ -192,10 +192,10 @@ class CallStore(Protocol):
             ServiceError: an effect refused.
         """
 
-    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall:
+    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:
         """Lets an open call wait, with the effects, one of which stores what it waits for; what is stored now.
 
-        A call that is not open stays as it is.
+        A call that is not open stays as it is: None.
 
         Raises:
             CallNotStoredError: no such call is stored.
@@ -203,10 +203,10 @@ class CallStore(Protocol):
             EffectRefusedError: an effect refused; the call is still open.
         """
 
-    async def resume(self, key: CallKey, boot_id: str, effects: Sequence[Effect]) -> StoredCall:
+    async def resume(self, key: CallKey, boot_id: str, effects: Sequence[Effect]) -> StoredCall | None:
         """Opens a waiting call for a process of the service, with the effects; what is stored now.
 
-        A call that does not wait stays as it is. Raises as `finish` does.
+        A call that does not wait stays as it is: None. Raises as `finish` does.
         """
 
     async def forget(self, key: CallKey) -> None:

@@ -76,7 +76,7 @@ class WaitingCalls:
         known = self._known.get(stored.key)
         return self.begin(stored, EventLog()) if known is None else known
 
-    async def resolve(self, stored: StoredCall, outcome: WaitOutcome, effects: Sequence[Effect]) -> StoredCall:
+    async def resolve(self, stored: StoredCall, outcome: WaitOutcome, effects: Sequence[Effect]) -> bool:
         """Ends the wait of a call: with its answer, or by letting it run on.
 
         Args:
@@ -85,7 +85,7 @@ class WaitingCalls:
             effects: what is stored in the same transaction, before the effects of the call's own end.
 
         Returns:
-            The call as it is stored now; if it did not wait any more, its answer is another's.
+            Whether it waited and this ended its wait.
 
         Raises:
             ServiceError: an effect refused, or the store failed: nothing is stored.
@@ -99,11 +99,12 @@ class WaitingCalls:
         if isinstance(resumed, ToolCallResponse):
             return await self._end(stored, await build_done(resumed), effects, call)
         new = await self._store.resume(stored.key, self._boot_id, effects)
-        if new.state is CallState.OPEN:
-            self._running.run_on(new, call, resumed, self._known.pop(new.key, None))
-        return new
+        if new is None:
+            return False
+        self._running.run_on(new, call, resumed, self._known.pop(new.key, None))
+        return True
 
-    async def cancel(self, stored: StoredCall, why: Interruption, reason: ServiceError) -> StoredCall:
+    async def cancel(self, stored: StoredCall, why: Interruption, reason: ServiceError) -> bool:
         """Cancels a waiting call; one that has ended stays as it is. Raises what `CallStore.finish` does."""
         answer = build_problem_answer(reason, "")
         try:
@@ -114,13 +115,14 @@ class WaitingCalls:
 
     async def _end(
         self, stored: StoredCall, ending: CallResult, effects: Sequence[Effect], call: PreparedCall | None = None
-    ) -> StoredCall:
+    ) -> bool:
         parts = await self._stored.parts_of(stored, call, effects)
         new, ending = await store_warning(self._store, stored.key, ending, parts, CallState.WAITING)
         if new.answer == ending.answer.body:
             self.settle(new)
             self._running.count_end(new, replace(ending, audited=new.audited))
-        return new
+            return True
+        return False
 
     def settle(self, stored: StoredCall) -> None:
         """Tells those who follow a call its answer, if it has one that they were not told."""

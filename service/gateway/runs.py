@@ -25,7 +25,7 @@ from proofbox.service.gateway.runs_port import (
     StoredRunEvent,
     run_topic,
 )
-from proofbox.service.gateway.spaces_port import RequestKey
+from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.identity import Principal
 
 _ID_BYTES = 12

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from proofbox.service.gateway.spaces_port import RequestKey
+from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.identity import Principal
 
 RUN_ATTEMPTS_MAX = 3

@@ -2,26 +2,28 @@
 
 import json
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
 
 from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
 from proofbox.contracts.codes import NoticeCode
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.configuration import ExecutionType, ToolConfiguration, Visibility
+from proofbox.contracts.gateway.wire import ConfigurationModel
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Timings, ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
-from proofbox.service.gateway.posting import Posting, ShownTool
+from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
 from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, embedded_text, now_text
 from proofbox.service.visible_text import visible_text
 
+E = TypeVar("E", bound=ConfigurationModel)
 ToolSource = Literal["configured", "built_in", "mcp", "own"]
 _REPORT_CHARS_MAX = 300
 
@@ -93,6 +95,15 @@ class Effected:
     size_bytes: int
     ms: float
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as a JSON object, for the record of a wait."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Effected":
+        """Returns what `to_json` stored."""
+        return cls(**value)
+
 
 @dataclass(slots=True)
 class GatewayCall:
@@ -105,6 +116,8 @@ class GatewayCall:
         tool: the tool.
         posting: where its record is; bound when the call was accepted.
         effects: the requests that left the service for it, in order.
+        answered_by: who answered its last wait; for its record and audit line.
+        was_approved: whether a person approved it.
         began: when it came, on the performance counter.
     """
 
@@ -114,7 +127,14 @@ class GatewayCall:
     tool: RunTool
     posting: Posting
     effects: list[Effected] = field(default_factory=list)
+    answered_by: str | None = None
+    was_approved: bool = False
     began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def recorded(self) -> RecordedCall:
+        """The call as its record in a space shows it."""
+        return RecordedCall(self.run.run_id, self.tool_call_id, self.tool.shown, self.input)
 
     @property
     def principal(self) -> Principal:
@@ -135,6 +155,13 @@ class GatewayCall:
     def turn_id(self) -> str:
         """Its turn; a call of a run always has one."""
         return self.request.turn_id or ""
+
+    def execution_as(self, kind: type[E]) -> E:
+        """The tool's ``execution``, which is of a kind."""
+        configuration = self.tool.configuration
+        if configuration is None or not isinstance(configuration.execution, kind):
+            raise AssertionError(f"{self.tool.name} does not run as {kind.__name__}")
+        return configuration.execution
 
     @property
     def write(self) -> BlockWriter:
@@ -206,6 +233,21 @@ class GatewayCall:
             timings_ms=self._timings(),
         )
 
+    def refuse_input(self, errors: Sequence[Mapping[str, str]]) -> ToolCallResponse:
+        """Builds the response of a call whose input does not fit: nothing was run.
+
+        Args:
+            errors: what is wrong, each with ``field`` and ``message``.
+        """
+        listed = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
+        return self.fail(
+            GatewayCode.INVALID_INPUT,
+            f"{listed}. Nothing was run; correct this and call again",
+            notice=NoticeCode.INVALID_INPUT,
+            where="params",
+            errors=[dict(error) for error in errors],
+        )
+
     def interrupt(self, why: Interruption) -> ToolCallResponse:
         """Builds the response of a call that was ended from outside.
 
@@ -246,7 +288,7 @@ class GatewayCall:
         return Timings(total=round((time.perf_counter() - self.began) * 1000, 3))
 
 
-class ToolExecution(Protocol):
+class ToolExecution:
     """Runs the calls of one variant of ``execution``."""
 
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
@@ -255,9 +297,29 @@ class ToolExecution(Protocol):
         Raises:
             ServiceError: the service is at fault.
         """
+        raise NotImplementedError
 
     async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
         """Takes the answer that the call waited for; see `PreparedCall.resume`."""
+        raise AssertionError(f"{call.tool.name} never waits for {outcome.kind}")
+
+    def interrupt(self, call: GatewayCall, why: Interruption) -> ToolCallResponse:
+        """Builds the response of a call that was ended from outside; see `PreparedCall.interrupt`."""
+        return call.interrupt(why)
+
+    def check(self, call: GatewayCall) -> None:
+        """Refuses a request that is wrong beyond its input, before it is accepted.
+
+        Raises:
+            CallerError: the caller's program has to change something.
+        """
+
+    def admit(self, call: GatewayCall) -> None:
+        """Refuses a call for which there is no place, before it is accepted.
+
+        Raises:
+            QueueFullError: it has to come later.
+        """
 
 
 def json_text(value: Any) -> str:

@@ -162,19 +162,19 @@ class SqlCallStore(CallStore):
         return await self._database.write(work)
 
     @override
-    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall:
+    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:
         return await self._move(key, (CallState.OPEN, CallState.WAITING), effects)
 
     @override
-    async def resume(self, key: CallKey, boot_id: str, effects: Sequence[Effect]) -> StoredCall:
+    async def resume(self, key: CallKey, boot_id: str, effects: Sequence[Effect]) -> StoredCall | None:
         return await self._move(key, (CallState.WAITING, CallState.OPEN), effects, boot_id)
 
     async def _move(
         self, key: CallKey, step: tuple[CallState, CallState], effects: Sequence[Effect], boot_id: str | None = None
-    ) -> StoredCall:
+    ) -> StoredCall | None:
         was, new = step
 
-        def work(connection: Connection) -> StoredCall:
+        def work(connection: Connection) -> StoredCall | None:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)
             own = {"in_conversation": conversation, "call_id": key.tool_call_id}
             values = {**own, "was": was.value, "new_state": new.value, "new_boot_id": boot_id}
@@ -184,7 +184,7 @@ class SqlCallStore(CallStore):
             known = connection.execute(_BY_KEY, own).first()
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so it cannot be changed")
-            return _build_stored_call(connection, known)
+            return None if changed is None else _build_stored_call(connection, known)
 
         return await self._database.write(work)
 

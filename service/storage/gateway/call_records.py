@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from proofbox.service.gateway import records
 from proofbox.service.gateway.posting import (
     NO_ACTIVE_SPACE,
     OPEN_STATES,
@@ -27,8 +26,9 @@ from proofbox.service.gateway.posting import (
     left_ending,
     new_message_id,
 )
-from proofbox.service.gateway.records import Json, MessageHead
-from proofbox.service.gateway.tool_inputs import StartedStream
+from proofbox.service.gateway.spaces import records
+from proofbox.service.gateway.spaces.records import Json, MessageHead
+from proofbox.service.gateway.spaces.tool_inputs import StartedStream
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.gateway.schema import agents, messages, runs, spaces
 from proofbox.service.storage.gateway.space_rows import (
@@ -101,7 +101,7 @@ def start_record(connection: Connection, call: RecordedCall, posting: Posting | 
         Where it is posted from now on: pass it to the other functions.
     """
     posting = posting or bind(connection, call.run_id, call.tool)
-    run = connection.execute(_RUN_BY_ID, {"of_run_id": call.run_id}).one()
+    run = _lock_run(connection, call.run_id)
     streamed = _find_record(connection, run.id, call.tool_call_id)
     if streamed is not None:
         return _start_streamed(connection, streamed, call)
@@ -121,7 +121,7 @@ def start_stream(connection: Connection, call: RecordedCall) -> StartedStream | 
         The stream; None for other visibilities, without an active space, and for a call that has a record already.
     """
     posting = bind(connection, call.run_id, call.tool)
-    run = connection.execute(_RUN_BY_ID, {"of_run_id": call.run_id}).one()
+    run = _lock_run(connection, call.run_id)
     if posting.space_id is None or posting.message_id is None or not call.tool.is_shown_from_start:
         return None
     place = _open_place(connection, run, posting.space_id)
@@ -138,7 +138,7 @@ def suspend_record(connection: Connection, call: RecordedCall, posting: Posting,
     Raises:
         NoActiveSpaceError: nobody could answer: no space, the agent has left it, or it is archived.
     """
-    run = connection.execute(_RUN_BY_ID, {"of_run_id": call.run_id}).one()
+    run = _lock_run(connection, call.run_id)
     found = _find_record(connection, run.id, call.tool_call_id)
     space_id = posting.space_id
     place = None if space_id is None else _open_place(connection, run, space_id)
@@ -157,7 +157,7 @@ def suspend_record(connection: Connection, call: RecordedCall, posting: Posting,
 
 def resume_record(connection: Connection, run_id: str, tool_call_id: str, answered_by: str | None = None) -> None:
     """Show in the record that its call runs again, without an event; a record that does not wait stays."""
-    run = connection.execute(_RUN_BY_ID, {"of_run_id": run_id}).one()
+    run = _lock_run(connection, run_id)
     found = _find_record(connection, run.id, tool_call_id)
     if found is not None and found.state == "waiting":
         lock_space(connection, found.space)
@@ -175,7 +175,7 @@ def end_record(connection: Connection, effect: EndRecord) -> Json | None:
     Raises:
         LeftSpaceError: the agent has left, and ``left_warned`` is false.
     """
-    run = connection.execute(_RUN_BY_ID, {"of_run_id": effect.run_id}).one()
+    run = _lock_run(connection, effect.run_id)
     found = _find_record(connection, run.id, effect.tool_call_id)
     if found is not None:
         return _end_found(connection, found, effect)
@@ -203,10 +203,13 @@ def end_streams(connection: Connection, run: int, code: str, text: str) -> None:
 
 def end_stream(connection: Connection, run_id: str, tool_call_id: str, error: RecordError) -> None:
     """End one record whose arguments are still being written; one in another state stays as it is."""
-    run = connection.execute(_RUN_BY_ID, {"of_run_id": run_id}).first()
-    found = None if run is None else _find_record(connection, run.id, tool_call_id)
+    run = _lock_run(connection, run_id)
+    found = _find_record(connection, run.id, tool_call_id)
     if found is not None and found.state == "streaming":
-        _end(connection, found, RecordEnding("failed", error=error), None)
+        space = lock_space(connection, found.space)
+        found = _reread(connection, found, tool_call_id)
+        if found.state == "streaming":
+            _end(connection, found, RecordEnding("failed", error=error), None, space)
 
 
 def announce_run(connection: Connection, run: int) -> None:
@@ -260,6 +263,12 @@ def _end(
     _store(connection, found, message)
     add_event(connection, space, records.end_event(message), _event(message))
     return message
+
+
+def _lock_run(connection: Connection, run_id: str) -> Row[Any]:
+    """Return a run; its other writers wait. It is locked before a space, in each transaction that locks both."""
+    row: Row[Any] = connection.execute(_RUN_BY_ID.with_for_update(of=runs), {"of_run_id": run_id}).one()
+    return row
 
 
 def _find_record(connection: Connection, run: int, tool_call_id: str) -> Row[Any] | None:

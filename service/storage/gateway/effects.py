@@ -7,9 +7,11 @@ from sqlalchemy import Connection
 from proofbox.service.calls.port import Effect
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
 from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
-from proofbox.service.storage.calls import ApplyEffect, CallRow
+from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
+from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
 from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call
+from proofbox.service.storage.gateway.waits import cancel_waits, close_wait, open_wait
 
 
 def call_effects() -> Mapping[type[Effect], ApplyEffect]:
@@ -17,6 +19,9 @@ def call_effects() -> Mapping[type[Effect], ApplyEffect]:
     return {
         AcceptRunCall: accept_run_call,
         EndRunCall: end_run_call,
+        OpenWait: open_wait,
+        CloseWait: close_wait,
+        CancelWaits: cancel_waits,
         StartRecord: _start_record,
         SuspendRecord: _suspend_record,
         ResumeRecord: _resume_record,

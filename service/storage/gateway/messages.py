@@ -8,10 +8,10 @@ from typing_extensions import override
 
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
 from proofbox.service.calls.validation import invalid_value
-from proofbox.service.gateway.mentions import Mentions, find_mentions
 from proofbox.service.gateway.posting import new_message_id
-from proofbox.service.gateway.records import MessageHead, build_text, listed_artifacts, value_artifacts
-from proofbox.service.gateway.spaces_port import Actor, ListedArtifact, MessageStore, RequestKey
+from proofbox.service.gateway.spaces.mentions import Mentions, find_mentions
+from proofbox.service.gateway.spaces.port import Actor, ListedArtifact, MessageStore, RequestKey
+from proofbox.service.gateway.spaces.records import MessageHead, build_text, listed_artifacts, value_artifacts
 from proofbox.service.gateway_errors import NotReplyableError, UnknownMessageError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.conversation_rows import utc_now

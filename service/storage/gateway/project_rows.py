@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, bindparam, insert, select
 
 from proofbox.service.errors import IdReusedError
-from proofbox.service.gateway.spaces_port import RequestKey
+from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import (
     PRINCIPAL,

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, select, update
 
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
-from proofbox.service.storage.calls import CallRow
+from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.gateway.run_rows import add_run_event, hold_run, renew_lease, run_of_row
 from proofbox.service.storage.schema import calls
 

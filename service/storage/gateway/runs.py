@@ -23,7 +23,7 @@ from proofbox.service.gateway.runs_port import (
     StoredRun,
     StoredRunEvent,
 )
-from proofbox.service.gateway.spaces_port import RequestKey
+from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.gateway_errors import (
     RunWaitingError,
     UnknownAgentError,

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, select
 
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.errors import MissingPermissionError
-from proofbox.service.gateway.spaces_port import Actor
+from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway_errors import SpaceArchivedError, UnknownEntityError, UnknownSpaceError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.gateway.project_rows import PROJECT, project_values

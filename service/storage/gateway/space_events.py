@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, func, select
 from typing_extensions import override
 
-from proofbox.service.gateway.spaces_port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
+from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.schema import space_events, spaces
+from proofbox.service.storage.gateway.schema import messages, space_events, spaces
 from proofbox.service.storage.gateway.space_access import open_space
 
 _FIRST = select(func.min(space_events.c.id)).where(space_events.c.space == bindparam("of_space"))
@@ -16,6 +16,9 @@ _AFTER = (
     select(space_events.c.id, space_events.c.event, space_events.c.data)
     .where(space_events.c.space == bindparam("of_space"), space_events.c.id > bindparam("position"))
     .order_by(space_events.c.id)
+)
+_STREAMING = select(messages.c.message_id).where(
+    messages.c.space == bindparam("of_space"), messages.c.state == "streaming"
 )
 
 
@@ -49,5 +52,18 @@ class SqlSpaceEventStore(SpaceEventStore):
         def work(connection: Connection) -> list[StoredSpaceEvent]:
             found = connection.execute(_AFTER.limit(limit), {"of_space": row, "position": position})
             return [StoredSpaceEvent(*event) for event in found]
+
+        return await self._database.read(work)
+
+    @override
+    async def newest(self, row: int) -> int:
+        return await self._database.read(
+            lambda connection: int(connection.execute(_NEXT, {"of_space": row}).scalar_one()) - 1
+        )
+
+    @override
+    async def streaming(self, row: int) -> set[str]:
+        def work(connection: Connection) -> set[str]:
+            return set(connection.execute(_STREAMING, {"of_space": row}).scalars())
 
         return await self._database.read(work)

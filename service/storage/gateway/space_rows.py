@@ -4,15 +4,14 @@ Lock order: conversation, run, space, audit chain. `lock_space` makes other writ
 messages and events have no gaps and follow the order of commits.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
-from proofbox.service.gateway.records import Json, Sender
-from proofbox.service.gateway.tool_inputs import space_topic
+from proofbox.service.gateway.spaces.records import Json, Sender, compact_json
+from proofbox.service.gateway.spaces.tool_inputs import space_topic
 from proofbox.service.storage.conversation_rows import time_text, utc_now
 from proofbox.service.storage.database import announce
 from proofbox.service.storage.gateway.schema import agents, entities, members, runs, space_events, spaces
@@ -83,7 +82,7 @@ class EntityRow:
 
 def json_of(value: Json) -> str:
     """Return JSON text that both databases take: NUL is an escape, half of a surrogate pair becomes ``?``."""
-    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return storable(compact_json(value))
 
 
 def lock_space(connection: Connection, row: int) -> SpaceRow:

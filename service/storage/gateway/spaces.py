@@ -25,7 +25,7 @@ from proofbox.contracts.gateway.spaces import (
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.errors import MissingPermissionError
-from proofbox.service.gateway.spaces_port import Actor, RequestKey, SpaceStore
+from proofbox.service.gateway.spaces.port import Actor, RequestKey, SpaceStore
 from proofbox.service.gateway_errors import NameTakenError, UnknownEntityError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import new_or_known, utc_now

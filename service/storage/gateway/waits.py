@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.service.calls.port import CallKey, EffectRefusedError
-from proofbox.service.gateway.waits_port import (
+from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
     CancelWaits,
     CloseWait,
@@ -22,12 +22,14 @@ from proofbox.service.gateway.waits_port import (
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.call_records import suspend_record
 from proofbox.service.storage.gateway.run_rows import open_waits, run_of_row, update_waiting
 from proofbox.service.storage.gateway.schema import messages, runs, spaces, waits
 from proofbox.service.storage.schema import calls, conversations, principals
 
+WAITS_TOPIC = "waits opened"
+"""Announced when a call begins to wait."""
 _PENDING = WaitState.PENDING.value
 _IS_PENDING = waits.c.state == _PENDING
 _ALL = (
@@ -140,7 +142,7 @@ def open_wait(connection: Connection, call: CallRow, effect: OpenWait) -> None:
     if open_waits(connection, run) >= RUN_WAITS_MAX:
         raise EffectRefusedError(
             GatewayCode.TOO_MANY_WAITS,
-            f"{RUN_WAITS_MAX} calls of the run wait already (the most there may be); wait for answers, or cancel some",
+            f"{RUN_WAITS_MAX} calls of the run wait already, the most there may be; wait for answers first",
         )
     posting = effect.posting
     message = space = None
@@ -161,6 +163,7 @@ def open_wait(connection: Connection, call: CallRow, effect: OpenWait) -> None:
         "spec": json.dumps({**effect.spec, "posting": posting.to_json()}),
     }
     connection.execute(insert(waits), new)
+    announce(connection, WAITS_TOPIC)
     update_waiting(connection, run, effect.lease_s)
 
 

@@ -185,6 +185,12 @@ class SpaceEventStore(Protocol):
     async def after(self, row: int, position: int, limit: int) -> Sequence[StoredSpaceEvent]:
         """Return the events of a space after a position, in order."""
 
+    async def newest(self, row: int) -> int:
+        """Return the id of the newest event of a space."""
+
+    async def streaming(self, row: int) -> set[str]:
+        """Return the ids of the records of a space whose arguments are being written."""
+
 
 __all__ = [
     "PAGE_MAX",

@@ -1,52 +1,14 @@
-"""The effects on records of calls in spaces, for `SqlCallStore`, and transactions of their own."""
-
-from collections.abc import Mapping
+"""Records of calls in spaces in transactions of their own; `effects` has those within the transaction of a call."""
 
 from sqlalchemy import Connection, select
 
-from proofbox.service.calls.port import Effect
-from proofbox.service.gateway.posting import (
-    EndRecord,
-    Posting,
-    RecordedCall,
-    RecordError,
-    ResumeRecord,
-    ShownTool,
-    StartRecord,
-    SuspendRecord,
-)
-from proofbox.service.gateway.tool_inputs import StartedStream, StreamStore
-from proofbox.service.storage.calls import ApplyEffect, CallRow
+from proofbox.service.gateway.posting import Posting, RecordedCall, RecordError, ShownTool
+from proofbox.service.gateway.spaces.tool_inputs import StartedStream, StreamStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway import call_records
 from proofbox.service.storage.gateway.schema import messages, runs
 
 _ABANDONED = RecordError("abandoned", "the service stopped while the arguments of the call were being written")
-
-
-def _start(connection: Connection, _call: CallRow, effect: StartRecord) -> None:
-    call_records.start_record(connection, effect.call, effect.posting)
-
-
-def _suspend(connection: Connection, _call: CallRow, effect: SuspendRecord) -> None:
-    call_records.suspend_record(connection, effect.call, effect.posting, effect.card)
-
-
-def _resume(connection: Connection, _call: CallRow, effect: ResumeRecord) -> None:
-    call_records.resume_record(connection, effect.run_id, effect.tool_call_id, effect.answered_by)
-
-
-def _end(connection: Connection, _call: CallRow, effect: EndRecord) -> None:
-    call_records.end_record(connection, effect)
-
-
-RECORD_EFFECTS: Mapping[type[Effect], ApplyEffect] = {
-    StartRecord: _start,
-    SuspendRecord: _suspend,
-    ResumeRecord: _resume,
-    EndRecord: _end,
-}
-"""What `SqlCallStore` is given for the effects of `gateway.posting`."""
 
 
 class SqlCallRecords(StreamStore):

@@ -5,7 +5,6 @@ them from here, so a client that connects again continues at its length.
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from proofbox.service.calls.validation import invalid_value
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError, RateLimitedError
 from proofbox.service.gateway.posting import RecordedCall, RecordError, ShownTool
-from proofbox.service.gateway.records import Json
+from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.gateway_errors import StreamConflictError, StreamGapError
 from proofbox.service.identity import Principal
 
@@ -90,6 +89,9 @@ class InputStream:
         final: the parameters of the call, once it was made.
         last_s: when the last part came, on the monotonic clock.
         checked_s: when its run was last seen to take calls.
+        is_open: whether its first part was taken.
+        shows_input: whether the record shows the arguments; otherwise no text is kept.
+        lock: held while a part is added.
     """
 
     run_id: str
@@ -101,6 +103,7 @@ class InputStream:
     last_s: float = 0.0
     checked_s: float = float("-inf")
     is_open: bool = False
+    shows_input: bool = True
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -177,9 +180,9 @@ class ToolInputs:
                 _require_start(part.offset)
                 call = RecordedCall(stream.run_id, stream.tool_call_id, tool, {})
                 stream.started = await self._store.start_stream(call) if tool.is_shown_from_start else None
-                stream.is_open = True
+                stream.is_open, stream.shows_input = True, tool.shows_input
         stream.last_s = self._now()
-        if stream.started is None or stream.final is not None:
+        if stream.started is None or stream.final is not None or not stream.shows_input:
             return part.offset + len(part.delta)
         _append(stream, part)
         self._changes.notify([space_topic(stream.started.space)])
@@ -259,11 +262,6 @@ def read_partial(text: str) -> Any:
         return from_json(text, allow_partial="trailing-strings")
     except ValueError:
         return None
-
-
-def whole_text(value: Any) -> str:
-    """Return the JSON text of the whole arguments, for a call that was not streamed."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _require_start(offset: int) -> None:

@@ -83,6 +83,11 @@ class MessageHead:
         }
 
 
+def compact_json(value: Any) -> str:
+    """Return JSON text without blanks, with the characters of other scripts as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def build_text(head: MessageHead, text: str, mentions: list[str], reply_to: str | None) -> Json:
     """Return a text message; ``mentions`` are the ids of entities."""
     message = head.to_json("text")
@@ -213,7 +218,7 @@ def _changed(message: Json, tool: Json, now: str) -> Json:
 
 def _bounded(value: Any, artifact_path: str | None) -> tuple[Any, Json | None]:
     """Return a value that fits a record and None; else None and what the record has in its place."""
-    size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+    size = len(compact_json(value).encode(errors="replace"))
     if size <= VALUE_BYTES_MAX:
         return value, None
     return None, {"size_bytes": size, "artifact_path": artifact_path}
