@@ -24,8 +24,8 @@ router = APIRouter(tags=["runs"])
     responses={
         200: answer(
             "Server-sent events `run.queued`, `run.started`, `run.waiting_tool`, `run.waiting_reply`, "
-            "`run.resumed`, `run.completed`, `run.failed`, `run.cancelled` with a RunEvent, and `call.answered` with a "
-            "CallAnsweredEvent as JSON.",
+            "`run.resumed`, `run.completed`, `run.failed`, `run.cancelled` (each with a RunEvent as JSON) and "
+            "`call.answered` (with a CallAnsweredEvent).",
             {EVENT_STREAM: {"schema": {"type": "string"}}},
         ),
         **problems(gateway_errors.UnknownRunError, errors.InvalidRequestError, errors.StoreFailedError),
