@@ -51,7 +51,13 @@ class ToolConfiguration(ConfigurationModel):
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> Self:
-        if wrong := _misfits(self):
+        variant = None if self.execution is None else execution_variant(self.execution)
+        wrong = misfits(self.execution_type, self.visibility, variant)
+        if self.execution_type == "space" and self.requires_approval:
+            wrong.append(("requiresApproval", "a space tool asks a person by itself; leave it out"))
+        if self.result_schema is not None and self.execution_type not in ("space", "external"):
+            wrong.append(("resultSchema", f"a tool of type {self.execution_type} gets no answer; leave it out"))
+        if wrong:
             # pydantic puts these errors below the place of the tool.
             raise ValidationError.from_exception_data(
                 "tool",
@@ -80,23 +86,27 @@ class ToolConfiguration(ConfigurationModel):
         return inner or Display()
 
 
-def _misfits(tool: ToolConfiguration) -> list[tuple[str, str]]:
-    """What of a tool does not fit its type: fields, as a configuration spells them, with their messages."""
+def misfits(kind: ExecutionType, visibility: Visibility | None, variant: str | None) -> list[tuple[str, str]]:
+    """What of a tool does not fit its type.
+
+    Args:
+        kind: its ``executionType``.
+        visibility: as configured.
+        variant: that of its ``execution``; None: it has none.
+
+    Returns:
+        Fields, as a configuration spells them, with their messages.
+    """
     found: list[tuple[str, str]] = []
-    kind = tool.execution_type
-    if kind == "space" and tool.visibility not in (None, "visible"):
-        found.append(("visibility", f"a space tool is visible, not {tool.visibility}: nobody could answer it"))
-    if kind == "internal" and tool.visibility not in (None, "hidden"):
-        found.append(("visibility", f"an internal tool is hidden, not {tool.visibility}; make it a gateway tool"))
-    if kind == "space" and tool.requires_approval:
-        found.append(("requiresApproval", "a space tool asks a person by itself; leave it out"))
-    if tool.result_schema is not None and kind not in ("space", "external"):
-        found.append(("resultSchema", f"the result of a tool of type {kind} is not submitted; leave it out"))
-    if tool.execution is None:
+    if kind == "space" and visibility not in (None, "visible"):
+        found.append(("visibility", f"a space tool is visible, not {visibility}: nobody could answer it"))
+    if kind == "internal" and visibility not in (None, "hidden"):
+        found.append(("visibility", f"an internal tool is hidden, not {visibility}; make it a gateway tool"))
+    if variant is None:
         if kind in ("gateway", "external"):
             needed = "webhookUrl" if kind == "external" else "url, agentConfig, provider, operation, output or tool"
             found.append(("execution", f"a tool of type {kind} needs one; give {needed}"))
-    elif (variant := execution_variant(tool.execution)) not in VARIANTS_BY_TYPE[kind]:
+    elif variant not in VARIANTS_BY_TYPE[kind]:
         allowed = ", ".join(sorted(VARIANTS_BY_TYPE[kind]))
         found.append(("execution", f"a tool of type {kind} cannot run as {variant}; its variants are {allowed}"))
     return found

@@ -42,6 +42,9 @@ class Ticket(Protocol):
     def answered(self) -> asyncio.Future[Answer]:
         """The call's one answer when there is one, not to be cancelled; the service's failures are answers too."""
 
+    def ended(self) -> asyncio.Future[Answer]:
+        """As `answered`; of a call that waits for an answer from outside, what comes after that."""
+
     async def leave(self) -> None:
         """The client went away; when the last one has, the call goes on for a grace time only."""
 

@@ -27,3 +27,5 @@ class GatewaySettings(BaseSettings):
     """Time after which a run whose holder neither calls a tool nor sends a heartbeat is given to another one."""
     agent_runs_max: int = Field(default=20, ge=1)
     """Runs of one agent at the same time; more stay queued."""
+    wait_s_max: float = Field(default=7 * 24 * 3600, ge=1)
+    """Time that a call may wait for an answer from outside, in seconds; timeouts of tools can only be shorter."""

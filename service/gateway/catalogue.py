@@ -1,4 +1,4 @@
-"""The tools of a run: configured ones, built-ins and the tools of the service, by the names that a call may give."""
+"""The tools of a run: configured ones, built-ins and the service's own, by the names that a call may give."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -76,7 +76,7 @@ class ToolCatalogue:
     Args:
         configurations: the versions of agents.
         built_ins: the tools that every run has.
-        own_tools: the tools of the service, as the catalogue lists them now.
+        own_tools: the tools of the service, as the catalogue lists them now; the same object while nothing changes.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ToolCatalogue:
         self._configurations = configurations
         self._built_ins = built_ins
         self._own_tools = own_tools
-        self._cached: OrderedDict[tuple[str, str, str, int], ToolSet] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, str, str, int], tuple[Sequence[Tool], ToolSet]] = OrderedDict()
 
     async def tools_of(self, principal: Principal, agent_id: str, version: int | None) -> ToolSet:
         """The tools of an agent's version; None: the current one.
@@ -96,19 +96,21 @@ class ToolCatalogue:
         Raises:
             UnknownAgentError: there is no such agent or version.
         """
+        own = self._own_tools()
         if version is None:
-            return self._build(await self._configurations.find_version(principal, agent_id, None))
+            return self._build(await self._configurations.find_version(principal, agent_id, None), own)
         key = (principal.tenant, principal.project, agent_id, version)
-        if key not in self._cached:
+        known = self._cached.get(key)
+        if known is None or known[0] is not own:  # the image may have been asked meanwhile
             configuration = await self._configurations.find_version(principal, agent_id, version)
-            self._cached[key] = self._build(configuration)
+            known = self._cached[key] = own, self._build(configuration, own)
             while len(self._cached) > _CACHED_MAX:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(key)
-        return self._cached[key]
+        return known[1]
 
-    def _build(self, configuration: AgentConfiguration) -> ToolSet:
-        own = {tool.tool_id: own_run_tool(tool) for tool in self._own_tools()}
+    def _build(self, configuration: AgentConfiguration, own_tools: Sequence[Tool]) -> ToolSet:
+        own = {tool.tool_id: own_run_tool(tool) for tool in own_tools}
         configured = [configured_run_tool(tool, own) for tool in configuration.tools]
         return ToolSet.of([*configured, *(built_in.tool for built_in in self._built_ins), *own.values()])
 
@@ -120,7 +122,7 @@ def own_run_tool(tool: Tool) -> RunTool:
         name=function_name(tool.tool_id),
         source="own",
         description=tool.description,
-        input_schema=function_parameters(tool),
+        input_schema=tool.params_schema,
         execution_type="gateway",
         visibility="hidden",
         own_tool_id=tool.tool_id,
@@ -131,10 +133,11 @@ def own_run_tool(tool: Tool) -> RunTool:
 def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> RunTool:
     """A configured tool as a tool of a run."""
     execution = tool.execution
-    inner = own.get(execution.tool) if isinstance(execution, OwnToolExecution) else None
     default = PROMPT if isinstance(execution, ImageExecution | SubAgentExecution) else ANY_OBJECT
-    if inner is not None and isinstance(execution, OwnToolExecution) and execution.params is None:
-        default = inner.input_schema
+    inner, takes_code = None, False
+    if isinstance(execution, OwnToolExecution) and (inner := own.get(execution.tool)) is not None:
+        default = inner.input_schema if execution.params is None else ANY_OBJECT
+        takes_code = inner.takes_code and execution.code is None
     return RunTool(
         tool_id=CONFIGURED_PREFIX + tool.name,
         name=tool.name,
@@ -145,6 +148,7 @@ def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> 
         visibility=tool.effective_visibility,
         configuration=tool,
         own_tool_id=execution.tool if isinstance(execution, OwnToolExecution) else None,
+        takes_code=takes_code,
     )
 
 
@@ -169,5 +173,6 @@ def listed_tool(tool: RunTool) -> ListedTool:
 
 def openai_tool(tool: RunTool) -> dict[str, Any]:
     """A tool as an entry of ``tools`` of OpenAI's Chat Completions API and of those that are compatible with it."""
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    parameters = function_parameters(listed_tool(tool))
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"type": "function", "function": function}

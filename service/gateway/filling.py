@@ -38,7 +38,7 @@ class TemplateFiller:
         params: the input of the call, any JSON object.
         call_id: the id of the call.
         environment: the operator's secrets; None: there are none.
-        project: ``tenant/project``, for which secrets are looked up.
+        project: ``tenant/project``, for which secrets are resolved.
     """
 
     def __init__(

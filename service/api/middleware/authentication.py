@@ -37,6 +37,7 @@ _HOST = re.compile(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))(?::(?P<port>[0-9]{0,5}))?"
 )
 _PORT_MAX = 65_535
+TOKEN_PREFIX = "pbt_"  # noqa: S105 - how callback tokens begin, see `gateway.waits.webhook_signing`
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-length"})
 _OURS = b"proofbox-"
@@ -169,6 +170,7 @@ class AuthenticationMiddleware:
         path: str = scope.get("path", "")
         facade = facade_of(self._facades, path) if self._facades else None
         is_open = path in OPEN_PATHS or path.startswith(OPEN_BELOW) or (facade and path in facade.open_paths)
+        is_open = is_open or is_callback(scope)
         if scope["type"] != "http" or is_open:
             await self._app(scope, receive, send)
             return
@@ -213,6 +215,23 @@ def _require_space_route(caller: Caller, path: str) -> None:
 def _runs_something(method: str, path: str) -> bool:
     """Whether a request is a call or a rerun."""
     return method == "POST" and (path == CALLS or (path.startswith(f"{CALLS}/") and path.endswith("/rerun")))
+
+
+def is_callback(scope: Scope) -> bool:
+    """Whether a request answers a call with a callback token, which its route checks: it opens nothing else."""
+    path = scope.get("path", "")
+    if scope.get("method") != "POST" or not (path.startswith(f"{CALLS}/") and path.endswith("/result")):
+        return False
+    return callback_token(Headers(scope=scope)) is not None
+
+
+def callback_token(headers: Headers) -> str | None:
+    """The callback token of a request; None if it has another credential, or none."""
+    given = headers.getlist("authorization")
+    if len(given) != 1:
+        return None
+    scheme, _, token = given[0].partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token.strip().startswith(TOKEN_PREFIX) else None
 
 
 class _Limited:

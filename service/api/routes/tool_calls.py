@@ -1,6 +1,8 @@
 """``/v1/tool-calls``: making a call, asking how it stands, ending it."""
 
 import asyncio
+import re
+import time
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -22,6 +24,10 @@ from proofbox.service.calls.service import Answer
 from proofbox.service.identity import Principal
 
 RESPOND_ASYNC = "respond-async"
+WAIT_S_MAX = 60.0
+"""How long `Prefer: wait` holds a request whose call waits for an answer from outside."""
+_WAIT = re.compile(r"wait\s*=\s*\"?(?P<seconds>[0-9]{1,9})\"?")
+_ACCEPTED = 202
 IDEMPOTENCY_KEY_CHARS_MAX = 255
 IDEMPOTENCY_KEY_CHARS = r"^[\x20-\x7e]+$"
 REPLAYED = {"Idempotent-Replayed": "true"}
@@ -60,11 +66,11 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             _LINKS,
         ),
         202: json_answer(
-            "Accepted, for `Prefer: respond-async`.",
+            "Accepted, for `Prefer: respond-async`; or it waits for an answer from outside (`status: waiting`).",
             CallStatus,
             headers={
                 "Location": header("Where the call stands."),
-                "Preference-Applied": header("`respond-async`."),
+                "Preference-Applied": header("`respond-async`, if it was asked for."),
                 **_REPLAYED_HEADER,
             },
             links=_LINKS,
@@ -95,7 +101,11 @@ async def make_tool_call(
     principal: RunsCalls,
     prefer: Annotated[
         list[str] | None,
-        Header(alias="Prefer", description="`respond-async`: answer 202 at once and let the call run."),
+        Header(
+            alias="Prefer",
+            description="`respond-async`: answer 202 at once and let the call run. `wait=<seconds>` (at most 60): "
+            "hold the request so long if the call waits for an answer from outside.",
+        ),
     ] = None,
     idempotency_key: Annotated[
         str | None,
@@ -128,13 +138,17 @@ async def make_tool_call(
         await services.provenance.link_replay(ticket.key)
     if detached:
         return await _accept(services, principal, call, replayed)
+    ends = time.monotonic() + preferred_wait_s(prefer or [])
     answer = await answer_or_leave(request, ticket)
+    if answer is not None and answer.http_status == _ACCEPTED and (left_s := ends - time.monotonic()) > 0:
+        answer = await answer_or_leave(request, ticket, ticket.ended(), left_s)
     if answer is None:
         return Response(status_code=CLIENT_GONE)
+    where = {"Location": _location(call)} if answer.http_status == _ACCEPTED else {}
     return Response(
         answer.body,
         answer.http_status,
-        {**retry_after(answer.retry_after_s), **replayed},
+        {**retry_after(answer.retry_after_s), **replayed, **where},
         PROBLEM_JSON if answer.is_problem else JSON,
     )
 
@@ -190,15 +204,33 @@ def prefers_async(values: list[str]) -> bool:
     return any(preference.partition(";")[0].strip().lower() == RESPOND_ASYNC for preference in preferences)
 
 
-async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
-    """The answer of a call, or None if the client went away first: then its place at the call is given up."""
-    answered = ticket.answered()
+def preferred_wait_s(values: list[str]) -> float:
+    """The seconds of ``wait`` (RFC 7240) in the ``Prefer`` headers, at most `WAIT_S_MAX`; 0 without one."""
+    preferences = (preference for value in values for preference in value.split(","))
+    found = (_WAIT.fullmatch(preference.partition(";")[0].strip().lower()) for preference in preferences)
+    return max((min(float(match["seconds"]), WAIT_S_MAX) for match in found if match), default=0.0)
+
+
+async def answer_or_leave(
+    request: Request, ticket: Ticket, answered: asyncio.Future[Answer] | None = None, wait_s: float | None = None
+) -> Answer | None:
+    """The answer of a call, or None if the client went away first: then its place at the call is given up.
+
+    Args:
+        request: the request.
+        ticket: its hold on the call.
+        answered: what is waited for; the ticket's answer if it is not given.
+        wait_s: how long; then it is the ticket's answer, which says that the call waits.
+    """
+    answered = ticket.answered() if answered is None else answered
     leaving = asyncio.create_task(disconnected(request))
     either: set[asyncio.Future[Any]] = {answered, leaving}
     try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED, timeout=wait_s)
         if answered.done():
             return answered.result()
+        if not leaving.done():
+            return ticket.answered().result()
         # Not when this request is cancelled: then the service stops, and the call ends with that reason.
         await ticket.leave()
         return None
@@ -216,9 +248,10 @@ async def _accept(
     services: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
 ) -> Response:
     status = await services.calls.status(principal, call.tool_call_id, call.conversation_id)
+    location = {"Location": _location(call), "Preference-Applied": RESPOND_ASYNC}
+    return model_response(status, status=_ACCEPTED, headers={**location, **headers})
+
+
+def _location(call: ToolCallRequest) -> str:
     query = urlencode({"conversation_id": call.conversation_id})
-    location: dict[str, Any] = {
-        "Location": f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}",
-        "Preference-Applied": RESPOND_ASYNC,
-    }
-    return model_response(status, status=202, headers={**location, **headers})
+    return f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}"
