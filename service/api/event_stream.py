@@ -12,7 +12,7 @@ EVENT_ID_MAX = 2**63 - 1
 HEARTBEAT = b": keep-alive\n\n"
 # X-Accel-Buffering: nginx would otherwise hold small events back.
 HEADERS = {**NO_STORE, "Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
-_LINE_END = re.compile(r"\r\n|\r|\n")
+LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class NumberedEvent(Protocol):
@@ -54,5 +54,5 @@ async def event_lines(events: AsyncIterator[NumberedEvent], heartbeat_s: float) 
 
 
 def _line(event: NumberedEvent) -> bytes:
-    data = "".join(f"data: {line}\n" for line in _LINE_END.split(event.data))
+    data = "".join(f"data: {line}\n" for line in LINE_END.split(event.data))
     return f"id: {event.id}\nevent: {event.name}\n{data}\n".encode()

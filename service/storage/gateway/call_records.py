@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from proofbox.service.gateway.posting import (
     NO_ACTIVE_SPACE,
@@ -42,14 +42,14 @@ from proofbox.service.storage.gateway.space_rows import (
     take_seq,
 )
 
-_RUN = select(runs.c.id, runs.c.run_id, runs.c.space, runs.c.status, runs.c.trigger, agents.c.agent_id).join_from(
-    runs, agents
-)
+_RUN: Select[Any] = select(
+    runs.c.id, runs.c.run_id, runs.c.space, runs.c.status, runs.c.trigger, agents.c.agent_id
+).join_from(runs, agents)
 _RUN_BY_ID = _RUN.where(runs.c.run_id == bindparam("of_run_id"))
 _RUN_BY_ROW = _RUN.where(runs.c.id == bindparam("of_run"))
 _SPACE_ROW = select(spaces.c.id).where(spaces.c.space_id == bindparam("of_space_id"))
 _SPACE_ID = select(spaces.c.space_id, spaces.c.archived).where(spaces.c.id == bindparam("of_space"))
-_MESSAGE = select(
+_MESSAGE: Select[Any] = select(
     messages.c.id, messages.c.message_id, messages.c.space, messages.c.state, messages.c.body, messages.c.entity
 )
 _OF_CALL = _MESSAGE.where(messages.c.run == bindparam("of_run"), messages.c.stream_id == bindparam("of_call"))
