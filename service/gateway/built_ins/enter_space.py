@@ -3,8 +3,9 @@
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import Suspension
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
+from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.spaces.port import SpaceEntry
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 
@@ -27,8 +28,8 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 _DESCRIPTION = (
-    "Make a space the active one: visible tool calls are shown there from now on. Returns its members and its newest "
-    "messages."
+    "Make a space the active one: visible tool calls are shown there from now on. Returns its members and its "
+    "newest messages."
 )
 
 
@@ -37,14 +38,15 @@ class EnterSpace(ToolExecution):
 
     Args:
         entry: sets the active space.
+        files: stores a history that is too large for a block.
     """
 
-    def __init__(self, entry: SpaceEntry) -> None:
+    def __init__(self, entry: SpaceEntry, files: ResultFiles) -> None:
         self._entry = entry
+        self._files = files
 
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
-        del observer
         space_id, limit = call.input["space_id"], call.input.get("limit", _HISTORY)
         entered = await self._entry.enter(call.principal, call.run.run_id, space_id, int(limit))
         if entered is None:
@@ -59,13 +61,10 @@ class EnterSpace(ToolExecution):
             "history": list(entered.history),
             "has_more": entered.has_more,
         }
-        return call.succeed(ret, report=f"entered the space '{entered.name}' ({entered.space_id})")
-
-    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
-        """See `ToolExecution.resume`."""
-        raise AssertionError(f"{call.tool.tool_id} never waits: {outcome.kind}")
+        report = f"entered the space '{entered.name}' ({entered.space_id})"
+        return await self._files.succeed(call, observer, ret, report=report)
 
 
-def build_enter_space(entry: SpaceEntry) -> BuiltIn:
-    """Build the tool."""
-    return BuiltIn(NAME, _DESCRIPTION, _SCHEMA, EnterSpace(entry))
+def build_enter_space(entry: SpaceEntry, files: ResultFiles) -> BuiltIn:
+    """Build the tool; see `EnterSpace`."""
+    return BuiltIn(NAME, _DESCRIPTION, _SCHEMA, EnterSpace(entry, files))

@@ -62,7 +62,7 @@ class SqlSpaceEntry(SpaceEntry):
 
 
 def read_history(connection: Connection, space: int, entity: int, limit: int) -> tuple[list[Json], bool]:
-    """Return the newest messages of a space, the oldest first, each with ``seen``, and whether there are older ones.
+    """Return the newest messages of a space, oldest first, each with ``seen``, and whether there are older ones.
 
     Args:
         connection: the transaction.
