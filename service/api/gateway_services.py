@@ -1,24 +1,39 @@
 """The services of agents, runs, spaces and waits that routes use."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from proofbox.service.gateway.waits.answers import WaitAnswers
-from proofbox.service.gateway.waits.port import WaitStore
-from proofbox.service.gateway.waits.webhook_signing import CallbackTokens, SigningSecrets
+from fastapi import Depends, Request
+
+from proofbox.service.access.space_tokens import SpaceTokens
+from proofbox.service.gateway.spaces.feed import SpaceFeed
+from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
+from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
 
 
 @dataclass(frozen=True, slots=True)
-class WaitServices:
-    """Waits of calls and the webhooks that begin some of them.
+class GatewayServices:
+    """The services of agents, runs, spaces and waits.
 
     Attributes:
-        answers: takes answers from outside.
-        store: the waits.
-        secrets: the secrets that sign webhooks.
-        tokens: the tokens that services call back with.
+        spaces: entities, spaces and members.
+        messages: the messages of spaces.
+        feed: the events of spaces.
+        inputs: the arguments that are being written.
+        tokens: makes space tokens.
     """
 
-    answers: WaitAnswers
-    store: WaitStore
-    secrets: SigningSecrets
-    tokens: CallbackTokens
+    spaces: SpaceStore
+    messages: MessageStore
+    feed: SpaceFeed
+    inputs: ToolInputs
+    tokens: SpaceTokens
+
+
+async def get_gateway(request: Request) -> GatewayServices:
+    """Return the gateway services of the application that serves a request."""
+    gateway: GatewayServices = request.app.state.services.gateway
+    return gateway
+
+
+InjectedGateway = Annotated[GatewayServices, Depends(get_gateway)]

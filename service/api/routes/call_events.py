@@ -25,8 +25,8 @@ EVENT_STREAM = "text/event-stream"
 EVENT_ID_MAX = 2**63 - 1
 HEARTBEAT = b": keep-alive\n\n"
 # X-Accel-Buffering: nginx would otherwise hold small events back.
-_HEADERS = {**NO_STORE, "Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
-_LINE_END = re.compile(r"\r\n|\r|\n")
+EVENT_HEADERS = {**NO_STORE, "Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
+LINE_END = re.compile(r"\r\n|\r|\n")
 router = APIRouter(tags=["tool calls"])
 
 
@@ -64,7 +64,7 @@ async def watch_tool_call(
     events = await services.calls.events(
         principal, tool_call_id, conversation_id, after=after if last_event_id is None else last_event_id
     )
-    return ClosingStream(_lines(events, services.heartbeat_s), 200, _HEADERS)
+    return ClosingStream(_lines(events, services.heartbeat_s), 200, EVENT_HEADERS)
 
 
 async def _lines(events: AsyncIterator[CallEvent], heartbeat_s: float) -> AsyncGenerator[bytes, None]:
@@ -90,5 +90,5 @@ async def _lines(events: AsyncIterator[CallEvent], heartbeat_s: float) -> AsyncG
 
 
 def _line(event: CallEvent) -> bytes:
-    data = "".join(f"data: {line}\n" for line in _LINE_END.split(event.data))
+    data = "".join(f"data: {line}\n" for line in LINE_END.split(event.data))
     return f"id: {event.id}\nevent: {event.name}\n{data}\n".encode()
