@@ -1,7 +1,7 @@
 """The tools of a run: configured ones, built-ins and the service's own, by the names that a call may give."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -83,7 +83,7 @@ class ToolCatalogue:
         self,
         configurations: Configurations,
         built_ins: Sequence[BuiltIn],
-        own_tools: Callable[[], Sequence[Tool]],
+        own_tools: Callable[[], Awaitable[Sequence[Tool]]],
     ) -> None:
         self._configurations = configurations
         self._built_ins = built_ins
@@ -96,7 +96,7 @@ class ToolCatalogue:
         Raises:
             UnknownAgentError: there is no such agent or version.
         """
-        own = self._own_tools()
+        own = await self._own_tools()
         if version is None:
             return self._build(await self._configurations.find_version(principal, agent_id, None), own)
         key = (principal.tenant, principal.project, agent_id, version)
