@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.gateway.configuration import AgentConfiguration
-from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tools import Tool as ListedTool
-from proofbox.contracts.tools import catalogue
 from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
@@ -22,6 +20,7 @@ from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
 from proofbox.service.calls.tool import Tools
 from proofbox.service.errors import ServiceError
+from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.built_ins.enter_space import build_enter_space
 from proofbox.service.gateway.catalogue import ToolCatalogue
@@ -35,7 +34,6 @@ from proofbox.service.gateway.runs_port import RunLimits, RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
-from proofbox.service.sandbox.image_inventory import ImageInventory, Inventory
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
@@ -61,7 +59,6 @@ class GatewayDependencies:
         artifacts: the files of conversations.
         tools: the service's own tools.
         admission: the slots of sandboxes.
-        image: lists what the sandbox image has.
         resolver: resolves the host names of requests.
     """
 
@@ -69,7 +66,6 @@ class GatewayDependencies:
     artifacts: ArtifactStore
     tools: Tools
     admission: Admission
-    image: ImageInventory
     resolver: Resolver
 
 
@@ -149,27 +145,6 @@ class AgentConfigurations:
         return AgentConfiguration.model_validate_json(stored.document)
 
 
-class OwnTools:
-    """The service's own tools as the catalogue lists them, built anew when the image has told what it has.
-
-    Args:
-        image: lists what the sandbox image has.
-    """
-
-    def __init__(self, image: ImageInventory) -> None:
-        self._image = image
-        self._absent = absent_tools()
-        self._known: tuple[Inventory | None, Sequence[ListedTool]] = (None, ())
-
-    async def __call__(self) -> Sequence[ListedTool]:
-        """The tools; the same object while nothing changes."""
-        inventory = await self._image.get()
-        if self._known[0] is not inventory or not self._known[1]:
-            listed = [tool for tool in catalogue(_contents(inventory)) if tool.tool_id not in self._absent]
-            self._known = inventory, listed
-        return self._known[1]
-
-
 def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> GatewayParts:
     """Build what the calls of runs need.
 
@@ -187,7 +162,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
     built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
-    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, OwnTools(needs.image))
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
     spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
@@ -232,6 +207,11 @@ def build_gateway(
     return Gateway(services, runs, parts.spaces, ends)
 
 
+def _own_tools() -> list[ListedTool]:
+    absent = absent_tools()
+    return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
+
+
 def run_limits(settings: GatewaySettings) -> RunLimits:
     """The operator's limits of runs."""
     return RunLimits(settings.run_lease_s, settings.run_s, settings.agent_runs_max)
@@ -258,14 +238,3 @@ def build_environment(settings: GatewaySettings, variables: Mapping[str, str]) -
         return Environment(entries)
     except ValueError as exc:
         raise EnvironmentRefusedError(f"PROOFBOX_GATEWAY_ENV: {exc}") from exc
-
-
-def _contents(inventory: Inventory) -> ImageContents | None:
-    if not inventory.is_known:
-        return None
-    return ImageContents(
-        python=inventory.python,
-        libraries=dict(inventory.libraries),
-        commands=list(inventory.commands),
-        languages=list(inventory.languages),
-    )
