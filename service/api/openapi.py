@@ -13,6 +13,34 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.gateway.messages import (
+    Message,
+    MessagePage,
+    MessageSent,
+    NewMessage,
+    ToolInputDelta,
+    ToolInputLength,
+)
+from proofbox.contracts.gateway.space_events import (
+    MemberEvent,
+    MessageCreatedEvent,
+    MessageDeltaEvent,
+    ResetEvent,
+    RunStatusEvent,
+    ToolCallEvent,
+    ToolInputDeltaEvent,
+)
+from proofbox.contracts.gateway.spaces import (
+    Entity,
+    EntityDefinition,
+    EntityPage,
+    Space,
+    SpaceChange,
+    SpaceCreation,
+    SpacePage,
+    SpaceToken,
+    SpaceTokenRequest,
+)
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.contracts.render_tools import RENDER_PARAMS
@@ -24,6 +52,30 @@ from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
 # Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
+SPACE_MODELS: tuple[type[BaseModel], ...] = (
+    Entity,
+    EntityDefinition,
+    EntityPage,
+    MemberEvent,
+    Message,
+    MessageCreatedEvent,
+    MessageDeltaEvent,
+    MessagePage,
+    MessageSent,
+    NewMessage,
+    ResetEvent,
+    RunStatusEvent,
+    Space,
+    SpaceChange,
+    SpaceCreation,
+    SpacePage,
+    SpaceToken,
+    SpaceTokenRequest,
+    ToolCallEvent,
+    ToolInputDelta,
+    ToolInputDeltaEvent,
+    ToolInputLength,
+)
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
@@ -49,6 +101,7 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     StartedEvent,
     ExecParams,
     *RENDER_PARAMS.values(),
+    *SPACE_MODELS,
 )
 
 

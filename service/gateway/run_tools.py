@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from proofbox.contracts.gateway.codes import GatewayCode, WarningCode
 from proofbox.contracts.gateway.executions import OwnToolExecution, execution_variant
@@ -47,6 +47,9 @@ class CallPlaces(Protocol):
 
     async def bind(self, run_id: str, tool_call_id: str, tool: ShownTool) -> Posting:
         """The place of a call that is accepted now: the active space of its run, or where its arguments stream."""
+
+    def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> None:
+        """The call was made: its parameters win over the arguments that were streamed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,7 @@ class _AgentCall:
 
     async def _run(self, observer: CallObserver) -> ToolCallResponse | Suspension:
         call = self._call
+        self._parts.places.begin(call.run.run_id, call.tool_call_id, call.input)
         try:
             if needs_approval(call):
                 return self._finished(ask_for_approval(call, self._parts.waits))

@@ -209,6 +209,8 @@ def _errors_of(error: ValidationError, name: str) -> list[FieldError]:
         return [_error(spell_field(field, [kind.property]), "it is required")]
     if isinstance(kind, ValidationErrorKind.AdditionalProperties | ValidationErrorKind.UnevaluatedProperties):
         return [_error(spell_field(field, [each]), "there is no such field") for each in kind.unexpected]
+    if isinstance(kind, ValidationErrorKind.FalseSchema):
+        return [_error(field, "nothing is allowed here; leave it out")]
     return [_error(field, _shortened(error.message))]
 
 

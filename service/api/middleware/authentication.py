@@ -15,7 +15,13 @@ from proofbox.service.api.facade import Facade, facade_of
 from proofbox.service.api.origin import require_own_origin
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.api.services import Services
-from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
+from proofbox.service.errors import (
+    MissingPermissionError,
+    NotAuthenticatedError,
+    OriginRefusedError,
+    ServiceError,
+    UnsafeNameError,
+)
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""
@@ -23,6 +29,7 @@ OPEN_BELOW = ("/static-offline-docs/", "/v1/links/", "/v1/uploads/", "/.well-kno
 """The scripts of the documentation page; links, which are credentials themselves; metadata of OAuth, which does not
 exist: MCP clients that get 401 there do not use their key."""
 CALLS = "/v1/tool-calls"
+SPACES_BELOW = "/v1/spaces/"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
 # As RFC 9110 7.2 has it, without what a URL may hold beside a host: a user, a path, a query, a fragment.
@@ -173,6 +180,7 @@ class AuthenticationMiddleware:
         )
         try:
             caller = await self._caller(facade, Headers(scope=scope))
+            _require_space_route(caller, path)
             meter = self._quotas.meter(caller.principal.caller, caller.own)
             meter.take_request(is_call=is_call(scope["method"], path))
         except ServiceError as exc:
@@ -190,6 +198,18 @@ class AuthenticationMiddleware:
             require_own_origin(headers, self._public_url)
             return await facade.authenticate(headers)
         return await self._authenticator.authenticate(_credentials(headers))
+
+
+def _require_space_route(caller: Caller, path: str) -> None:
+    """Refuse a space token at other routes than those of spaces; these check which space it opens.
+
+    Raises:
+        MissingPermissionError: it is another route.
+    """
+    if caller.grant is not None and not path.startswith(SPACES_BELOW):
+        raise MissingPermissionError(
+            f"a space token opens {SPACES_BELOW}{caller.grant.space_id} only; use an API key"
+        )
 
 
 def _runs_something(method: str, path: str) -> bool:

@@ -1,8 +1,8 @@
 """The ports of the stores of entities, spaces, messages and their events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
 from proofbox.contracts.gateway.spaces import (
@@ -97,6 +97,39 @@ class StoredSpaceEvent:
     id: int
     name: str
     data: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredSpace:
+    """A space that became the active space of a run.
+
+    Attributes:
+        space_id: its id.
+        name: its name.
+        members: its members, each as on the wire.
+        history: its newest messages, the oldest first, each as on the wire with ``seen``.
+        has_more: whether there are older messages.
+    """
+
+    space_id: str
+    name: str
+    members: Sequence[Mapping[str, Any]]
+    history: Sequence[Mapping[str, Any]]
+    has_more: bool
+
+
+class SpaceEntry(Protocol):
+    """Sets the active space of runs. All methods raise StoreFailedError if the store fails."""
+
+    async def enter(self, principal: Principal, run_id: str, space_id: str, limit: int) -> EnteredSpace | None:
+        """Set the active space of a run; None, and nothing changed, if its agent is not a member of an open space.
+
+        Args:
+            principal: the caller; run and space are those of its project.
+            run_id: the run.
+            space_id: the space.
+            limit: how many messages of its history are wanted.
+        """
 
 
 class SpaceStore(Protocol):
@@ -195,12 +228,14 @@ class SpaceEventStore(Protocol):
 __all__ = [
     "PAGE_MAX",
     "Actor",
+    "EnteredSpace",
     "ListedArtifact",
     "Message",
     "MessageSent",
     "MessageStore",
     "RequestKey",
     "SpaceCursor",
+    "SpaceEntry",
     "SpaceEventStore",
     "SpaceStore",
     "StoredSpaceEvent",

@@ -21,9 +21,11 @@ class SqlCallRecords(StreamStore):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def bind(self, run_id: str, tool: ShownTool) -> Posting:
+    async def bind(self, run_id: str, tool_call_id: str, tool: ShownTool) -> Posting:
         """See `call_records.bind`."""
-        return await self._database.read(lambda connection: call_records.bind(connection, run_id, tool))
+        return await self._database.read(
+            lambda connection: call_records.bind(connection, run_id, tool, tool_call_id)
+        )
 
     async def start(self, call: RecordedCall, posting: Posting | None = None) -> Posting:
         """See `call_records.start_record`."""

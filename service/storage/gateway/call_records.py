@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select, update
 
 from proofbox.service.gateway.posting import (
     NO_ACTIVE_SPACE,
@@ -42,17 +42,26 @@ from proofbox.service.storage.gateway.space_rows import (
     take_seq,
 )
 
-_RUN = select(runs.c.id, runs.c.run_id, runs.c.space, runs.c.status, runs.c.trigger, agents.c.agent_id).join_from(
-    runs, agents
-)
+_RUN: Select[Any] = select(
+    runs.c.id, runs.c.run_id, runs.c.space, runs.c.status, runs.c.trigger, agents.c.agent_id
+).join_from(runs, agents)
 _RUN_BY_ID = _RUN.where(runs.c.run_id == bindparam("of_run_id"))
 _RUN_BY_ROW = _RUN.where(runs.c.id == bindparam("of_run"))
 _SPACE_ROW = select(spaces.c.id).where(spaces.c.space_id == bindparam("of_space_id"))
 _SPACE_ID = select(spaces.c.space_id, spaces.c.archived).where(spaces.c.id == bindparam("of_space"))
-_MESSAGE = select(
+_MESSAGE: Select[Any] = select(
     messages.c.id, messages.c.message_id, messages.c.space, messages.c.state, messages.c.body, messages.c.entity
 )
 _OF_CALL = _MESSAGE.where(messages.c.run == bindparam("of_run"), messages.c.stream_id == bindparam("of_call"))
+_STREAMED = (
+    select(spaces.c.space_id, messages.c.message_id)
+    .join_from(messages, spaces)
+    .where(
+        messages.c.run == bindparam("of_run"),
+        messages.c.stream_id == bindparam("of_call"),
+        messages.c.state == "streaming",
+    )
+)
 _OPEN_OF_RUN = _MESSAGE.where(
     messages.c.run == bindparam("of_run"),
     messages.c.stream_id.is_not(None),
@@ -70,12 +79,17 @@ _CHANGED = (
 )
 
 
-def bind(connection: Connection, run_id: str, tool: ShownTool) -> Posting:
+def bind(connection: Connection, run_id: str, tool: ShownTool, tool_call_id: str | None = None) -> Posting:
     """Return the place of the record of a call that is accepted now; stores nothing.
 
-    That is the active space of its run if its agent is a member of it and it is not archived.
+    That is the active space of its run if its agent is a member of it and it is not archived. A call whose
+    arguments are being written stays where their stream began.
     """
     run = connection.execute(_RUN_BY_ID, {"of_run_id": run_id}).one()
+    if tool_call_id is not None and tool.is_shown_from_start:
+        streamed = connection.execute(_STREAMED, {"of_run": run.id, "of_call": tool_call_id}).first()
+        if streamed is not None:
+            return Posting(streamed.space_id, streamed.message_id)
     agent = agent_of_run(connection, run.id)
     space_id = None
     if run.space is not None and agent is not None and is_member(connection, run.space, agent.id):
@@ -180,9 +194,11 @@ def end_record(connection: Connection, effect: EndRecord) -> Json | None:
     if found is not None:
         return _end_found(connection, found, effect)
     call, posting = effect.call, effect.posting
-    if call is None or posting is None or posting.space_id is None or call.tool.visibility != "result-only":
+    if call is None or posting is None or posting.space_id is None or call.tool.is_hidden:
         return None
-    place = _open_place(connection, run, posting.space_id)
+    # One that was to be shown from its start has no record only if the agent had left before it.
+    is_late = call.tool.is_shown_from_start
+    place = None if is_late else _open_place(connection, run, posting.space_id)
     if place is None:
         if not effect.left_warned:
             raise LeftSpaceError

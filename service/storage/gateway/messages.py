@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select
+from sqlalchemy import Connection, Row, Select, bindparam, insert, select
 from typing_extensions import override
 
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
@@ -23,8 +23,8 @@ from proofbox.service.storage.gateway.space_rows import EntityRow, SpaceRow, add
 from proofbox.service.storage.schema import principals
 
 _CREATED = 201
-_BODY = select(messages.c.seq, messages.c.body).where(messages.c.space == bindparam("of_space"))
-_ONE = select(messages.c.id, messages.c.kind, messages.c.body, messages.c.run).where(
+_BODY: Select[Any] = select(messages.c.seq, messages.c.body).where(messages.c.space == bindparam("of_space"))
+_ONE: Select[Any] = select(messages.c.id, messages.c.kind, messages.c.body, messages.c.run).where(
     messages.c.space == bindparam("of_space"), messages.c.message_id == bindparam("of_message_id")
 )
 _HANDLES = (

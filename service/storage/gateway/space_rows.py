@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
 
 from proofbox.service.gateway.spaces.records import Json, Sender, compact_json
 from proofbox.service.gateway.spaces.tool_inputs import space_topic
@@ -44,7 +44,7 @@ _PRUNED = delete(space_events).where(
 _MEMBER = select(members.c.entity).where(
     members.c.space == bindparam("of_space"), members.c.entity == bindparam("of_entity")
 )
-_ENTITY_OF_RUN = (
+_ENTITY_OF_RUN: Select[Any] = (
     select(entities.c.id, entities.c.entity_id, entities.c.type, entities.c.handle, entities.c.display_name)
     .join_from(runs, agents, runs.c.agent == agents.c.id)
     .join(entities, entities.c.agent == agents.c.id)
