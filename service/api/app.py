@@ -34,6 +34,8 @@ from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.routes.gateway import (
     entities,
     messages,
+    run_events,
+    runs,
     space_events,
     spaces,
     tool_inputs,
@@ -42,7 +44,7 @@ from proofbox.service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-_GATEWAY = (entities, spaces, messages, space_events, tool_inputs)
+_GATEWAY = (runs, run_events, entities, spaces, messages, space_events, tool_inputs)
 
 
 def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: Lifespan | None = None) -> FastAPI:
