@@ -50,7 +50,7 @@ GROUPS = {
     "web_allowed_networks": "Web tools",
     "memory_half_life_days": "Workspace and memory",
     "inspect_s_per_file": "Inspector",
-    "gateway_networks": "Agents and their tools",
+    "gateway_env": "Agents and their tools",
 }
 
 # One sentence per code: what happened, for the reader of a timeline.
@@ -311,7 +311,7 @@ def _default(name: str, value: Any) -> str:
     shown = value.get_secret_value() if isinstance(value, SecretStr) else value
     if shown is None:
         return "none"
-    return "empty" if shown in ("", ()) else str(shown)
+    return "empty" if shown in ("", (), {}) else str(shown)
 
 
 def libraries_page() -> str:

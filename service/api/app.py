@@ -35,6 +35,8 @@ from proofbox.service.api.routes.gateway import (
     agents,
     entities,
     messages,
+    run_events,
+    runs,
     space_events,
     spaces,
     tool_inputs,
@@ -43,7 +45,7 @@ from proofbox.service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-_GATEWAY = (agents, entities, spaces, messages, space_events, tool_inputs)
+_GATEWAY = (agents, runs, run_events, entities, spaces, messages, space_events, tool_inputs)
 
 
 def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: Lifespan | None = None) -> FastAPI:

@@ -6,6 +6,11 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from proofbox.service.access.space_tokens import SpaceTokens
+from proofbox.service.api.wait_services import WaitServices
+from proofbox.service.gateway.agents.port import AgentStore
+from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.environment import Environment
+from proofbox.service.gateway.runs import Runs
 from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
 from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
@@ -21,6 +26,11 @@ class GatewayServices:
         feed: the events of spaces.
         inputs: the arguments that are being written.
         tokens: makes space tokens.
+        runs: the runs of agents.
+        catalogue: the tools of agents and runs.
+        agents: the agents.
+        environment: the operator's secrets.
+        waits: the waits of calls.
     """
 
     spaces: SpaceStore
@@ -28,6 +38,11 @@ class GatewayServices:
     feed: SpaceFeed
     inputs: ToolInputs
     tokens: SpaceTokens
+    runs: Runs
+    catalogue: ToolCatalogue
+    agents: AgentStore
+    environment: Environment
+    waits: WaitServices
 
 
 async def get_gateway(request: Request) -> GatewayServices:

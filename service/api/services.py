@@ -60,8 +60,11 @@ class ToolCalls(Protocol):
         idempotency_key: str | None,
         request_id: str,
         detached: bool,
+        run_lease: int | None = None,
     ) -> Ticket:
         """Accept a call, joins it or finds its answer.
+
+        ``run_lease`` is the sender's lease of the run that the request names.
 
         Raises:
             ServiceError: it is refused.

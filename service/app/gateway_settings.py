@@ -2,10 +2,20 @@
 
 from ipaddress import IPv4Network, IPv6Network
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _MIB = 1024 * 1024
+
+
+class SecretOfTools(BaseModel):
+    """A secret that configurations name as ``${env.X}``."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    variable: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    hosts: tuple[str, ...] = Field(min_length=1)
+    projects: tuple[str, ...] | None = None
 
 
 class GatewaySettings(BaseSettings):
@@ -13,6 +23,10 @@ class GatewaySettings(BaseSettings):
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True)
 
+    gateway_env: dict[str, SecretOfTools] = {}
+    """Secrets that tools may name as ${env.X}, as a JSON object: {"X": {"variable": "WX_KEY", "hosts":
+    ["api.weather.com"], "projects": ["acme/books"]}}. WX_KEY is an environment variable; without projects, all may
+    use it."""
     gateway_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Networks beyond the public internet for requests of agents' tools, as a JSON list: ["10.20.0.0/16"]."""
     gateway_ports: tuple[int, ...] = (80, 443)

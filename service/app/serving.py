@@ -59,6 +59,7 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
+        gateway=service.gateway.services,
     )
     app = create_app(services, facades=build_facades(service, services))
     if service.settings.mcp:

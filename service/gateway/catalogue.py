@@ -1,7 +1,7 @@
 """The tools of a run: configured ones, built-ins and the service's own, by the names that a call may give."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -76,19 +76,19 @@ class ToolCatalogue:
     Args:
         configurations: the versions of agents.
         built_ins: the tools that every run has.
-        own_tools: the tools of the service, as the catalogue lists them now; the same object while nothing changes.
+        own_tools: the tools of the service in any image.
     """
 
     def __init__(
         self,
         configurations: Configurations,
         built_ins: Sequence[BuiltIn],
-        own_tools: Callable[[], Sequence[Tool]],
+        own_tools: Sequence[Tool],
     ) -> None:
         self._configurations = configurations
         self._built_ins = built_ins
-        self._own_tools = own_tools
-        self._cached: OrderedDict[tuple[str, str, str, int], tuple[Sequence[Tool], ToolSet]] = OrderedDict()
+        self._own_tools = {tool.tool_id: own_run_tool(tool) for tool in own_tools}
+        self._cached: OrderedDict[tuple[str, str, str, int], ToolSet] = OrderedDict()
 
     async def tools_of(self, principal: Principal, agent_id: str, version: int | None) -> ToolSet:
         """The tools of an agent's version; None: the current one.
@@ -96,21 +96,19 @@ class ToolCatalogue:
         Raises:
             UnknownAgentError: there is no such agent or version.
         """
-        own = self._own_tools()
         if version is None:
-            return self._build(await self._configurations.find_version(principal, agent_id, None), own)
+            return self._build(await self._configurations.find_version(principal, agent_id, None))
         key = (principal.tenant, principal.project, agent_id, version)
-        known = self._cached.get(key)
-        if known is None or known[0] is not own:  # the image may have been asked meanwhile
+        if key not in self._cached:
             configuration = await self._configurations.find_version(principal, agent_id, version)
-            known = self._cached[key] = own, self._build(configuration, own)
+            self._cached[key] = self._build(configuration)
             while len(self._cached) > _CACHED_MAX:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(key)
-        return known[1]
+        return self._cached[key]
 
-    def _build(self, configuration: AgentConfiguration, own_tools: Sequence[Tool]) -> ToolSet:
-        own = {tool.tool_id: own_run_tool(tool) for tool in own_tools}
+    def _build(self, configuration: AgentConfiguration) -> ToolSet:
+        own = self._own_tools
         configured = [configured_run_tool(tool, own) for tool in configuration.tools]
         return ToolSet.of([*configured, *(built_in.tool for built_in in self._built_ins), *own.values()])
 
@@ -152,6 +150,16 @@ def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> 
     )
 
 
+def in_image(tools: Sequence[RunTool], listed: Sequence[Tool]) -> list[RunTool]:
+    """The tools of a run with those of the service as a sandbox image has them; what it cannot run is left out."""
+    known = {tool.tool_id: tool for tool in listed}
+    return [
+        own_run_tool(known[tool.tool_id]) if tool.source == "own" else tool
+        for tool in tools
+        if tool.source != "own" or tool.tool_id in known
+    ]
+
+
 def listed_tool(tool: RunTool) -> ListedTool:
     """A tool as the catalogue lists it."""
     shown = tool.shown
@@ -176,3 +184,9 @@ def openai_tool(tool: RunTool) -> dict[str, Any]:
     parameters = function_parameters(listed_tool(tool))
     function = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"type": "function", "function": function}
+
+
+def anthropic_run_tool(tool: RunTool) -> dict[str, Any]:
+    """A tool as an entry of ``tools`` of Anthropic's Messages API."""
+    parameters = function_parameters(listed_tool(tool))
+    return {"name": tool.name, "description": tool.description, "input_schema": parameters}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from proofbox.contracts.gateway.runs import RunClaim, RunCreation, RunFinish
+from proofbox.contracts.gateway.runs import RunClaim, RunContext, RunCreation, RunFinish
 from proofbox.contracts.tool_call_response import CallStatus
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import ServiceError
@@ -138,6 +138,10 @@ class Runs:
     async def find(self, principal: Principal, run_id: str) -> StoredRun:
         """A run. Raises UnknownRunError."""
         return await self._store.find(principal, run_id)
+
+    async def context(self, principal: Principal, run_id: str) -> RunContext:
+        """What a loop needs to know of a run. Raises UnknownRunError."""
+        return await self._store.context(principal, run_id)
 
     async def list(self, principal: Principal, wanted: RunFilter) -> list[StoredRun]:
         """Runs, the newest first. Raises UnknownRunError for an unknown ``before``."""

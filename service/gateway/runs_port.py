@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from proofbox.contracts.gateway.runs import RunContext
 from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.identity import Principal
 
@@ -99,6 +100,33 @@ class StoredRun:
     error: Mapping[str, Any] | None
 
 
+def run_json(run: StoredRun) -> dict[str, Any]:
+    """A run as the wire has it."""
+    lease = None
+    if run.is_held and run.lease:
+        lease = {"number": run.lease, "until": run.lease_until}
+    return {
+        "run_id": run.run_id,
+        "agent_id": run.agent_id,
+        "agent_version": run.agent_version,
+        "conversation_id": run.conversation_id,
+        "status": run.status.value,
+        "trigger": dict(run.trigger),
+        "chain_depth": run.chain_depth,
+        "active_space_id": run.active_space_id,
+        "lease": lease,
+        "attempt": run.attempt,
+        "waiting_for": [dict(wait) for wait in run.waiting_for],
+        "warnings": [dict(warning) for warning in run.warnings],
+        "metadata": dict(run.metadata),
+        "created": run.created,
+        "started": run.started,
+        "ended": run.ended,
+        "summary": run.summary,
+        "error": None if run.error is None else dict(run.error),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class NewRun:
     """A run that is to be made.
@@ -190,25 +218,6 @@ class StoredRunEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class RunCallSummary:
-    """A call of a run, as the context lists it.
-
-    Attributes:
-        tool_call_id: its id.
-        tool_id: its tool.
-        status: ``running``, ``waiting``, ``done``, ``failed`` or ``cancelled``.
-        created: when it was accepted.
-        answer: the response or problem, as JSON text; None while it has none.
-    """
-
-    tool_call_id: str
-    tool_id: str
-    status: str
-    created: str
-    answer: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class OpenCall:
     """A call without an answer, of a run that has ended.
 
@@ -290,8 +299,12 @@ class RunStore(Protocol):
     async def calls_of_ended(self) -> Sequence[OpenCall]:
         """The calls of ended runs that have no answer yet: they are to be cancelled."""
 
-    async def calls(self, principal: Principal, run_id: str) -> Sequence[RunCallSummary]:
-        """The calls of a run, the oldest first."""
+    async def context(self, principal: Principal, run_id: str) -> RunContext:
+        """What a loop needs to know of a run.
+
+        Raises:
+            UnknownRunError: there is no such run.
+        """
 
     async def events(self, principal: Principal, run_id: str, after: int, limit: int) -> Sequence[StoredRunEvent]:
         """Events of a run with an id above ``after``, in order."""

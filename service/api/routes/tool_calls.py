@@ -8,9 +8,11 @@ from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Header, Request, Response
 
+from proofbox.contracts.gateway.names import BUILT_IN_PREFIX, CONFIGURED_PREFIX, MCP_PREFIX
+from proofbox.contracts.gateway.runs import RUN_LEASE_HEADER
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
-from proofbox.service import errors
+from proofbox.service import errors, gateway_errors
 from proofbox.service.api.identity import ReadsCalls, RunsCalls
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import check_storage_quota
@@ -21,6 +23,7 @@ from proofbox.service.api.services import InjectedServices, Services, Ticket
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.function_calls import canonical_call
 from proofbox.service.calls.service import Answer
+from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import Principal
 
 RESPOND_ASYNC = "respond-async"
@@ -46,6 +49,8 @@ _LINKS = {
     "cancel": link("cancel_tool_call", **_OF_THE_CALL),
 }
 _SAME_ERRORS = (errors.UnsafeNameError, errors.UnknownCallError, errors.AmbiguousCallError)
+LEASE_MAX = 2**31 - 1
+_OF_RUNS = (CONFIGURED_PREFIX, BUILT_IN_PREFIX, MCP_PREFIX)
 router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
 
 
@@ -77,6 +82,11 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
         ),
         **problems(
             errors.UnknownToolError,
+            gateway_errors.UnknownRunError,
+            gateway_errors.WrongConversationError,
+            gateway_errors.LeaseLostError,
+            gateway_errors.RunNotRunningError,
+            gateway_errors.RunEndedError,
             errors.IdReusedError,
             errors.SidConflictError,
             errors.CallCancelledError,
@@ -117,6 +127,15 @@ async def make_tool_call(
             description="A second name of the call, of the client's own making: 1 to 255 printable characters.",
         ),
     ] = None,
+    run_lease: Annotated[
+        int | None,
+        Header(
+            alias=RUN_LEASE_HEADER,
+            ge=1,
+            le=LEASE_MAX,
+            description="The number of the sender's lease of the run; required with `run_id`.",
+        ),
+    ] = None,
 ) -> Response:
     """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
 
@@ -125,13 +144,14 @@ async def make_tool_call(
     """
     detached = prefers_async(prefer or [])
     await check_storage_quota(request, services)
-    call = canonical_call(await read_model(request, ToolCallRequest))
+    call = named_call(await read_model(request, ToolCallRequest), run_lease)
     ticket = await services.calls.submit(
         principal,
         call,
         idempotency_key=idempotency_key,
         request_id=request_id_of(request),
         detached=detached,
+        run_lease=None if call.run_id is None else run_lease,
     )
     replayed = REPLAYED if ticket.replayed else {}
     if ticket.replayed:
@@ -196,6 +216,21 @@ async def cancel_tool_call(
     """
     status = await services.calls.cancel(principal, tool_call_id, conversation_id)
     return model_response(status, headers=NO_STORE)
+
+
+def named_call(call: ToolCallRequest, run_lease: int | None) -> ToolCallRequest:
+    """The call with the id of its tool; the names of a run's tools are found with the run.
+
+    Raises:
+        InvalidRequestError: a run without a lease, or a tool of runs without a run.
+    """
+    if call.run_id is None:
+        if call.tool_id.startswith(_OF_RUNS):
+            raise invalid_value("run_id", f"{call.tool_id[:80]} is a tool of runs; give the run")
+        return canonical_call(call)
+    if run_lease is None:
+        raise invalid_value(RUN_LEASE_HEADER, "a call of a run needs the lease that POST /v1/runs or a claim gave")
+    return call
 
 
 def prefers_async(values: list[str]) -> bool:

@@ -16,7 +16,9 @@ from proofbox.service.calls.audit_record import canonical_json, sha256_of
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
 from proofbox.service.calls.suspension import WaitOutcome
+from proofbox.service.calls.validation import invalid_value
 from proofbox.service.gateway.posting import ResumeRecord
+from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import CloseWait, StoredWait, WaitMovedError, WaitState, WaitStore
 from proofbox.service.gateway_errors import (
     AlreadyAnsweredError,
@@ -26,11 +28,13 @@ from proofbox.service.gateway_errors import (
     WaitCancelledError,
     WaitExpiredError,
 )
+from proofbox.service.identity import Principal
 
 log = logging.getLogger("proofbox.gateway")
 
 _EXPIRED_AT_ONCE = 100
 _WAIT_ID_BYTES = 12
+_EARLY_LOOKS, _EARLY_PAUSE_S = 100, 0.05
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string", "maxLength": 4_096}},
@@ -160,6 +164,49 @@ class WaitAnswers:
         if wait is None:
             raise NotWaitingError(f"wait '{wait_id}' is not known any more; its conversation was deleted")
         return wait
+
+    async def find_for_callback(self, wait_id: str) -> StoredWait:
+        """The wait of a callback token, which a service may use before the 202 of its webhook is stored.
+
+        Raises:
+            NotWaitingError: the webhook was not answered with 202.
+        """
+        for _ in range(_EARLY_LOOKS):
+            if (wait := await self._waits.get(wait_id)) is not None:
+                return wait
+            await asyncio.sleep(_EARLY_PAUSE_S)
+        raise NotWaitingError("the call does not wait for a callback; answer its webhook with 202 first")
+
+    async def find_of_call(
+        self, principal: Principal, tool_call_id: str, conversation_id: str | None
+    ) -> StoredWait:
+        """The newest wait of a call.
+
+        Raises:
+            UnknownCallError: the principal has no such call.
+            AmbiguousCallError: several conversations have one.
+            NotWaitingError: it never waited.
+        """
+        call = await find_call(self._store, principal, tool_call_id, conversation_id)
+        wait = await self._waits.of_call(call.key)
+        if wait is None:
+            raise NotWaitingError(f"the call '{tool_call_id[:128]}' waits for nothing")
+        return wait
+
+    async def find_of_message(self, actor: Actor, space_id: str, message_id: str) -> tuple[StoredWait, Answerer]:
+        """The wait that a record in a space asks an answer for, and who answers.
+
+        Raises:
+            UnknownSpaceError, UnknownMessageError, UnknownEntityError, MissingPermissionError: see `WaitStore`.
+            InvalidRequestError: it is not known who answers.
+            NotWaitingError: the record asks for no answer.
+        """
+        asked = await self._waits.of_message(actor, space_id, message_id)
+        if asked.wait is None:
+            raise NotWaitingError(f"message '{message_id}' asks for no answer")
+        if asked.entity_id is None:
+            raise invalid_value("entity_id", "is missing; say who answers, or use a key whose user is an entity")
+        return asked.wait, Answerer(asked.entity_id, "human" if asked.entity_type == "human" else "agent")
 
     async def call_of(self, key: CallKey) -> StoredCall:
         """The call of a wait.

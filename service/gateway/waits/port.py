@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from proofbox.service.calls.port import CallKey, Effect
 from proofbox.service.gateway.posting import Posting, RecordedCall, WaitCard
+from proofbox.service.gateway.spaces.port import Actor
 
 RUN_WAITS_MAX = 20
 """Open waits of one run."""
@@ -117,14 +118,35 @@ class StoredWait:
     answered_by: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class AskedWait:
+    """A record in a space, whoever is about to answer it.
+
+    Attributes:
+        entity_id: the member that acts; None: nobody, who may read all spaces of the project.
+        entity_type: ``human`` or ``agent``; None with no member.
+        wait: the newest wait that asked for an answer there; None if none did.
+    """
+
+    entity_id: str | None
+    entity_type: str | None
+    wait: StoredWait | None
+
+
 class WaitStore(Protocol):
     """The waits of calls. All methods raise StoreFailedError if the store fails."""
 
     async def of_call(self, key: CallKey) -> StoredWait | None:
         """The newest wait of a call; None if it never waited."""
 
-    async def of_message(self, space_id: str, message_id: str) -> StoredWait | None:
-        """The newest wait that a record in a space asked an answer for; None if it asked for none."""
+    async def of_message(self, actor: Actor, space_id: str, message_id: str) -> AskedWait:
+        """The newest wait that a record in a space asked an answer for, and who is about to answer.
+
+        Raises:
+            UnknownSpaceError: there is no such space, or it is not open to the actor.
+            UnknownMessageError: it has no such message.
+            UnknownEntityError, MissingPermissionError: the actor names an entity that it may not be.
+        """
 
     async def get(self, wait_id: str) -> StoredWait | None:
         """The wait of an id."""

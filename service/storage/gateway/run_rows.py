@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
 
-from proofbox.service.gateway.runs_port import QUEUE_TOPIC, RunEnd, RunStatus, StoredRun, run_topic
+from proofbox.service.gateway.runs_port import QUEUE_TOPIC, RunEnd, RunStatus, StoredRun, run_json, run_topic
 from proofbox.service.gateway_errors import LeaseLostError, RunEndedError, RunNotRunningError, UnknownRunError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import time_text, utc_now
@@ -288,33 +288,6 @@ def _waits_of(connection: Connection, run_row: int) -> list[dict[str, Any]]:
         for row in connection.execute(query)
         if (spec := json.loads(row.spec)) is not None
     ]
-
-
-def run_json(run: StoredRun) -> dict[str, Any]:
-    """A run as the wire has it."""
-    lease = None
-    if run.is_held and run.lease:
-        lease = {"number": run.lease, "until": run.lease_until}
-    return {
-        "run_id": run.run_id,
-        "agent_id": run.agent_id,
-        "agent_version": run.agent_version,
-        "conversation_id": run.conversation_id,
-        "status": run.status.value,
-        "trigger": dict(run.trigger),
-        "chain_depth": run.chain_depth,
-        "active_space_id": run.active_space_id,
-        "lease": lease,
-        "attempt": run.attempt,
-        "waiting_for": [dict(wait) for wait in run.waiting_for],
-        "warnings": [dict(warning) for warning in run.warnings],
-        "metadata": dict(run.metadata),
-        "created": run.created,
-        "started": run.started,
-        "ended": run.ended,
-        "summary": run.summary,
-        "error": None if run.error is None else dict(run.error),
-    }
 
 
 def in_seconds(seconds: float) -> str:

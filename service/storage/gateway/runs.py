@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import Connection, and_, func, insert, or_, select, update
 from typing_extensions import override
 
+from proofbox.contracts.gateway.runs import RunContext
 from proofbox.service.errors import QueueFullError
 from proofbox.service.gateway.runs_port import (
     QUEUE_TOPIC,
     RUN_QUEUED_MAX,
     NewRun,
     OpenCall,
-    RunCallSummary,
     RunEnd,
     RunFilter,
     RunLimits,
@@ -22,6 +22,7 @@ from proofbox.service.gateway.runs_port import (
     RunStore,
     StoredRun,
     StoredRunEvent,
+    run_json,
 )
 from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.gateway_errors import (
@@ -39,6 +40,7 @@ from proofbox.service.storage.gateway.project_rows import (
     find_creation,
     store_creation,
 )
+from proofbox.service.storage.gateway.run_context import mark_seen, read_context
 from proofbox.service.storage.gateway.run_rows import (
     HeldRun,
     add_run_event,
@@ -52,7 +54,6 @@ from proofbox.service.storage.gateway.run_rows import (
     open_waits,
     renew_lease,
     require_lease,
-    run_json,
     run_of_row,
     select_runs,
 )
@@ -62,7 +63,6 @@ from proofbox.service.storage.schema import calls, conversations, principals
 
 _CANDIDATES = 20  # of the oldest queued runs: some agents may run as many as they may
 _CREATED = 201
-_STATUS_OF_CALL = {"open": "running"}
 
 
 class SqlRunStore(RunStore):
@@ -172,6 +172,8 @@ class SqlRunStore(RunStore):
                 raise RunWaitingError(
                     f"run '{run_id}' has {waits} open waits; wait for their calls, or finish with cancel_waits"
                 )
+            if end.status is RunStatus.COMPLETED:
+                mark_seen(connection, held.row)
             return end_run(connection, held, end).run
 
         return await self._database.write(work)
@@ -221,23 +223,8 @@ class SqlRunStore(RunStore):
         return await self._database.read(work)
 
     @override
-    async def calls(self, principal: Principal, run_id: str) -> Sequence[RunCallSummary]:
-        def work(connection: Connection) -> list[RunCallSummary]:
-            row = find_run(connection, principal, run_id).row
-            query = select(calls.c.tool_call_id, calls.c.state, calls.c.request, calls.c.answer, calls.c.created)
-            found = connection.execute(query.where(calls.c.run == row).order_by(calls.c.id)).all()
-            return [
-                RunCallSummary(
-                    call.tool_call_id,
-                    json.loads(call.request)["tool_id"],
-                    _STATUS_OF_CALL.get(call.state, call.state),
-                    call.created,
-                    call.answer,
-                )
-                for call in found
-            ]
-
-        return await self._database.read(work)
+    async def context(self, principal: Principal, run_id: str) -> RunContext:
+        return await self._database.read(lambda connection: read_context(connection, principal, run_id))
 
     @override
     async def events(self, principal: Principal, run_id: str, after: int, limit: int) -> Sequence[StoredRunEvent]:

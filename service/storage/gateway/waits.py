@@ -9,8 +9,10 @@ from typing_extensions import override
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.service.calls.port import CallKey, EffectRefusedError
+from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
+    AskedWait,
     CancelWaits,
     CloseWait,
     OpenWait,
@@ -24,8 +26,10 @@ from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
 from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.call_records import suspend_record
+from proofbox.service.storage.gateway.messages import find_message
 from proofbox.service.storage.gateway.run_rows import open_waits, run_of_row, update_waiting
 from proofbox.service.storage.gateway.schema import messages, runs, spaces, waits
+from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
 
 WAITS_TOPIC = "waits opened"
@@ -105,8 +109,18 @@ class SqlWaitStore(WaitStore):
         return await self._first(_BY_CALL, {**scope_values(key.scope), "of_call": key.tool_call_id})
 
     @override
-    async def of_message(self, space_id: str, message_id: str) -> StoredWait | None:
-        return await self._first(_BY_MESSAGE, {"of_space": space_id, "of_message": message_id})
+    async def of_message(self, actor: Actor, space_id: str, message_id: str) -> AskedWait:
+        def work(connection: Connection) -> AskedWait:
+            opened = open_space(connection, actor, space_id)
+            find_message(connection, opened.space, message_id)
+            found = connection.execute(_BY_MESSAGE, {"of_space": space_id, "of_message": message_id}).first()
+            wait = None if found is None else _build_wait(found)
+            if opened.entity is None:
+                return AskedWait(None, None, wait)
+            sender = opened.entity.sender
+            return AskedWait(sender.entity_id, sender.type, wait)
+
+        return await self._database.read(work)
 
     @override
     async def get(self, wait_id: str) -> StoredWait | None:

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from proofbox.service import errors, gateway_errors
+from proofbox.service.api.event_stream import EVENT_ID_MAX, EVENT_STREAM, HEADERS, HEARTBEAT, LINE_END
 from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.openapi_responses import answer, problems
 from proofbox.service.api.responses import ClosingStream
-from proofbox.service.api.routes.call_events import EVENT_HEADERS, EVENT_ID_MAX, EVENT_STREAM, HEARTBEAT, LINE_END
 from proofbox.service.api.routes.gateway.actors import ReadingActor
 from proofbox.service.api.routes.gateway.parameters import SpaceIdInPath
 from proofbox.service.api.services import InjectedServices, require_gateway
@@ -62,7 +62,7 @@ async def watch_space(
     events = await gateway.feed.follow(actor, space_id, position, services.heartbeat_s)
     grant = caller_of(request.scope["state"]).grant
     left_s = None if grant is None else gateway.tokens.left_s(grant)
-    return ClosingStream(_lines(events, left_s), 200, EVENT_HEADERS)
+    return ClosingStream(_lines(events, left_s), 200, HEADERS)
 
 
 async def _lines(
