@@ -14,6 +14,7 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.gateway.published import GATEWAY_MODELS
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.contracts.timeline import Sources, TimelineAppend, TimelineAppended, TimelinePage
@@ -46,6 +47,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "timeline_appended": TimelineAppended,
     "timeline_page": TimelinePage,
     "tool": Tool,
+    **GATEWAY_MODELS,
 }
 
 

@@ -32,6 +32,7 @@ from proofbox.service.api.routes import (
 )
 from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.routes.gateway import (
+    agents,
     entities,
     messages,
     run_events,
@@ -44,7 +45,7 @@ from proofbox.service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-_GATEWAY = (runs, run_events, entities, spaces, messages, space_events, tool_inputs)
+_GATEWAY = (agents, runs, run_events, entities, spaces, messages, space_events, tool_inputs)
 
 
 def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: Lifespan | None = None) -> FastAPI:

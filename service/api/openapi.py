@@ -13,6 +13,8 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.gateway.agents import AgentPage, AgentVersion, AgentWritten
+from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.gateway.messages import (
     Message,
     MessagePage,
@@ -51,7 +53,7 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
-# Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
+AGENT_MODELS: tuple[type[BaseModel], ...] = (AgentConfiguration, AgentPage, AgentVersion, AgentWritten)
 SPACE_MODELS: tuple[type[BaseModel], ...] = (
     Entity,
     EntityDefinition,
@@ -76,6 +78,7 @@ SPACE_MODELS: tuple[type[BaseModel], ...] = (
     ToolInputDeltaEvent,
     ToolInputLength,
 )
+# Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
@@ -101,6 +104,7 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     StartedEvent,
     ExecParams,
     *RENDER_PARAMS.values(),
+    *AGENT_MODELS,
     *SPACE_MODELS,
 )
 

@@ -1,6 +1,7 @@
 """The settings of agents, their runs and the requests of their tools."""
 
 from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -43,3 +44,6 @@ class GatewaySettings(BaseSettings):
     """Runs of one agent at the same time; more stay queued."""
     wait_s_max: float = Field(default=7 * 24 * 3600, ge=1)
     """Time that a call may wait for an answer from outside, in seconds; timeouts of tools can only be shorter."""
+    space_origins: tuple[Annotated[str, Field(pattern=r"^https?://[a-z0-9.-]+(:[0-9]{1,5})?$")], ...] = ()
+    """Origins of web pages that may use the routes of spaces with a space token, as a JSON list:
+    ["https://chat.example.com"]."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from proofbox.contracts.gateway.codes import GatewayCode, WarningCode
 from proofbox.contracts.gateway.executions import OwnToolExecution, execution_variant
+from proofbox.contracts.gateway.messages import ToolState
 from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.provenance import AuditEffect, AuditGateway
 from proofbox.contracts.tool_call_request import ToolCallRequest
@@ -206,7 +207,7 @@ class _AgentCall:
             is_own = variant_of(call.tool) == OWN
             ending = ending_of(end.response, is_own_tool=is_own, answered_by=call.answered_by)
             return replace(ending, was_approved=call.was_approved)
-        state = "cancelled" if end.state is CallState.CANCELLED else "failed"
+        state: ToolState = "cancelled" if end.state is CallState.CANCELLED else "failed"
         return RecordEnding(state, error=RecordError(end.code, end.message), answered_by=call.answered_by)
 
 

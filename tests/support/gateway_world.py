@@ -59,8 +59,7 @@ class World:
         """The messages of the world's database, as JSON objects."""
         return await self.database.read(
             lambda connection: [
-                json.loads(row.body)
-                for row in connection.execute(select(messages.c.body).order_by(messages.c.id))
+                json.loads(row.body) for row in connection.execute(select(messages.c.body).order_by(messages.c.id))
             ]
         )
 

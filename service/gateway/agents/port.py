@@ -47,19 +47,6 @@ class NewVersion:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class SigningGeneration:
-    """Which secrets sign an agent's webhooks.
-
-    Attributes:
-        number: the generation of the newest one; the one before has a number that is 1 less.
-        previous_until: until when that one signs too; None: it does not.
-    """
-
-    number: int
-    previous_until: str | None
-
-
 class AgentStore(Protocol):
     """Agents of a tenant's project. All methods raise StoreFailedError if the store fails."""
 
@@ -106,11 +93,4 @@ class AgentStore(Protocol):
         Raises:
             UnknownAgentError: there is no such agent.
             AgentInUseError: a run of it has not ended.
-        """
-
-    async def signing(self, principal: Principal, agent_id: str, *, rotate: bool = False) -> SigningGeneration:
-        """Return which secrets sign an agent's webhooks, after a step to the next one if ``rotate`` is set.
-
-        Raises:
-            UnknownAgentError: there is no such agent.
         """

@@ -283,8 +283,6 @@ def _append(stream: InputStream, part: ToolInputDelta) -> None:
     new = part.delta[len(known) :]
     size = stream.size_bytes + len(new.encode())
     if size > VALUE_BYTES_MAX:
-        raise invalid_value(
-            "delta", f"the arguments have {size:,} bytes, and at most {VALUE_BYTES_MAX:,} are taken"
-        )
+        raise invalid_value("delta", f"the arguments have {size:,} bytes (limit {VALUE_BYTES_MAX:,}); send less")
     stream.text += new
     stream.size_bytes = size

@@ -25,7 +25,7 @@ from proofbox.service.gateway.http_exchange import (
     is_success,
     retry_after_s,
 )
-from proofbox.service.gateway.tool_call import Effected, GatewayCall
+from proofbox.service.gateway.tool_call import Effected, GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.answers import expiry, new_wait_id
 from proofbox.service.gateway.waits.policy import WaitPolicy, spec_of
 from proofbox.service.gateway.waits.port import OpenWait
@@ -72,7 +72,7 @@ class _FailedError(Exception):
     """The service gave no result; the text is redacted."""
 
 
-class WebhookTool:
+class WebhookTool(ToolExecution):
     """Sends a call to a service; see `ToolExecution`.
 
     Args:

@@ -1,14 +1,13 @@
 """Agents and the versions of their configurations in the database."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from typing_extensions import override
 
 from proofbox.contracts.gateway.names import agent_entity_id
-from proofbox.service.gateway.agents.port import AgentStore, NewVersion, SigningGeneration, StoredAgent
+from proofbox.service.gateway.agents.port import AgentStore, NewVersion, StoredAgent
 from proofbox.service.gateway_errors import (
     AgentInUseError,
     NameTakenError,
@@ -16,14 +15,12 @@ from proofbox.service.gateway_errors import (
     VersionMovedError,
 )
 from proofbox.service.identity import Principal
-from proofbox.service.storage.conversation_rows import time_text, utc_now
+from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.project_rows import PROJECT, ensure_project, project_values
 from proofbox.service.storage.gateway.schema import agent_versions, agents, entities, members, projects, runs
 from proofbox.service.storage.gateway.space_rows import add_event, entity_row, lock_space
 
-BOTH_SIGN = timedelta(hours=24)
-"""How long the secret before the newest one signs webhooks too."""
 _ENDED = ("completed", "failed", "cancelled")
 _AGENT = select(agents).where(agents.c.project == PROJECT, agents.c.agent_id == bindparam("of_agent"))
 _VERSION = (
@@ -124,19 +121,6 @@ class SqlAgentStore(AgentStore):
             connection.execute(update(agents).where(agents.c.id == found.id).values(deleted=utc_now()))
 
         await self._database.write(work)
-
-    @override
-    async def signing(self, principal: Principal, agent_id: str, *, rotate: bool = False) -> SigningGeneration:
-        def work(connection: Connection) -> SigningGeneration:
-            found = _require_agent(connection, principal, agent_id, lock=rotate)
-            number, rotated = found.secret_generation, found.rotated
-            if rotate:
-                number, rotated = number + 1, utc_now()
-                values = {"secret_generation": number, "rotated": rotated}
-                connection.execute(update(agents).where(agents.c.id == found.id).values(values))
-            return SigningGeneration(number, _both_sign_until(rotated))
-
-        return await (self._database.write(work) if rotate else self._database.read(work))
 
 
 def _write(
@@ -249,10 +233,3 @@ def _build(row: Any) -> StoredAgent:
         created=row.created,
         updated=row.updated,
     )
-
-
-def _both_sign_until(rotated: str | None) -> str | None:
-    if rotated is None:
-        return None
-    until = datetime.fromisoformat(rotated) + BOTH_SIGN
-    return time_text(until) if until > datetime.now(UTC) else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Connection, select
 
@@ -18,7 +19,7 @@ _AT_ONCE = 100  # more are taken by the next pass
 async def sweep_runs(database: Database, limits: RunLimits) -> None:
     """Takes back the runs whose lease has passed, and ends those whose time is over."""
     for row in await database.read(lambda connection: _due(connection, limits)):
-        await database.write(lambda connection, row=row: _settle(connection, row, limits))
+        await database.write(partial(_settle, row=row, limits=limits))
 
 
 def _due(connection: Connection, limits: RunLimits) -> Sequence[int]:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, select, update
+from sqlalchemy import Connection, Select, bindparam, select, update
 from typing_extensions import override
 
 from proofbox.service.gateway.spaces.port import EnteredSpace, SpaceEntry
@@ -74,14 +74,3 @@ def read_history(connection: Connection, space: int, entity: int, limit: int) ->
     rows = read_newest(connection, space, None, limit + 1)
     history = [{**json.loads(row.body), "seen": row.seq <= seen} for row in rows[:limit]]
     return history[::-1], len(rows) > limit
-
-
-def mark_seen(connection: Connection, run: int) -> None:
-    """Record that the agent of a run (its row) has seen its active space; for a run that completed."""
-    row = connection.execute(select(runs.c.space).where(runs.c.id == run)).scalar_one_or_none()
-    agent = agent_of_run(connection, run)
-    if row is None or agent is None:
-        return
-    last = select(spaces.c.next_seq - 1).where(spaces.c.id == row).scalar_subquery()
-    own = and_(members.c.space == row, members.c.entity == agent.id)
-    connection.execute(update(members).where(own).values(seen_seq=func.coalesce(last, members.c.seen_seq)))
