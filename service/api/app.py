@@ -34,7 +34,9 @@ from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.routes.gateway import (
     agents,
     entities,
+    external,
     messages,
+    results,
     run_events,
     runs,
     space_events,
@@ -45,7 +47,18 @@ from proofbox.service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-_GATEWAY = (agents, runs, run_events, entities, spaces, messages, space_events, tool_inputs)
+_GATEWAY = (
+    agents,
+    runs,
+    run_events,
+    entities,
+    spaces,
+    messages,
+    space_events,
+    tool_inputs,
+    results,
+    external,
+)
 
 
 def create_app(services: Services, *, facades: Sequence[Facade] = (), lifespan: Lifespan | None = None) -> FastAPI:

@@ -13,13 +13,21 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
-from proofbox.contracts.gateway.agents import AgentPage, AgentVersion, AgentWritten
+from proofbox.contracts.gateway.agents import (
+    AgentPage,
+    AgentVersion,
+    AgentWritten,
+    SigningSecret,
+    SigningSecretRequest,
+)
 from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
 from proofbox.contracts.gateway.messages import (
     Message,
     MessagePage,
     MessageSent,
     NewMessage,
+    ResultAccepted,
     ToolInputDelta,
     ToolInputLength,
 )
@@ -43,6 +51,7 @@ from proofbox.contracts.gateway.spaces import (
     SpaceToken,
     SpaceTokenRequest,
 )
+from proofbox.contracts.gateway.waits import ResultSubmission, Wait
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.contracts.render_tools import RENDER_PARAMS
@@ -54,6 +63,15 @@ from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, ToolList
 
 AGENT_MODELS: tuple[type[BaseModel], ...] = (AgentConfiguration, AgentPage, AgentVersion, AgentWritten)
+WAIT_MODELS: tuple[type[BaseModel], ...] = (
+    ExternalResponse,
+    ResultAccepted,
+    ResultSubmission,
+    SigningSecret,
+    SigningSecretRequest,
+    Wait,
+    WebhookEnvelope,
+)
 SPACE_MODELS: tuple[type[BaseModel], ...] = (
     Entity,
     EntityDefinition,
@@ -106,6 +124,7 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     *RENDER_PARAMS.values(),
     *AGENT_MODELS,
     *SPACE_MODELS,
+    *WAIT_MODELS,
 )
 
 

@@ -64,11 +64,14 @@ class WaitingCalls:
         self._running = running
         self._boot_id = boot_id
         self._known: dict[CallKey, WaitingCall] = {}
+        self._is_closed = False
 
     def begin(self, stored: StoredCall, events: EventLog) -> WaitingCall:
         """A call of this process begins to wait; those who follow its events learn what for."""
         waiting = self._known[stored.key] = WaitingCall(_accepted(stored), events)
         events.append("waiting", stored.wait or "{}")
+        if self._is_closed:
+            self._let_go(waiting)
         return waiting
 
     def find(self, stored: StoredCall) -> WaitingCall:
@@ -136,11 +139,16 @@ class WaitingCalls:
 
     def close(self) -> None:
         """Lets go those who follow: the service stops, and the calls wait on."""
+        self._is_closed = True
         for waiting in self._known.values():
-            waiting.events.stop()
-            if not waiting.ended.done():
-                waiting.ended.set_result(waiting.answer)
+            self._let_go(waiting)
         self._known.clear()
+
+    @staticmethod
+    def _let_go(waiting: WaitingCall) -> None:
+        waiting.events.stop()
+        if not waiting.ended.done():
+            waiting.ended.set_result(waiting.answer)
 
 
 def _accepted(stored: StoredCall) -> Answer:
