@@ -75,6 +75,7 @@ class Client:
         self._feed, self._world, self._after = feed, world, after
         self._actor = actor or world.actor
         self._task = None
+        self._grown = asyncio.Event()
 
     async def __aenter__(self):
         stream = await self._feed.follow(self._actor, self._world.space_id, self._after, 0.05)
@@ -90,12 +91,14 @@ class Client:
             async for event in stream:
                 if event is not None:
                     self.events.append(event)
+                    self._grown.set()
 
     async def until(self, is_there):
         """Wait until the events fulfil a condition."""
         async with asyncio.timeout(20):
             while not is_there(self.events):
-                await asyncio.sleep(0.005)
+                await self._grown.wait()
+                self._grown.clear()
         return self.events
 
     async def ended(self):
