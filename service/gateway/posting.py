@@ -8,6 +8,8 @@ from proofbox.contracts.gateway.messages import ToolState
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.port import Effect, EffectRefusedError
 
+RESULT_FILE_SUFFIX = ".result.json"
+"""What the name of a file of a whole result ends with."""
 OPEN_STATES: frozenset[str] = frozenset({"streaming", "running", "waiting"})
 _ID_BYTES = 12
 
@@ -268,7 +270,7 @@ def ending_of(
         error = None if response.error is None else RecordError(response.error.code, response.error.message)
         return RecordEnding(state, output, error, answered_by)
     if response.ok:
-        return RecordEnding("done", response.ret, None, answered_by)
+        return RecordEnding("done", response.ret, None, answered_by, artifact_path=_result_path(response))
     code = response.error.code if response.error is not None else "failed"
     message = response.error.message if response.error is not None else response.report
     states: dict[str, ToolState] = {
@@ -278,6 +280,12 @@ def ending_of(
         "cancelled": "cancelled",
     }
     return RecordEnding(states.get(code, "failed"), None, RecordError(code, message), answered_by)
+
+
+def _result_path(response: ToolCallResponse) -> str | None:
+    """The artifact that has the whole result, if that was too large for a block."""
+    paths = (artifact.logical_path for artifact in response.artifacts if artifact.visibility == "internal")
+    return next((path for path in paths if path.endswith(RESULT_FILE_SUFFIX)), None)
 
 
 def own_tool_output(response: ToolCallResponse) -> dict[str, Any]:

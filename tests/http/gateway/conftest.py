@@ -1,5 +1,6 @@
 """A service with keys whose principals differ, over real stores."""
 
+import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,11 @@ from proofbox.service.access.api_keys import (
 )
 from proofbox.service.access.authenticator import Authenticator, Keyring
 from proofbox.service.api.app import create_app
+from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.identity import Principal
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.conversation_rows import utc_now
+from proofbox.service.storage.link_keys import LinkKeyFile
 from tests.support.gateway_client import opened_loop
 from tests.support.pipeline import services_over
 
@@ -78,7 +81,9 @@ async def office(tmp_path):
         authenticator = Authenticator(
             Principal("acme", "books", "registered", "nobody"), keyring, required=True, tokens=tokens
         )
-        app = create_app(replace(services, authenticator=authenticator, space_origins=frozenset({ORIGIN})))
+        links = DownloadLinks(LinkKeyFile(tmp_path / "data").in_use, 600, time.time)
+        services = replace(services, authenticator=authenticator, links=links, space_origins=frozenset({ORIGIN}))
+        app = create_app(services)
         office = Office(loop, app, stack)
         # All keys at first: they are cached for a second.
         office.admin = await office.key("admin", ALL_PERMISSIONS)
