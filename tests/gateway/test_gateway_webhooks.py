@@ -10,7 +10,7 @@ from tests.support.asking import Asking, opened_asking
 from tests.support.recording_server import recording_server
 from tests.support.web_server import response
 
-SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBvcGVyYXRvciE="
+SECRET = "whsec_" + "c2lnbmluZyBzZWNyZXQgb2YgdGhlIG9wZXJhdG9y"
 HIDDEN = "s3cr3t-of-the-operator"
 
 
