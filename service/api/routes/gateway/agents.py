@@ -43,6 +43,7 @@ class AgentDocument(RootModel[dict[str, Any]]):
         200: json_answer("The agent existed; its newest version is this one.", AgentWritten, headers=_ETAG),
         201: json_answer("The agent is new.", AgentWritten, "agent_written", headers=_ETAG),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.InvalidToolError,
             gateway_errors.VersionMovedError,
             gateway_errors.NameTakenError,
@@ -106,7 +107,12 @@ async def list_agents(
     response_class=Response,
     responses={
         200: json_answer("The configuration.", AgentVersion, "agent_version", headers=_ETAG),
-        **problems(gateway_errors.UnknownAgentError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownAgentError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def get_agent(
@@ -131,6 +137,7 @@ async def get_agent(
     responses={
         204: answer("It is deleted."),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownAgentError,
             gateway_errors.AgentInUseError,
             errors.InvalidRequestError,
