@@ -1,7 +1,7 @@
 """Space tokens: each opens one space as one entity, until it expires.
 
 A token is ``pbs_<payload>.<signature>``: the payload is JSON as base64url without padding, the signature an
-HMAC-SHA256 with a key of the service. Nothing of it is stored. Whether the entity is still a member is checked at
+HMAC-SHA256 with a key of the service. No part of it is stored. Whether the entity is still a member is checked at
 each request.
 """
 

@@ -25,7 +25,7 @@ class Effect:
     """A change of records outside `calls`, stored in the same transaction as a change of a call.
 
     A subclass is a frozen dataclass with all that the change needs; the store has a function for each subclass.
-    That function may raise a ServiceError: then nothing of the transaction is stored.
+    That function may raise a ServiceError: then no part of the transaction is stored.
     """
 
     __slots__ = ()

@@ -337,8 +337,8 @@ class Calls:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
         running.clients.disarm()
         ending = CallResult(CallState.FAILED, build_problem_answer(exc, running.request_id))
-        is_kept = running.has_started or running.detached or not call.may_be_forgotten
-        if is_kept or not isinstance(exc, ServiceError):
+        is_stored = running.has_started or running.detached or not call.may_be_forgotten
+        if is_stored or not isinstance(exc, ServiceError):
             await self._finish(running, call, ending)
             return
         try:

@@ -25,7 +25,7 @@ class WaitingCall:
     """A waiting call that somebody in this process follows, or asked for.
 
     Attributes:
-        answer: the 202 that says what it waits for.
+        answer: the 202 that shows what it waits for.
         events: its events so far.
         ended: the next answer: the call's own, or another 202 if it waits once more.
     """
@@ -128,7 +128,7 @@ class WaitingCalls:
         return False
 
     def settle(self, stored: StoredCall) -> None:
-        """Tells those who follow a call its answer, if it has one that they were not told."""
+        """Sends those who follow a call its answer, if it has one that they have not received."""
         if stored.answer is None or (waiting := self._known.pop(stored.key, None)) is None:
             return
         answer = restore_answer(stored.state, stored.answer)

@@ -83,11 +83,13 @@ class ResultFiles:
             StoreFailedError, StoreFullError: the file is not stored.
         """
         text = await asyncio.to_thread(json_text, ret)
-        kept = list(files)
+        stored = list(files)
         if is_too_large(text):
             content = text.encode(errors="replace")
-            kept.append(await self._save(call, observer, call.result_path, content, "application/json", "internal"))
-        response = call.succeed(ret, report=report, artifacts=[file.result for file in kept])
+            stored.append(
+                await self._save(call, observer, call.result_path, content, "application/json", "internal")
+            )
+        response = call.succeed(ret, report=report, artifacts=[file.result for file in stored])
         return response.model_copy(update={"blocks": [*response.blocks, *_blocks(call, files)]})
 
     async def _save(

@@ -118,7 +118,7 @@ class Runs:
         return await self._store.release(principal, run_id, lease)
 
     async def finish(self, principal: Principal, run_id: str, lease: int, finish: RunFinish) -> StoredRun:
-        """Ends a run, as its holder says it went. Raises as `RunStore.finish`."""
+        """Ends a run, as its holder reports it. Raises as `RunStore.finish`."""
         error = None if finish.error is None else finish.error.model_dump(mode="json")
         end = RunEnd(RunStatus(finish.status), finish.summary, error)
         run = await self._store.finish(principal, run_id, lease, end, cancel_waits=finish.cancel_waits)

@@ -28,7 +28,7 @@ class OutputTool(ToolExecution):
 
 
 class NothingTool(ToolExecution):
-    """Runs the calls of internal tools without ``execution``: they only say that they were called."""
+    """Runs the calls of internal tools without ``execution``: the result is only that they were called."""
 
     async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""

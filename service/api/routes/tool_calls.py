@@ -255,7 +255,7 @@ async def answer_or_leave(
         request: the request.
         ticket: its hold on the call.
         answered: what is waited for; the ticket's answer if it is not given.
-        wait_s: how long; then it is the ticket's answer, which says that the call waits.
+        wait_s: how long; then it is the ticket's answer, which shows that the call waits.
     """
     answered = ticket.answered() if answered is None else answered
     leaving = asyncio.create_task(disconnected(request))

@@ -112,7 +112,7 @@ def with_input(message: Json, call: RecordedCall, now: str) -> Json:
 
 
 def waiting(message: Json, card: WaitCard, call: RecordedCall, now: str) -> Json:
-    """Return a record whose call waits for a person; the input is shown whatever the tool's display says."""
+    """Return a record whose call waits for a person; the input is shown whatever the tool's display is."""
     value, cut = _bounded(call.input, call.artifact_path)
     tool = {**message["tool"], "state": "waiting", "input": value, "expires": card.expires}
     if card.custom_ui is not None:

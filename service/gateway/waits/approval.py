@@ -1,4 +1,4 @@
-"""Approval: a person says yes before a tool runs."""
+"""Approval: a person agrees before a tool runs."""
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse

@@ -22,7 +22,7 @@ class WaitTimer:
     Args:
         answers: ends them.
         waits: the waits.
-        changes: tells when a call begins to wait, on ``topic``.
+        changes: reports when a call begins to wait, on ``topic``.
         topic: see ``changes``.
     """
 

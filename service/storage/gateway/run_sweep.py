@@ -23,7 +23,7 @@ async def sweep_runs(database: Database, limits: RunLimits) -> None:
 
 
 def _due(connection: Connection, limits: RunLimits) -> Sequence[int]:
-    """Rows that may be due; each is looked at again under its lock."""
+    """Rows that may be due; each is read again under its lock."""
     now = datetime.now(UTC)
     lapsed = select(runs.c.id).where(_WORKS, runs.c.lease_until <= time_text(now)).limit(_AT_ONCE)
     found = list(connection.execute(lapsed).scalars())

@@ -19,7 +19,7 @@ from proofbox.service.storage.text_columns import storable
 
 EVENTS_MAX = 10_000
 """Events of a space that are stored; older ones are deleted."""
-EVENTS_KEPT = timedelta(days=7)
+EVENTS_STORED = timedelta(days=7)
 """How long an event of a space is stored."""
 _PRUNED_EVERY = 64
 
@@ -102,7 +102,7 @@ def add_event(connection: Connection, space: SpaceRow, event: str, data: Json) -
     row = {"space": space.id, "id": number, "event": event, "data": json_of(data), "ts": utc_now()}
     connection.execute(insert(space_events), row)
     if number % _PRUNED_EVERY == 0:
-        before = time_text(datetime.now(UTC) - EVENTS_KEPT)
+        before = time_text(datetime.now(UTC) - EVENTS_STORED)
         connection.execute(_PRUNED, {"of_space": space.id, "up_to": number - EVENTS_MAX, "before": before})
     announce(connection, space_topic(space.id))
     return number
