@@ -78,6 +78,10 @@ class RunningCall(CallObserver):
         """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
+    def on_running(self) -> None:
+        """See `CallObserver.on_running`."""
+        self.has_started = True
+
     def on_started(self, sandbox: SandboxInfo) -> None:
         """See `CallObserver.on_started`."""
         super().on_started(sandbox)
