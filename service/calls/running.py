@@ -162,8 +162,8 @@ class CallTicket:
     def answered(self) -> asyncio.Future[Answer]:
         """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
 
-        A ServiceError has become a problem. Of a call that waits for an answer from outside it is the 202; `ended` is
-        then the next one.
+        A ServiceError has become a problem. Of a call that waits for an answer from outside it is the 202;
+        `ended` is then the next one.
         """
         if self._running is not None:
             return self._running.answer
