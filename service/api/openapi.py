@@ -31,6 +31,17 @@ from proofbox.contracts.gateway.messages import (
     ToolInputDelta,
     ToolInputLength,
 )
+from proofbox.contracts.gateway.runs import (
+    CallAnsweredEvent,
+    Run,
+    RunClaim,
+    RunContext,
+    RunCreation,
+    RunEvent,
+    RunFinish,
+    RunHeartbeat,
+    RunPage,
+)
 from proofbox.contracts.gateway.space_events import (
     MemberEvent,
     MessageCreatedEvent,
@@ -60,7 +71,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
-from proofbox.service.api.routes.tools import FunctionList, ToolList
+from proofbox.service.api.routes.tools import FunctionList, RunToolList, ToolList
 
 AGENT_MODELS: tuple[type[BaseModel], ...] = (AgentConfiguration, AgentPage, AgentVersion, AgentWritten)
 WAIT_MODELS: tuple[type[BaseModel], ...] = (
@@ -97,6 +108,18 @@ SPACE_MODELS: tuple[type[BaseModel], ...] = (
     ToolInputLength,
 )
 # Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
+RUN_MODELS: tuple[type[BaseModel], ...] = (
+    CallAnsweredEvent,
+    Run,
+    RunClaim,
+    RunContext,
+    RunCreation,
+    RunEvent,
+    RunFinish,
+    RunHeartbeat,
+    RunPage,
+    RunToolList,
+)
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     ArtifactPage,
     Attachment,
@@ -124,6 +147,7 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     *RENDER_PARAMS.values(),
     *AGENT_MODELS,
     *SPACE_MODELS,
+    *RUN_MODELS,
     *WAIT_MODELS,
 )
 

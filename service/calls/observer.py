@@ -104,6 +104,9 @@ class CallObserver:
         """The call is about to run a program under these limits."""
         self.record.limits = limits
 
+    def on_running(self) -> None:
+        """The call is about to have effects, without a sandbox of its own."""
+
     def on_started(self, sandbox: SandboxInfo) -> None:
         """The call has a sandbox: from now on its program may have had effects."""
         self.record.sandbox = sandbox

@@ -113,17 +113,17 @@ def payload_sha256(request: ToolCallRequest) -> str:
     default, in an empty timeline or none, or in ``1`` and ``1.0``. The order of lists counts. Fields at their
     default are left out: a release with one field more has the same hash for the requests of the one before.
     """
-    timeline = [block.model_copy(update={"meta": _order_json(block.meta)}) for block in request.timeline or ()]
-    same = request.model_copy(update={"params": _order_json(request.params), "timeline": timeline or None})
+    timeline = [block.model_copy(update={"meta": order_json(block.meta)}) for block in request.timeline or ()]
+    same = request.model_copy(update={"params": order_json(request.params), "timeline": timeline or None})
     return hashlib.sha256(same.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 
-def _order_json(value: Any) -> Any:
+def order_json(value: Any) -> Any:
     """A JSON value with the keys of its objects in order, and whole numbers as integers."""
     if isinstance(value, dict):
-        return {key: _order_json(value[key]) for key in sorted(value)}
+        return {key: order_json(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return [_order_json(item) for item in value]
+        return [order_json(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_BELOW:
         return int(value)
     return value

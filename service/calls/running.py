@@ -78,6 +78,10 @@ class RunningCall(CallObserver):
         """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
+    def on_running(self) -> None:
+        """See `CallObserver.on_running`."""
+        self.has_started = True
+
     def on_started(self, sandbox: SandboxInfo) -> None:
         """See `CallObserver.on_started`."""
         super().on_started(sandbox)
@@ -162,8 +166,8 @@ class CallTicket:
     def answered(self) -> asyncio.Future[Answer]:
         """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
 
-        A ServiceError has become a problem. Of a call that waits for an answer from outside it is the 202;
-        `ended` is then the next one.
+        A ServiceError has become a problem. Of a call that waits for an answer from outside it is the 202
+        that says so; `ended` is then the next one.
         """
         if self._running is not None:
             return self._running.answer

@@ -91,6 +91,7 @@ class HttpTool(ToolExecution):
 
         deadline = time.monotonic() + self._parts.queue_s
         with await self._parts.admission.enter(deadline, observer.on_queued, observer.owner):
+            observer.on_running()
             try:
                 response = await exchange(self._parts.sender, request, policy, on_effect)
             except HttpRefusedError as exc:

@@ -1,5 +1,6 @@
 """The calls of a run: their tool is found, their input checked, their record and audit line are tied to them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -106,7 +107,8 @@ class GatewayTools:
         accept: list[Effect] = []
         if lease is not None:
             accept.append(AcceptRunCall(scope.principal, run_id, lease, self._parts.lease_s))
-        if errors := _check_input(call):
+        # In a thread: a schema may have to be compiled, and an input may be large.
+        if errors := await asyncio.to_thread(_check_input, call):
             return request, self._refused(call, call.refuse_input(errors), accept)
         execution.check(call)
         if lease is not None:

@@ -173,8 +173,8 @@ class Pipeline:
         parts = build_gateway_parts(settings, needs)
         call_settings = CallSettings(MIB, "boot-1", "1.0")
         self.calls = Calls(own_tools, self.admission, store, call_settings, None, parts.tools)
-        link_keys = LinkKeyFile(settings.data_dir).in_use
-        self.gateway = build_gateway(settings, database, parts, store, self.calls, link_keys)
+        self.link_keys = LinkKeyFile(settings.data_dir).in_use
+        self.gateway = build_gateway(settings, database, parts, store, self.calls, self.link_keys)
         self.provenance = Provenance(store, SqlAuditStore(database), reruns)
         self.quotas = Quotas(NO_LIMITS)
         self.conversations = Conversations(
@@ -288,8 +288,8 @@ def services_over(pipeline: Pipeline) -> Services:
         image=ImageInventory(pipeline.engine, LIMITS),
         authenticator=Authenticator(ANN),
         quotas=pipeline.quotas,
-        links=DownloadLinks(list, 600, time.time),
-        uploads=UploadLinks(list, 600, time.time),
+        links=DownloadLinks(pipeline.link_keys, 600, time.time),
+        uploads=UploadLinks(pipeline.link_keys, 600, time.time),
         hosts=None,
         metrics=bytes,
         draining=lambda: False,

@@ -15,6 +15,7 @@ from proofbox.contracts.problems import FieldError
 from proofbox.service.calls.audit_record import canonical_json, sha256_of
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
+from proofbox.service.calls.registration import order_json
 from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.gateway.posting import ResumeRecord
@@ -265,7 +266,7 @@ def _how(given: ResultSubmission) -> Literal["result", "error", "cancelled"]:
 
 def _canonical(given: ResultSubmission) -> str:
     value = given.error.message if given.error is not None else given.result
-    return canonical_json({_how(given): value})
+    return canonical_json(order_json({_how(given): value}))
 
 
 def _require_answerer(wait: StoredWait, by: Answerer) -> None:

@@ -84,8 +84,9 @@ class WebhookTool(ToolExecution):
         self._parts = parts
         self._policy = policy
 
-    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """Sends the webhook; with 202 the call waits for the callback."""
+        observer.on_running()
         execution = _execution(call)
         project = f"{call.principal.tenant}/{call.principal.project}"
         filler = TemplateFiller(call.input, call.tool_call_id, self._parts.environment, project)

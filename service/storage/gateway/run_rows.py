@@ -136,9 +136,10 @@ def has_lapsed(connection: Connection, held: HeldRun) -> bool:
 
 
 def renew_lease(connection: Connection, held: HeldRun, lease_s: float) -> None:
-    """Extends the lease of a run that works; while it waits, the lease stands still."""
+    """Extends the lease of a run that works, and never shortens it; while it waits, the lease stands still."""
     if held.run.status is RunStatus.RUNNING:
-        connection.execute(update(runs).where(runs.c.id == held.row).values(lease_until=in_seconds(lease_s)))
+        until = max(in_seconds(lease_s), held.run.lease_until or "")
+        connection.execute(update(runs).where(runs.c.id == held.row).values(lease_until=until))
 
 
 def move_run(

@@ -13,6 +13,7 @@ from proofbox.service.storage.gateway.run_rows import end_run, has_lapsed, move_
 from proofbox.service.storage.gateway.schema import runs
 
 _WORKS = runs.c.status == RunStatus.RUNNING.value
+_OPEN = [status.value for status in RunStatus if not status.is_ended]
 _AT_ONCE = 100  # more are taken by the next pass
 
 
@@ -32,7 +33,7 @@ def _due(connection: Connection, limits: RunLimits) -> Sequence[int]:
         row.id for row in connection.execute(working) if _worked_s(row.worked_s, row.counted_from) > limits.work_s
     ]
     born = time_text(now - timedelta(days=RUN_AGE_DAYS_MAX))
-    old = select(runs.c.id).where(runs.c.ended.is_(None), runs.c.created <= born).limit(_AT_ONCE)
+    old = select(runs.c.id).where(runs.c.status.in_(_OPEN), runs.c.created <= born).limit(_AT_ONCE)
     found += connection.execute(old).scalars()
     return list(dict.fromkeys(found))
 

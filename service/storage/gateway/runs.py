@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, literal_column, or_, select, update
 from typing_extensions import override
 
 from proofbox.contracts.gateway.runs import RunContext
@@ -58,11 +58,33 @@ from proofbox.service.storage.gateway.run_rows import (
     select_runs,
 )
 from proofbox.service.storage.gateway.run_sweep import sweep_runs
-from proofbox.service.storage.gateway.schema import agents, projects, run_events, runs, spaces
+from proofbox.service.storage.gateway.schema import agents, projects, run_events, runs, spaces, waits
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _CANDIDATES = 20  # of the oldest queued runs: some agents may run as many as they may
 _CREATED = 201
+
+_OTHERS = runs.alias("other_runs")
+_LEFT = (
+    select(
+        calls.c.tool_call_id,
+        conversations.c.name,
+        principals.c.tenant,
+        principals.c.project,
+        principals.c.user_type,
+        principals.c.user,
+    )
+    .join_from(calls, runs, calls.c.run == runs.c.id)
+    .join(conversations, calls.c.conversation == conversations.c.id)
+    .join(principals, conversations.c.principal == principals.c.id)
+)
+_LEFT_WAITING = _LEFT.join(waits, waits.c.call == calls.c.id).where(
+    waits.c.state == "pending", calls.c.state == "waiting", runs.c.ended.is_not(None)
+)
+# The state as a literal: only so the index of open calls is used.
+_LEFT_OPEN = _LEFT.where(
+    calls.c.state == literal_column("'open'"), runs.c.status.in_((RunStatus.CANCELLED, RunStatus.FAILED))
+)
 
 
 class SqlRunStore(RunStore):
@@ -114,12 +136,14 @@ class SqlRunStore(RunStore):
         self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
     ) -> StoredRun | None:
         def look(connection: Connection) -> bool:
-            return connection.execute(_claimable(principal, agent_ids)).first() is not None
+            return connection.execute(_claimable(principal, agent_ids, self._limits)).first() is not None
 
         def work(connection: Connection) -> StoredRun | None:
             # One that another claim has locked is skipped, so that claims do not wait for each other.
-            query = _claimable(principal, agent_ids).with_for_update(of=runs, skip_locked=True)
+            query = _claimable(principal, agent_ids, self._limits).with_for_update(of=runs, skip_locked=True)
             for row in connection.execute(query).all():
+                # Claims of one agent count one after another.
+                connection.execute(select(agents.c.id).where(agents.c.id == row.agent).with_for_update())
                 if _running(connection, row.agent) >= self._limits.running_max:
                     continue
                 held = HeldRun(row.id, build_run(connection, row))
@@ -194,29 +218,10 @@ class SqlRunStore(RunStore):
 
     @override
     async def calls_of_ended(self) -> Sequence[OpenCall]:
-        query = (
-            select(
-                calls.c.tool_call_id,
-                conversations.c.name,
-                principals.c.tenant,
-                principals.c.project,
-                principals.c.user_type,
-                principals.c.user,
-            )
-            .join_from(calls, runs, calls.c.run == runs.c.id)
-            .join(conversations, calls.c.conversation == conversations.c.id)
-            .join(principals, conversations.c.principal == principals.c.id)
-            .where(
-                or_(
-                    and_(calls.c.state == "waiting", runs.c.ended.is_not(None)),
-                    and_(calls.c.state == "open", runs.c.status.in_(("cancelled", "failed"))),
-                )
-            )
-        )
-
         def work(connection: Connection) -> list[OpenCall]:
             return [
                 OpenCall(Principal(row.tenant, row.project, row.user_type, row.user), row.name, row.tool_call_id)
+                for query in (_LEFT_WAITING, _LEFT_OPEN)
                 for row in connection.execute(query)
             ]
 
@@ -306,13 +311,16 @@ def _start(connection: Connection, held: HeldRun, principal: Principal, lease_s:
     )
 
 
-def _claimable(principal: Principal, agent_ids: Sequence[str] | None) -> Any:
+def _claimable(principal: Principal, agent_ids: Sequence[str] | None, limits: RunLimits) -> Any:
     """Selects the oldest queued runs that a principal may have: conversations belong to one."""
     owners = select(PRINCIPAL).scalar_subquery()
+    others = _OTHERS.c
+    working = select(func.count()).where(others.agent == runs.c.agent, others.status == RunStatus.RUNNING.value)
     query = select_runs().where(
         of_project(principal),
         runs.c.status == RunStatus.QUEUED.value,
         or_(runs.c.principal.is_(None), runs.c.principal == owners),
+        working.scalar_subquery() < limits.running_max,
     )
     if agent_ids is not None:
         query = query.where(agents.c.agent_id.in_(agent_ids))

@@ -116,7 +116,8 @@ async def call_by_webhook(
 ) -> Response:
     """Takes the envelope of an agent's gateway, or a bare input object.
 
-    The envelope is `{"type": "tool.call", "data": {"tool_call_id"?, "input"}}`; other keys are ignored. The key authenticates; a signature on the request is not checked. The same call again gets the stored answer.
+    The envelope is `{"type": "tool.call", "data": {"tool_call_id"?, "input"}}`; other keys are ignored. The key
+    authenticates; a signature on the request is not checked. The same call again gets the stored answer.
     """
     body = (await read_model(request, _Body)).root
     await check_storage_quota(request, services)
