@@ -167,7 +167,7 @@ class CallTicket:
         """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
 
         A ServiceError has become a problem. Of a call that waits for an answer from outside it is the 202
-        that says so; `ended` is then the next one.
+        that shows it; `ended` is then the next one.
         """
         if self._running is not None:
             return self._running.answer

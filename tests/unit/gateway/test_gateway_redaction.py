@@ -8,7 +8,13 @@ import pytest
 
 from proofbox.service.gateway.redaction import REDACTED, Redactor
 
-SECRETS = ["sk-live-0123456789", 'quote"and\\back/slash+é', "äöüß-secret-value", "12345678901"]
+SECRETS = [
+    "sk-live-0123456789",
+    'quote"and\\back/slash+é',
+    "äöüß-secret-value",
+    "12345678901",
+    "two words/and a slash",
+]
 
 
 @pytest.mark.parametrize("secret", SECRETS)
