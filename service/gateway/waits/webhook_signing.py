@@ -85,7 +85,7 @@ class SigningSecrets:
         at = await (self._generations.rotate if rotate else self._generations.generation)(principal, agent_id)
         until = _previous_until(at)
         key = self._derive(principal, agent_id, at.number)
-        return AgentSecret(SECRET_PREFIX + base64.b64encode(key).decode(), until and _text(until))
+        return AgentSecret(SECRET_PREFIX + base64.b64encode(key).decode(), None if until is None else _text(until))
 
     async def keys_of(self, principal: Principal, agent_id: str) -> list[bytes]:
         """The keys that sign now, the current one first. Raises as `show`."""
