@@ -116,6 +116,7 @@ async def test_a_handle_belongs_to_one_entity_of_a_project_whatever_its_case(age
 
 
 async def test_of_two_agents_that_take_one_handle_at_once_one_gets_it(agents):
+    await agents.write(ANN, "first", version(1, "first"), None)  # a new project would make them wait by itself
     outcomes = await asyncio.gather(
         *(agents.write(ANN, f"a{number}", version(1), None) for number in range(6)), return_exceptions=True
     )
