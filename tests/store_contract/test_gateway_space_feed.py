@@ -196,9 +196,11 @@ async def test_the_readable_part_comes_at_most_every_250_ms(world, feed, inputs)
 
 async def test_a_client_that_comes_back_at_any_character_has_the_text_once(world, feed, inputs):
     last = 0
-    for at, character in enumerate(TEXT):
-        await _add(inputs, world, character, at)
+    await _add(inputs, world, TEXT[0])
+    for at in range(1, len(TEXT)):
         async with Client(feed, world, last) as client:
+            await client.until(_has("tool-call.start"))
+            await _add(inputs, world, TEXT[at], at)  # it goes on where the client is
             await client.until(lambda _, length=at + 1: len(_seen(client)) >= length)
             assert _seen(client) == TEXT[: at + 1]
             assert client.names.count("tool-call.start") == 1
