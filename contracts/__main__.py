@@ -14,6 +14,7 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.gateway.published import GATEWAY_MODELS
 from proofbox.contracts.operations import CallerInfo, CallPage, KeyList, ServiceStatus
 from proofbox.contracts.previews import FileDifference, TablePreview, VersionPage
 from proofbox.contracts.problems import Problem
@@ -56,6 +57,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "timeline_page": TimelinePage,
     "tool": Tool,
     "version_page": VersionPage,
+    **GATEWAY_MODELS,
 }
 
 

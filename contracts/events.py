@@ -4,10 +4,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from proofbox.contracts.gateway.waits import Wait
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_response import ToolCallResponse
 
-EventName = Literal["queued", "started", "stdout", "stderr", "result", "error"]
+EventName = Literal["queued", "started", "stdout", "stderr", "waiting", "result", "error"]
 TERMINAL_EVENTS: frozenset[str] = frozenset({"result", "error"})
 
 
@@ -40,5 +41,6 @@ class OutputEvent(BaseModel):
     """True on the last piece of a stream that wrote more than is passed on."""
 
 
+WaitingEvent = Wait
 ResultEvent = ToolCallResponse
 ErrorEvent = Problem

@@ -144,6 +144,46 @@ class AuditOutcome(WireModel):
     """Its size."""
 
 
+class AuditEffect(WireModel):
+    """One request that left the service; without path, secret and content."""
+
+    host: str
+    """The host that it went to."""
+    method: str
+    """Its method."""
+    status: int | None = None
+    """The status of the response; none if there was no response."""
+    attempt: int
+    """1 for the first."""
+    bytes: int = 0
+    """Size of the response's body as it was received."""
+    ms: float
+    """How long it took."""
+
+
+class AuditGateway(WireModel):
+    """Of a call of a run: which agent's tool, where it was shown, and what it caused."""
+
+    run_id: str
+    """The run."""
+    agent_id: str
+    """Its agent."""
+    agent_version: int
+    """The version of the configuration that the run uses."""
+    execution: str
+    """The variant, such as ``http``, ``webhook`` or ``own_tool``."""
+    visibility: Literal["visible", "hidden", "result-only"]
+    """What of the call the active space shows."""
+    space_id: str | None = None
+    """The active space when the call was accepted."""
+    message_id: str | None = None
+    """The message that shows it."""
+    answered_by: str | None = None
+    """The entity that answered or approved."""
+    effects: list[AuditEffect] = []
+    """Every request that left the service for it."""
+
+
 class AuditLine(WireModel):
     """One line of the audit log: who ran what, where, on which inputs, and what came out.
 
@@ -184,6 +224,8 @@ class AuditLine(WireModel):
     """One for each verdict, then what was not promised."""
     usage: Usage = Usage()
     """What the program used, and its exit status."""
+    gateway: AuditGateway | None = None
+    """Of a call of a run: which agent's tool it was."""
     outcome: AuditOutcome
     """How it ended."""
 

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from proofbox.contracts.blocks import GivenBlock
 from proofbox.contracts.bounded_text import limit_utf8
+from proofbox.contracts.gateway.names import RunId
 from proofbox.contracts.logical_paths import parse
 from proofbox.contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
 from proofbox.contracts.wire_model import WireModel
@@ -165,8 +166,10 @@ class ToolCallRequest(WireModel):
     """The loop's own id of the call; with the conversation it makes the call idempotent."""
     conversation_id: ConversationId
     """Which conversation."""
+    run_id: RunId | None = None
+    """The run of an agent, whose tools can be called, also by name; its lease is in the header ``Run-Lease``."""
     turn_id: TurnId | None = None
-    """The current turn."""
+    """The current turn; absent in a run: ``turn_<run_id>``."""
     params: dict[str, Any]
     """The tool's own parameters."""
     code: Annotated[str, AfterValidator(limit_utf8(CODE_BYTES_MAX))] | None = None

@@ -7,6 +7,8 @@ from pydantic.dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.gateway.waits import Wait
+from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.wire_model import WireModel
 
@@ -141,6 +143,15 @@ class SandboxInfo(WireModel):
     """Whether the users of the container are nobody outside of it."""
 
 
+class Posted(WireModel):
+    """The message that shows a call."""
+
+    space_id: str
+    """Its space."""
+    message_id: str
+    """Its id."""
+
+
 class ToolCallResponse(WireModel):
     """The answer to one call; ``ok=false`` is a result too."""
 
@@ -166,6 +177,10 @@ class ToolCallResponse(WireModel):
     """What the program used."""
     sandbox: SandboxInfo | None = None
     """Which sandbox ran it; none if nothing ran."""
+    warnings: list[GatewayWarning] = []
+    """Of a call of a run: what the caller should know although the tool ran."""
+    posted: Posted | None = None
+    """Of a call of a run: the message that shows it."""
 
 
 class CallStatus(WireModel):
@@ -175,14 +190,16 @@ class CallStatus(WireModel):
     """The loop's id of the call."""
     conversation_id: str
     """Its conversation."""
-    status: Literal["queued", "running", "done", "failed", "cancelled"]
-    """``done`` has a response, ``failed`` has a problem, ``cancelled`` has a problem and what the call had done."""
+    status: Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+    """``waiting`` has a wait, ``done`` a response, ``failed`` a problem, ``cancelled`` a problem and the rest."""
     created: str
     """When it was accepted: UTC, RFC 3339, ``Z``."""
     response: ToolCallResponse | None = None
     """The answer of a call that is done; of one that was cancelled its blocks, and what it had printed by then."""
     problem: Problem | None = None
     """Why a call has no answer."""
+    wait: Wait | None = None
+    """What a call that is waiting waits for."""
 
 
 class Attachment(WireModel):

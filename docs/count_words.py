@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-WORDS_MAX = 30_000
+WORDS_MAX = 36_000  # 30,000 for what the redesign had, 6,000 for the console and the tool gateway
 _PATTERNS = (
     *("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/*.md", "docs/gallery/*.md"),
     *("bench/README.md", "clients/typescript/README.md"),

@@ -1,9 +1,10 @@
-"""Blocking work beside the event loop."""
+"""Blocking work beside the event loop, and waiting for changes."""
 
 import asyncio
 import concurrent.futures
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -41,3 +42,55 @@ async def wait_to_end(future: asyncio.Future[T]) -> T:
         if not future.cancelled():
             future.exception()  # seen: the loop would report it as never retrieved
         raise
+
+
+class Listener:
+    """Waits for changes of some topics; one that comes between two waits is not missed."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Event()
+
+    def wake(self) -> None:
+        """A topic has changed."""
+        self._changed.set()
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Wait for the next change; False if none came in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+
+class Changes:
+    """Wakes those who listen to a topic, such as the events of a run, when its records have changed."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, set[Listener]] = {}
+
+    @contextmanager
+    def listen(self, *topics: str) -> Iterator[Listener]:
+        """Listen to topics within the block. Read the records after this, before the first wait."""
+        listener = Listener()
+        for topic in topics:
+            self._listeners.setdefault(topic, set()).add(listener)
+        try:
+            yield listener
+        finally:
+            for topic in topics:
+                self._listeners[topic].discard(listener)
+                if not self._listeners[topic]:
+                    del self._listeners[topic]
+
+    def notify(self, topics: Iterable[str]) -> None:
+        """Wake the listeners of changed topics; on the event loop."""
+        for topic in topics:
+            for listener in self._listeners.get(topic, ()):
+                listener.wake()
+
+    def notify_all(self) -> None:
+        """Wake all listeners, so that they notice that the service stops."""
+        self.notify(list(self._listeners))

@@ -11,7 +11,8 @@ from proofbox.contracts.codes import (
     VerdictCode,
     WebCode,
 )
-from proofbox.service import errors
+from proofbox.service import errors, gateway_errors
+from reference.gateway_codes import CONFIGURATION, GATEWAY, WARNING
 
 CONTRACT = {
     ContractCode.INVALID_PARAMS: "The `params` do not fit the tool: the notice lists all `errors`.",
@@ -129,6 +130,9 @@ NOTICE = {
     NoticeCode.TOOL_RESULT_ERROR: "The call has no result: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites unknown sources: `missing_sids`, ids and ranges.",
     NoticeCode.WORKSPACE_TRUNCATED: "The turn has too many files: only those that the code names are placed.",
+    NoticeCode.INVALID_INPUT: "The call was refused: `errors` lists each `field` and its `message`.",
+    NoticeCode.NO_ACTIVE_SPACE: "The run has no active space that its agent is a member of: nothing was posted.",
+    NoticeCode.LEFT_SPACE: "The agent left the space, or it was archived, during the call: it has no output there.",
     NoticeCode.FILE_DELETED: "A client deleted a file: `path`; earlier blocks do not have its content any more.",
     NoticeCode.HOSTING_FAILED: "A written file could not be stored or hosted: `error`, `retryable`.",
 }
@@ -153,7 +157,8 @@ WEB = {
 def problems() -> Iterator[tuple[str, str, str]]:
     """Code, status and meaning of each problem document."""
     kinds = [errors.CallerError, errors.OurError]
-    for cls in (cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ == errors.__name__):
+    modules = (errors.__name__, gateway_errors.__name__)
+    for cls in (cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ in modules):
         meaning = (cls.__doc__ or "").strip().replace("``", "`")
         yield str(cls.code), f"{cls.status}{', retry' if cls.retryable else ''}", meaning
     for code, (status, meaning) in HTTP.items():
@@ -167,6 +172,9 @@ def sections() -> dict[str, list[tuple[str, str]]]:
         "Mistakes of the model with a react tool: nothing changed": dict(TOOL),
         "Documents that cannot be rendered": dict(RENDERING),
         "Pages and searches": dict(WEB),
+        "Calls of an agent's tools": dict(GATEWAY),
+        "Warnings": dict(WARNING),
+        "Mistakes in an agent's configuration: the `code` of each of the `errors`": dict(CONFIGURATION),
         "Failures of a run": dict(RUNTIME),
         "Verdicts on promised files": dict(VERDICT),
         "Notices on the timeline": dict(NOTICE),

@@ -1,5 +1,7 @@
 """What to do about each code: one or two sentences for whoever sees it; a test requires one for every code."""
 
+from reference.gateway_remedies import GATEWAY_REMEDIES
+
 _SMALLER = "Split the document into several, or leave parts out."
 _OTHER_PAGE = "Use another page, or let the user attach the text."
 
@@ -161,4 +163,5 @@ REMEDIES = {
     "not_found": "Check the path: `GET /openapi.json` and [the HTTP API](http-api.md) list them all.",
     "method_not_allowed": "Use a method that the header `Allow` lists.",
     "internal": "Repeat the request. If it recurs, report it with the log lines of the `request_id`.",
+    **GATEWAY_REMEDIES,
 }

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
+from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import limit_names
 
@@ -26,6 +27,7 @@ GROUPS = {
     "web_allowed_networks": "Web tools",
     "memory_half_life_days": "Workspace and memory",
     "inspect_s_per_file": "Inspector",
+    "gateway_env": "Agents and their tools",
 }
 
 
@@ -34,10 +36,11 @@ def settings_page() -> str:
     limits = set(limit_names())
     text = (
         "# Settings and limits\n\n"
-        "Made by `docs/generate.py` from `service/app/settings.py`. Each setting is an environment variable; the "
-        "default is in\nbrackets. A request can lower, never raise, the limits that are marked with `limits`.\n"
+        "Made by `docs/generate.py` from `service/app/settings.py` and `gateway_settings.py`. Each setting is an environment "
+        "variable; the default\nis in brackets. A request can lower, never raise, the limits that are marked with `limits`.\n"
     )
-    for name, field in Settings.model_fields.items():
+    for name in sorted(Settings.model_fields, key=GatewaySettings.model_fields.__contains__):
+        field = Settings.model_fields[name]
         if name in GROUPS:
             text += f"\n## {GROUPS[name]}\n\n"
         mark = f" `limits.{name}`." if name in limits else ""
@@ -53,4 +56,4 @@ def _default(name: str, value: Any) -> str:
     shown = value.get_secret_value() if isinstance(value, SecretStr) else value
     if shown is None:
         return "none"
-    return "empty" if shown in ("", ()) else str(shown)
+    return "empty" if shown in ("", (), {}) else str(shown)

@@ -37,11 +37,25 @@ class Permission(StrEnum):
     TIMELINE_WRITE = "timeline:write"
     METRICS_READ = "metrics:read"
     KEYS_READ = "keys:read"
+    AGENTS_READ = "agents:read"
+    AGENTS_WRITE = "agents:write"
+    RUNS_READ = "runs:read"
+    RUNS_WRITE = "runs:write"
+    SPACES_READ = "spaces:read"
+    SPACES_WRITE = "spaces:write"
+    SPACES_ACT_AS = "spaces:act_as"
 
 
 ALL_PERMISSIONS = frozenset(Permission)
-USUAL_PERMISSIONS = ALL_PERMISSIONS - {Permission.METRICS_READ, Permission.KEYS_READ}
-"""What an agent needs: the metrics count the calls of every tenant, and the keys are the operator's concern."""
+USUAL_PERMISSIONS = ALL_PERMISSIONS - {
+    Permission.METRICS_READ,
+    Permission.KEYS_READ,
+    Permission.AGENTS_WRITE,
+    Permission.SPACES_ACT_AS,
+}
+"""What an agent needs. The others are given on request only: the metrics count the calls of every tenant, the keys
+are the operator's concern, whoever
+writes an agent's tools makes the service send requests, and `spaces:act_as` answers in the name of others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, KeyStore, Permission, key_id_of
 from proofbox.service.access.quotas import NO_LIMITS, Allowances
+from proofbox.service.access.space_tokens import TOKEN_PREFIX, SpaceGrant, SpaceTokens
 from proofbox.service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
@@ -22,6 +23,8 @@ from proofbox.service.identity import Principal
 FRESH_S = 1.0
 """The age of cached keys: a revoked key works no longer than this."""
 USES_STORED_EVERY_S = 60.0
+TOKEN_PERMISSIONS = frozenset({Permission.SPACES_READ, Permission.SPACES_WRITE})
+"""What a space token may do, in its space."""
 _PROJECT = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 
 _log = logging.getLogger("proofbox.access")
@@ -35,11 +38,13 @@ class Caller:
         principal: the principal that it acts for.
         permissions: its permissions.
         own: limits of its key that replace the operator's.
+        grant: what its space token opens; None: it has a key, or none is needed.
     """
 
     principal: Principal
     permissions: frozenset[Permission]
     own: Allowances
+    grant: SpaceGrant | None = None
 
     def require(self, permission: Permission) -> None:
         """Require a permission.
@@ -160,6 +165,7 @@ class Authenticator:
         keyring: the keys; None: the header ``Authorization`` is ignored.
         required: whether a request without a key is refused.
         without_key: the limits of requests without a key.
+        tokens: reads space tokens; None: there are none.
     """
 
     def __init__(
@@ -169,11 +175,13 @@ class Authenticator:
         *,
         required: bool = False,
         without_key: Allowances = NO_LIMITS,
+        tokens: SpaceTokens | None = None,
     ) -> None:
         self._without_key = Caller(principal, ALL_PERMISSIONS, without_key)
         self._principal = principal
         self._keyring = keyring
         self._required = required
+        self._tokens = tokens
 
     async def authenticate(self, credentials: RequestCredentials) -> Caller:
         """Return the caller of a request.
@@ -183,6 +191,8 @@ class Authenticator:
             WrongTenantError: the request names a tenant or project of another caller.
             StoreFailedError: the keys cannot be read.
         """
+        if (grant := await self._grant(credentials.authorization)) is not None:
+            return _require_own_project(_token_caller(grant), credentials)
         if self._keyring is None or not (credentials.authorization or self._required):
             return _require_own_project(self._without_key, credentials)
         key = await self._keyring.find(_secret(credentials.authorization))
@@ -199,12 +209,28 @@ class Authenticator:
         )
         return _require_own_project(Caller(principal, key.permissions, Allowances(**key.limits)), credentials)
 
+    async def _grant(self, authorization: tuple[str, ...]) -> SpaceGrant | None:
+        """What the space token of a request opens; None if it has none."""
+        if self._tokens is None or len(authorization) != 1:
+            return None
+        scheme, _, token = authorization[0].partition(" ")
+        if scheme.lower() != "bearer" or not token.strip().startswith(TOKEN_PREFIX):
+            return None
+        # In a thread: it checks whether the file of keys was changed.
+        return await asyncio.to_thread(self._tokens.read, token.strip())
+
     def _any_project(self, named: str | None) -> str:
         if named is None:
             return self._principal.project
         if _PROJECT.fullmatch(named) is None:
             raise UnsafeNameError("Proofbox-Project: a project has 1 to 100 characters of A-Z a-z 0-9 _ . @ -")
         return named
+
+
+def _token_caller(grant: SpaceGrant) -> Caller:
+    """The caller with a space token; each entity has request limits of its own."""
+    principal = Principal(grant.tenant, grant.project, "space", grant.entity_id, f"space-token:{grant.entity_id}")
+    return Caller(principal, TOKEN_PERMISSIONS, NO_LIMITS, grant)
 
 
 def _secret(authorization: tuple[str, ...]) -> str:

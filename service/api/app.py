@@ -16,6 +16,7 @@ from proofbox.service.api.middleware.access_log import AccessLogMiddleware
 from proofbox.service.api.middleware.authentication import AuthenticationMiddleware, HostCheck
 from proofbox.service.api.middleware.body_limit import BodyLimitMiddleware
 from proofbox.service.api.middleware.security_headers import SecurityHeadersMiddleware
+from proofbox.service.api.middleware.space_origins import SpaceOrigins
 from proofbox.service.api.routes import (
     artifact_list,
     artifacts,
@@ -35,9 +36,34 @@ from proofbox.service.api.routes import (
     upload_links,
 )
 from proofbox.service.api.routes import download_links as links
+from proofbox.service.api.routes.gateway import (
+    agents,
+    entities,
+    external,
+    messages,
+    results,
+    run_events,
+    runs,
+    space_events,
+    spaces,
+    tool_inputs,
+)
 from proofbox.service.api.services import Services
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+_GATEWAY = (
+    agents,
+    runs,
+    run_events,
+    entities,
+    spaces,
+    messages,
+    space_events,
+    tool_inputs,
+    results,
+    external,
+)
 
 
 def create_app(
@@ -87,6 +113,7 @@ def create_app(
         health,
         metrics,
         docs_page,
+        *_GATEWAY,
     )
     for module in routed:
         # Not include_router: it would analyse the parameters of each route again, for each application.
@@ -118,6 +145,7 @@ def _add_middleware(app: FastAPI, services: Services, facades: Sequence[Facade])
         public_url=services.public_url,
     )
     app.add_middleware(HostCheck, names=services.hosts)
+    app.add_middleware(SpaceOrigins, origins=services.space_origins)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(AccessLogMiddleware, meter=services.meter, tracer=services.tracer)
 

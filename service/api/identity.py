@@ -78,3 +78,9 @@ DeletesConversation = Annotated[
     Security(scope_of, scopes=[Permission.ARTIFACTS_WRITE.value, Permission.TIMELINE_WRITE.value]),
 ]
 WritesTimeline = Annotated[ConversationKey, Security(scope_of, scopes=[Permission.TIMELINE_WRITE.value])]
+ReadsAgents = Annotated[Principal, Security(principal_of, scopes=[Permission.AGENTS_READ.value])]
+WritesAgents = Annotated[Principal, Security(principal_of, scopes=[Permission.AGENTS_WRITE.value])]
+ReadsRuns = Annotated[Principal, Security(principal_of, scopes=[Permission.RUNS_READ.value])]
+WritesRuns = Annotated[Principal, Security(principal_of, scopes=[Permission.RUNS_WRITE.value])]
+ReadsSpaces = Annotated[Principal, Security(principal_of, scopes=[Permission.SPACES_READ.value])]
+WritesSpaces = Annotated[Principal, Security(principal_of, scopes=[Permission.SPACES_WRITE.value])]

@@ -13,6 +13,56 @@ from proofbox.contracts.conversations import ConversationPage, FilePage
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.contracts.events import OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.gateway.agents import (
+    AgentPage,
+    AgentVersion,
+    AgentWritten,
+    SigningSecret,
+    SigningSecretRequest,
+)
+from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
+from proofbox.contracts.gateway.messages import (
+    Message,
+    MessagePage,
+    MessageSent,
+    NewMessage,
+    ResultAccepted,
+    ToolInputDelta,
+    ToolInputLength,
+)
+from proofbox.contracts.gateway.runs import (
+    CallAnsweredEvent,
+    Run,
+    RunClaim,
+    RunContext,
+    RunCreation,
+    RunEvent,
+    RunFinish,
+    RunHeartbeat,
+    RunPage,
+)
+from proofbox.contracts.gateway.space_events import (
+    MemberEvent,
+    MessageCreatedEvent,
+    MessageDeltaEvent,
+    ResetEvent,
+    RunStatusEvent,
+    ToolCallEvent,
+    ToolInputDeltaEvent,
+)
+from proofbox.contracts.gateway.spaces import (
+    Entity,
+    EntityDefinition,
+    EntityPage,
+    Space,
+    SpaceChange,
+    SpaceCreation,
+    SpacePage,
+    SpaceToken,
+    SpaceTokenRequest,
+)
+from proofbox.contracts.gateway.waits import ResultSubmission, Wait
 from proofbox.contracts.operations import CallerInfo, CallPage, KeyList, ServiceStatus
 from proofbox.contracts.previews import FileDifference, TablePreview, VersionPage
 from proofbox.contracts.problems import Problem
@@ -23,9 +73,55 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
-from proofbox.service.api.routes.tools import FunctionList, ToolList
+from proofbox.service.api.routes.tools import FunctionList, RunToolList, ToolList
 
+AGENT_MODELS: tuple[type[BaseModel], ...] = (AgentConfiguration, AgentPage, AgentVersion, AgentWritten)
+WAIT_MODELS: tuple[type[BaseModel], ...] = (
+    ExternalResponse,
+    ResultAccepted,
+    ResultSubmission,
+    SigningSecret,
+    SigningSecretRequest,
+    Wait,
+    WebhookEnvelope,
+)
+SPACE_MODELS: tuple[type[BaseModel], ...] = (
+    Entity,
+    EntityDefinition,
+    EntityPage,
+    MemberEvent,
+    Message,
+    MessageCreatedEvent,
+    MessageDeltaEvent,
+    MessagePage,
+    MessageSent,
+    NewMessage,
+    ResetEvent,
+    RunStatusEvent,
+    Space,
+    SpaceChange,
+    SpaceCreation,
+    SpacePage,
+    SpaceToken,
+    SpaceTokenRequest,
+    ToolCallEvent,
+    ToolInputDelta,
+    ToolInputDeltaEvent,
+    ToolInputLength,
+)
 # Deletion lines, and those from `ArtifactSpec` on: named in descriptions only, but generators need them.
+RUN_MODELS: tuple[type[BaseModel], ...] = (
+    CallAnsweredEvent,
+    Run,
+    RunClaim,
+    RunContext,
+    RunCreation,
+    RunEvent,
+    RunFinish,
+    RunHeartbeat,
+    RunPage,
+    RunToolList,
+)
 _COMPONENTS: tuple[type[BaseModel], ...] = (
     AlignedTimeline,
     ArtifactPage,
@@ -59,6 +155,10 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     StartedEvent,
     ExecParams,
     *RENDER_PARAMS.values(),
+    *AGENT_MODELS,
+    *SPACE_MODELS,
+    *RUN_MODELS,
+    *WAIT_MODELS,
 )
 
 

@@ -13,6 +13,7 @@ from proofbox.contracts.tool_call_response import CallStatus
 from proofbox.service.access.api_keys import ApiKey
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import Quotas
+from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
@@ -44,6 +45,9 @@ class Ticket(Protocol):
     def answered(self) -> asyncio.Future[Answer]:
         """The call's one answer when there is one, not to be cancelled; the service's failures are answers too."""
 
+    def ended(self) -> asyncio.Future[Answer]:
+        """As `answered`; of a call that waits for an answer from outside, what comes after that."""
+
     async def leave(self) -> None:
         """The client went away; when the last one has, the call goes on for a grace time only."""
 
@@ -59,8 +63,11 @@ class ToolCalls(Protocol):
         idempotency_key: str | None,
         request_id: str,
         detached: bool,
+        run_lease: int | None = None,
     ) -> Ticket:
         """Accept a call, joins it or finds its answer.
+
+        ``run_lease`` is the sender's lease of the run that the request names.
 
         Raises:
             ServiceError: it is refused.
@@ -136,6 +143,8 @@ class Services:
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
         absent_tools: the tools that the catalogue leaves out, and why.
+        space_origins: the origins of web pages that may use the routes of spaces.
+        gateway: agents, runs, spaces and waits; None: an application without their routes, for tests.
     """
 
     calls: ToolCalls
@@ -170,12 +179,21 @@ class Services:
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
     absent_tools: Mapping[str, str] = field(default_factory=dict)
+    space_origins: frozenset[str] = frozenset()
+    gateway: GatewayServices | None = None
 
 
 async def get_services(request: Request) -> Services:
     """Return the services of the application that serves a request."""
     services: Services = request.app.state.services
     return services
+
+
+def require_gateway(services: Services) -> GatewayServices:
+    """Return the services of agents, runs, spaces and waits."""
+    if services.gateway is None:
+        raise AssertionError("the application has no services for agents, runs, spaces and waits")
+    return services.gateway
 
 
 InjectedServices = Annotated[Services, Depends(get_services)]

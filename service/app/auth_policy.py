@@ -4,6 +4,7 @@ import ipaddress
 
 from proofbox.service.access.authenticator import Authenticator, Keyring
 from proofbox.service.access.quotas import NO_LIMITS, Allowances
+from proofbox.service.access.space_tokens import SpaceTokens
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import ServiceError
 from proofbox.service.identity import Principal
@@ -41,13 +42,16 @@ def needs_keys(settings: Settings) -> bool:
     return False
 
 
-def build_authenticator(settings: Settings, principal: Principal, keyring: Keyring) -> Authenticator:
-    """Build the authenticator."""
+def build_authenticator(
+    settings: Settings, principal: Principal, keyring: Keyring, tokens: SpaceTokens
+) -> Authenticator:
+    """Build the authenticator; it takes space tokens as well as keys."""
     return Authenticator(
         principal,
         None if settings.auth == "off" else keyring,
         required=needs_keys(settings),
         without_key=Allowances() if settings.limits_without_key else NO_LIMITS,
+        tokens=tokens,
     )
 
 

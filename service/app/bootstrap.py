@@ -17,6 +17,7 @@ from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.extras import missing_modules
+from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
@@ -58,6 +59,7 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
@@ -95,6 +97,7 @@ class Service:
         engine: the sandbox engine.
         image: the inventory of the sandbox image.
         calls: the life cycle of tool calls.
+        gateway: agents, their runs, spaces and waits.
         provenance: audit lines and reruns.
         one_shot: runs programs for requests without a conversation.
         history: the versions of files and of calls.
@@ -124,6 +127,7 @@ class Service:
     engine: PooledEngine
     image: ImageInventory
     calls: Calls
+    gateway: Gateway
     provenance: Provenance
     one_shot: OneShotJobs
     history: SqlFileHistory
@@ -276,7 +280,10 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
-    calls = Calls(all_tools(settings, parts), admission, SqlCallStore(stores.database), call_settings, meter)
+    tools, store = all_tools(settings, parts), SqlCallStore(stores.database, call_effects())
+    needs = GatewayDependencies(stores.database, stores.artifacts, tools, admission, resolver)
+    gateway_parts = build_gateway_parts(settings, needs)
+    calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
@@ -300,6 +307,7 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         engine=engine,
         image=image,
         calls=calls,
+        gateway=build_gateway(settings, stores.database, gateway_parts, store, calls, link_keys.in_use),
         provenance=_provenance(settings, stores, parts, audited),
         one_shot=one_shot,
         history=SqlFileHistory(stores.database),
@@ -345,6 +353,8 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier process of the service left open", interrupted)
         stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        stack.push_async_callback(service.gateway.stop)
+        await service.gateway.start()
         service.retention.start()
         stack.push_async_callback(service.retention.stop)
         stack.push_async_callback(service.conversations.close)

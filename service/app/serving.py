@@ -48,7 +48,9 @@ def application(service: Service) -> FastAPI:
         paths=service.paths,
         engine=service.engine,
         image=service.image,
-        authenticator=build_authenticator(service.settings, service.principal, service.keyring),
+        authenticator=build_authenticator(
+            service.settings, service.principal, service.keyring, service.gateway.services.tokens
+        ),
         quotas=service.quotas,
         links=service.links,
         uploads=service.uploads,
@@ -64,6 +66,8 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
+        gateway=service.gateway.services,
+        space_origins=frozenset(service.settings.space_origins),
     )
     app = create_app(services, facades=build_facades(service, services))
     if service.settings.mcp:
@@ -115,6 +119,7 @@ async def _serve(service: Service) -> None:
 
     async def drain() -> None:
         _exit_after(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)
+        service.gateway.spaces.feed.close()  # its streams have no end of their own
         await service.calls.close(settings.shutdown_grace_s)
 
     async with running(service, serves=True):

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from proofbox.service.app.extras import require_extra
+from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
@@ -20,7 +21,7 @@ _ROOT = Path(__file__).parents[2]
 _S3_NEEDS_BUCKET = ("s3_prefix", "s3_endpoint", "s3_link_endpoint", "s3_region", "s3_access_key", "s3_secret_key")
 
 
-class Settings(BaseSettings):
+class Settings(GatewaySettings):
     """The operator's decisions."""
 
     model_config = SettingsConfigDict(

@@ -1,20 +1,29 @@
 """Stores the answers of calls, each once, however long the store is away."""
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from proofbox.contracts.gateway.codes import WarningCode
+from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.port import (
+    Alongside,
     AuditDraft,
     AuditedLine,
     CallKey,
     CallNotStoredError,
     CallState,
     CallStore,
+    Effect,
+    EffectRefusedError,
+    StoredCall,
 )
+from proofbox.service.calls.suspension import CallEnd
 from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
 from proofbox.service.observability.tracing import span
 
@@ -40,6 +49,36 @@ class CallResult:
     response: ToolCallResponse | None = None
     audited: AuditedLine | None = None
 
+    @property
+    def end(self) -> CallEnd:
+        """The same, for the effects that are stored with it."""
+        if self.answer.is_problem:
+            problem = json.loads(self.answer.body)
+            return CallEnd(self.state, str(problem["code"]), str(problem["detail"]), self.response)
+        error = None if self.response is None else self.response.error
+        code, message = ("ok", "") if error is None else (error.code, error.message)
+        return CallEnd(self.state, code, message, self.response)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWith:
+    """What is stored in the transaction of an answer.
+
+    Attributes:
+        audit: its audit line.
+        effects: changes of other records.
+    """
+
+    audit: AuditDraft | None
+    effects: Sequence[Effect] = ()
+
+
+class AnswerParts(Protocol):
+    """What is stored with an answer, built from it."""
+
+    async def build(self, ending: CallResult) -> StoredWith:
+        """Builds the audit line and the effects of an ending."""
+
 
 class AnswerWriter:
     """Stores answers; tries again until the store has taken one, or the service ends.
@@ -57,11 +96,11 @@ class AnswerWriter:
         self,
         key: CallKey,
         ending: CallResult,
-        audit_of: Callable[[CallResult], Awaitable[AuditDraft]],
+        parts: AnswerParts,
         on_delay: Callable[[Answer], None],
         request_id: str,
     ) -> CallResult:
-        """Stores an answer, its blocks and its audit line; what is stored now, which may be an earlier answer.
+        """Stores an answer, its blocks and what goes with it; what is stored now, which may be an earlier answer.
 
         An answer for which there is no space is replaced by a problem, which is small. Each time that the store has
         failed, ``on_delay`` gets a problem for the waiting clients: they may ask again.
@@ -73,7 +112,7 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._write_once(key, ending, await audit_of(ending))
+                return await self._write_once(key, ending, await parts.build(ending))
             except StoreFullError as exc:
                 if ending.answer.is_problem and ending.response is not None:
                     ending = replace(ending, response=None)  # the problem alone is small
@@ -85,6 +124,9 @@ class AnswerWriter:
                 if self._is_closing():
                     raise
                 on_delay(ending.answer)
+            except EffectRefusedError as exc:
+                ending = warn(ending, exc)
+                continue
             except CallNotStoredError:
                 raise
             except OurError as exc:
@@ -95,18 +137,71 @@ class AnswerWriter:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    async def _write_once(self, key: CallKey, ending: CallResult, audit: AuditDraft) -> CallResult:
-        response = ending.response
-        blocks = response.blocks if response is not None else ()
-        partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
+    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall:
+        """Lets a call wait; tries again until the store has taken it, or the service ends.
+
+        Raises:
+            EffectRefusedError: an effect refused.
+            StoreFullError: no space is left.
+            StoreFailedError: the call itself is no longer stored, or the service ends.
+        """
+        pause_s = _PAUSE_S
+        while True:
+            try:
+                # None: an attempt before this one was stored, although it failed.
+                return await self._store.suspend(key, effects) or await self._stored(key)
+            except (StoreFullError, CallNotStoredError):
+                raise
+            except OurError as exc:
+                if self._is_closing():
+                    raise
+                log.warning("that call %s waits cannot be stored yet: %s", key.tool_call_id, exc)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    async def _stored(self, key: CallKey) -> StoredCall:
+        found = await self._store.find(key.scope.principal, key.tool_call_id)
+        return next(call for call in found if call.key.scope == key.scope)
+
+    async def _write_once(self, key: CallKey, ending: CallResult, parts: StoredWith) -> CallResult:
         with span("finish"):
-            stored = await self._store.finish(
-                key, ending.state, ending.answer.body, blocks, audit, partial_response=partial
-            )
+            stored = await store_result(self._store, key, ending, parts, CallState.OPEN)
         if stored.answer is not None and stored.answer != ending.answer.body:
             # Cancelled while its answer was being stored: what is stored is the one answer.
             return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
         return replace(ending, audited=stored.audited)
+
+
+def warn(ending: CallResult, refused: EffectRefusedError) -> CallResult:
+    """The same ending with a warning in its response, after an effect refused because of it.
+
+    Raises:
+        EffectRefusedError: the ending has no response, or has that warning.
+    """
+    response = ending.response
+    if response is None or any(warning.code == refused.code for warning in response.warnings):
+        raise refused
+    warning = GatewayWarning(code=WarningCode(refused.code), message=refused.message)
+    response = response.model_copy(update={"warnings": [*response.warnings, warning]})
+    if ending.answer.is_problem:
+        return replace(ending, response=response)
+    return replace(ending, response=response, answer=replace(ending.answer, body=response.model_dump_json()))
+
+
+async def store_result(
+    store: CallStore, key: CallKey, ending: CallResult, parts: StoredWith, was: CallState
+) -> StoredCall:
+    """Stores how a call ended that was in that state. Raises what `CallStore.finish` does."""
+    response = ending.response
+    partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
+    return await store.finish(
+        key,
+        ending.state,
+        ending.answer.body,
+        response.blocks if response is not None else (),
+        parts.audit,
+        Alongside(was, partial, parts.effects),
+    )
 
 
 def _later(exc: OurError) -> StoreFailedError:

@@ -32,6 +32,7 @@ class EventLog:
         self._events: list[CallEvent] = list(events)
         # Of the next event; created for the first follower, for most calls have none.
         self._grown: asyncio.Event | None = None
+        self._is_stopped = False
 
     def __len__(self) -> int:
         """How many events there are."""
@@ -51,6 +52,12 @@ class EventLog:
             self._grown.set()
             self._grown = None
 
+    def stop(self) -> None:
+        """Ends for those who follow it without a terminal event: the service stops, and the call does not."""
+        self._is_stopped = True
+        if self._grown is not None:
+            self._grown.set()
+
     def before_end(self) -> list[CallEvent]:
         """The events but the terminal one."""
         return [event for event in self._events if event.name not in TERMINAL_EVENTS]
@@ -69,13 +76,13 @@ class EventLog:
         return ProgramOutput(stdout=stdout, stderr=stderr, combined=combined, truncated=truncated)
 
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
-        """The events with an id above ``after``, as they come; ends after the terminal one."""
+        """The events with an id above ``after``, as they come, to the terminal one, or until it is stopped."""
         at = max(0, after)
         while True:
             while at < len(self._events):
                 yield self._events[at]
                 at += 1
-            if self.is_ended:
+            if self.is_ended or self._is_stopped:
                 return
             self._grown = self._grown or asyncio.Event()
             await self._grown.wait()

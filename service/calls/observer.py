@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from proofbox.contracts.provenance import AuditGateway
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.artifacts.port import StoredArtifact
@@ -62,6 +63,7 @@ class CallRecord:
         sandbox: the sandbox that it got.
         stored: the versions that it stored.
         references: the texts that its parameters gave by their paths.
+        gateway: of a call of a run: its part of the audit line.
     """
 
     limits: CallLimits | None = None
@@ -71,6 +73,7 @@ class CallRecord:
     sandbox: SandboxInfo | None = None
     stored: list[StoredArtifact] = field(default_factory=list)
     references: list[UsedReference] = field(default_factory=list)
+    gateway: AuditGateway | None = None
 
 
 class CallObserver:
@@ -100,6 +103,9 @@ class CallObserver:
     def on_limits(self, limits: CallLimits) -> None:
         """The call is about to run a program under these limits."""
         self.record.limits = limits
+
+    def on_running(self) -> None:
+        """The call is about to have effects, without a sandbox of its own."""
 
     def on_started(self, sandbox: SandboxInfo) -> None:
         """The call has a sandbox: from now on its program may have had effects."""

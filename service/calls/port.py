@@ -1,7 +1,7 @@
 """The port of the store of calls, with its records of calls and audit lines."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -14,9 +14,35 @@ class CallState(StrEnum):
     """Where a call stands in the store."""
 
     OPEN = "open"
+    WAITING = "waiting"
+    """It has run up to a question and waits for the answer; it outlives the process of the service."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class Effect:
+    """A change of records outside `calls`, stored in the same transaction as a change of a call.
+
+    A subclass is a frozen dataclass with all that the change needs; the store has a function for each subclass.
+    That function may raise a ServiceError: then no part of the transaction is stored.
+    """
+
+    __slots__ = ()
+
+
+class EffectRefusedError(Exception):
+    """An effect cannot be stored because of what the model asked for; the call is answered with that.
+
+    Args:
+        code: the stable code.
+        message: one sentence for the model: what is wrong, what to do.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +90,12 @@ class StoredCall:
         boot_id: the process of the service that accepted it.
         created: when: UTC, RFC 3339, ``Z``.
         request: the request, as JSON text.
-        answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while open.
+        answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while it is open or
+            waiting.
         partial_response: of a call that was cancelled: its blocks and what it had printed, as the JSON text of a
             response; None if it left nothing.
         audited: the audit line that was stored with the answer; only `CallStore.finish` returns it.
+        wait: of a waiting call: what it waits for, as the JSON text of a `Wait`.
     """
 
     key: CallKey
@@ -79,6 +107,31 @@ class StoredCall:
     answer: str | None
     partial_response: str | None = None
     audited: AuditedLine | None = None
+    wait: str | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether it has its answer."""
+        return self.answer is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Alongside:
+    """What goes with an answer besides its blocks and audit line.
+
+    Attributes:
+        was: the state in which the call has to be: open or waiting.
+        partial_response: of a call that was cancelled: what it left, as the JSON text of a response.
+        effects: changes of other records.
+    """
+
+    was: CallState = CallState.OPEN
+    partial_response: str | None = None
+    effects: Sequence[Effect] = ()
+
+
+ALONE = Alongside()
+"""The answer of an open call with nothing beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +144,7 @@ class NewCall:
         request: the request, as JSON text.
         boot_id: the process of the service that accepts it.
         idempotency_key: a second name that the client gave it, unique for the principal.
+        effects: what is stored with it, if it is new.
     """
 
     key: CallKey
@@ -98,6 +152,7 @@ class NewCall:
     request: str
     boot_id: str
     idempotency_key: str | None
+    effects: Sequence[Effect] = field(default=())
 
 
 class CallNotStoredError(StoreFailedError):
@@ -110,9 +165,12 @@ class CallStore(Protocol):
     async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
         """Registers a call, or finds the one that has its key or its idempotency key; True if it is new.
 
+        The effects of a new call are stored with it.
+
         Raises:
             IdReusedError: the key or the idempotency key is taken by another payload.
             StoreFullError: no space is left.
+            ServiceError: an effect refused.
         """
 
     async def finish(
@@ -122,17 +180,33 @@ class CallStore(Protocol):
         answer: str,
         blocks: Sequence[Block] = (),
         audit: AuditDraft | None = None,
-        *,
-        partial_response: str | None = None,
+        also: Alongside = ALONE,
     ) -> StoredCall:
-        """Stores the answer of an open call, its blocks on the timeline and its audit line, all or none.
+        """Stores the answer of a call, its blocks on the timeline, its audit line and the effects, all or none.
 
-        A call that already has an answer keeps it, with its line, and adds nothing. What is stored now.
-        ``partial_response`` is stored beside the answer of a call that was cancelled.
+        A call that is not in the state ``also.was`` stays as it is, and nothing is stored. What is stored now.
 
         Raises:
             CallNotStoredError: no such call is stored.
             StoreFullError: no space is left.
+            ServiceError: an effect refused.
+        """
+
+    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:
+        """Lets an open call wait, with the effects, one of which stores what it waits for; what is stored now.
+
+        A call that is not open stays as it is: None.
+
+        Raises:
+            CallNotStoredError: no such call is stored.
+            StoreFullError: no space is left.
+            EffectRefusedError: an effect refused; the call is still open.
+        """
+
+    async def resume(self, key: CallKey, boot_id: str, effects: Sequence[Effect]) -> StoredCall | None:
+        """Opens a waiting call for a process of the service, with the effects; what is stored now.
+
+        A call that does not wait stays as it is: None. Raises as `finish` does.
         """
 
     async def forget(self, key: CallKey) -> None:

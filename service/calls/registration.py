@@ -3,12 +3,12 @@
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.service.calls.port import CallKey, CallStore, NewCall, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, NewCall, StoredCall
 from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
@@ -50,8 +50,10 @@ class CallRegistry:
         while True:
             stored, is_new = await self._store.claim(new)
             key = stored.key
-            if is_new or stored.answer is not None or stored.boot_id != self._boot_id or self._is_running(key):
+            if is_new or stored.state is not CallState.OPEN or stored.boot_id != self._boot_id:
                 return stored, is_new
+            if self._is_running(key):
+                return stored, False
             if not await self._others_ended(key, new.key):
                 # Only an open call is forgotten: if it has ended meanwhile, the next look finds its answer.
                 with self._mark(key):
@@ -80,10 +82,23 @@ class CallRegistry:
                 del self._under_way[key]
 
 
-async def new_call(key: CallKey, request: ToolCallRequest, boot_id: str, idempotency_key: str | None) -> NewCall:
+async def new_call(
+    key: CallKey,
+    request: ToolCallRequest,
+    boot_id: str,
+    idempotency_key: str | None,
+    effects: Sequence[Effect] = (),
+) -> NewCall:
     """A call as it is to be registered."""
     sha256, text = await asyncio.to_thread(_payload, request)  # with up to 100 MB of assets
-    return NewCall(key=key, payload_sha256=sha256, request=text, boot_id=boot_id, idempotency_key=idempotency_key)
+    return NewCall(
+        key=key,
+        payload_sha256=sha256,
+        request=text,
+        boot_id=boot_id,
+        idempotency_key=idempotency_key,
+        effects=effects,
+    )
 
 
 def _payload(request: ToolCallRequest) -> tuple[str, str]:
@@ -98,17 +113,17 @@ def payload_sha256(request: ToolCallRequest) -> str:
     default, in an empty timeline or none, or in ``1`` and ``1.0``. The order of lists counts. Fields at their
     default are left out: a release with one field more has the same hash for the requests of the one before.
     """
-    timeline = [block.model_copy(update={"meta": _order_json(block.meta)}) for block in request.timeline or ()]
-    same = request.model_copy(update={"params": _order_json(request.params), "timeline": timeline or None})
+    timeline = [block.model_copy(update={"meta": order_json(block.meta)}) for block in request.timeline or ()]
+    same = request.model_copy(update={"params": order_json(request.params), "timeline": timeline or None})
     return hashlib.sha256(same.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 
-def _order_json(value: Any) -> Any:
+def order_json(value: Any) -> Any:
     """A JSON value with the keys of its objects in order, and whole numbers as integers."""
     if isinstance(value, dict):
-        return {key: _order_json(value[key]) for key in sorted(value)}
+        return {key: order_json(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return [_order_json(item) for item in value]
+        return [order_json(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT_BELOW:
         return int(value)
     return value

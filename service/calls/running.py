@@ -14,6 +14,7 @@ from proofbox.service.calls.events import CallEvent, EventLog
 from proofbox.service.calls.interruptions import Interruption, cancelled
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallKey
+from proofbox.service.calls.waiting import WaitingCall
 from proofbox.service.errors import CallAbandonedError, ServiceError
 from proofbox.service.observability.tracing import NO_SPAN, Span
 from proofbox.service.sandbox.port import StreamName
@@ -34,11 +35,13 @@ class RunningCall(CallObserver):
         "detached",
         "events",
         "has_started",
+        "is_suspending",
         "key",
         "request_id",
         "span",
         "task",
         "tool_id",
+        "waiting",
     )
 
     def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float) -> None:
@@ -53,6 +56,8 @@ class RunningCall(CallObserver):
         loop = asyncio.get_running_loop()
         self.clients = CallClients(grace_s, self._abandon, loop.call_later)
         self.has_started = False
+        self.is_suspending = False
+        self.waiting: WaitingCall | None = None
         self.events = EventLog()
         self.answer: asyncio.Future[Answer] = loop.create_future()
         self.task: asyncio.Task[None] | None = None
@@ -72,6 +77,10 @@ class RunningCall(CallObserver):
     def on_queued(self, position: int) -> None:
         """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
+
+    def on_running(self) -> None:
+        """See `CallObserver.on_running`."""
+        self.has_started = True
 
     def on_started(self, sandbox: SandboxInfo) -> None:
         """See `CallObserver.on_started`."""
@@ -116,8 +125,26 @@ class RunningCall(CallObserver):
         self.answer.set_result(problem)
         self.answer = asyncio.get_running_loop().create_future()
 
+    @property
+    def is_parked(self) -> bool:
+        """Whether it does not run any more, but waits."""
+        return self.waiting is not None
+
+    def park(self, waiting: WaitingCall) -> None:
+        """It begins to wait: its clients learn what for, and may wait for its end."""
+        self.waiting = waiting
+        self.answer.set_result(waiting.answer)
+
+    def take_over(self, waiting: WaitingCall | None) -> None:
+        """Goes on for those who follow the call since it waited."""
+        self.has_started = True  # it may have had effects before
+        if waiting is not None:
+            self.events, self.answer = waiting.events, waiting.ended
+
     def cancel(self, reason: ServiceError) -> None:
         """Ends it, once; ``reason`` is what it will be answered with."""
+        if self.is_suspending:
+            return  # it waits in a moment, and is cancelled as a waiting call then
         if self.task is not None and self.cancel_reason is None and not self.answer.done():
             self.cancel_reason = reason
             self.task.cancel()
@@ -126,27 +153,34 @@ class RunningCall(CallObserver):
 class CallTicket:
     """One request's hold on a call."""
 
-    def __init__(self, key: CallKey, answer: Answer | None, running: RunningCall | None) -> None:
+    def __init__(self, key: CallKey, answer: Answer | None, running: RunningCall | WaitingCall | None) -> None:
         self.key = key
         self.replayed = answer is not None
         """Whether the answer was stored before this request."""
         self._answer = answer
-        self._running = running
-        if running is not None:
-            running.clients.join()
+        self._running = running if isinstance(running, RunningCall) else None
+        self._waiting = running if isinstance(running, WaitingCall) else None
+        if self._running is not None:
+            self._running.clients.join()
 
     def answered(self) -> asyncio.Future[Answer]:
         """The call's answer when there is one, to be waited for and never to be cancelled: others wait for it too.
 
-        A ServiceError has become a problem.
+        A ServiceError has become a problem. Of a call that waits for an answer from outside it is the 202
+        that shows it; `ended` is then the next one.
         """
         if self._running is not None:
             return self._running.answer
+        if self._waiting is not None:
+            return _ended_future(self._waiting.answer)
         if self._answer is None:
             raise AssertionError("a ticket has an answer or a running call")
-        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        answered.set_result(self._answer)
-        return answered
+        return _ended_future(self._answer)
+
+    def ended(self) -> asyncio.Future[Answer]:
+        """As `answered`, but what comes after the wait of a call that waits."""
+        waiting = self._waiting if self._running is None else self._running.waiting
+        return self.answered() if waiting is None else waiting.ended
 
     async def answer(self) -> Answer:
         """Waits for the answer."""
@@ -156,3 +190,9 @@ class CallTicket:
         """The client of a synchronous request went away; when the last one has left, a grace time begins."""
         if self._running is not None:
             self._running.clients.leave()
+
+
+def _ended_future(answer: Answer) -> asyncio.Future[Answer]:
+    future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    future.set_result(answer)
+    return future

@@ -1,41 +1,40 @@
 """Accepted calls: each runs once and has one answer, whichever clients join, leave or cancel."""
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from functools import partial
-
-from pydantic import ValidationError
 
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AuditService
-from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
-from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput, ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
 from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
 from proofbox.service.calls.audit_record import (
     AuditedCall,
-    build_draft,
     log_audit_line,
     outcome_code,
     span_attributes,
 )
+from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.events import CallEvent, EndedCalls, EventLog
-from proofbox.service.calls.interruptions import SERVICE_STOPPED
+from proofbox.service.calls.interruptions import cancelled
 from proofbox.service.calls.invalid_params import prepare_call
 from proofbox.service.calls.lookup import find_call
-from proofbox.service.calls.observer import CallRecord
-from proofbox.service.calls.port import AuditDraft, CallKey, CallState, CallStore, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
 from proofbox.service.calls.registration import CallRegistry, new_call
 from proofbox.service.calls.running import CallTicket, RunningCall
-from proofbox.service.calls.tool import PreparedCall, Tools
+from proofbox.service.calls.stored_calls import CallParts, StoredCalls, asked_of, build_done
+from proofbox.service.calls.suspension import CallRun, Suspension
+from proofbox.service.calls.tool import PreparedCall, RunTools, Tools
+from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
 from proofbox.service.errors import (
     CallAbandonedError,
     CallCancelledError,
-    CallerError,
     OurError,
     ServiceError,
     ShuttingDownError,
@@ -51,13 +50,7 @@ __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 log = logging.getLogger("proofbox.calls")
 
 _CANCELS_WITHIN_S = 5.0
-
-_STATUS = {
-    CallState.OPEN: "running",
-    CallState.DONE: "done",
-    CallState.FAILED: "failed",
-    CallState.CANCELLED: "cancelled",
-}
+_CANCELLED = "the call was cancelled; call again under a new id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +80,10 @@ class Calls:
         store: CallStore,
         settings: CallSettings,
         meter: Meter | None = None,
+        runs: RunTools | None = None,
     ) -> None:
         self._tools = tools
+        self._runs = runs
         self._admission = admission
         self._store = store
         self._settings = settings
@@ -99,37 +94,17 @@ class Calls:
         self._is_closing = False
         self._registry = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
         self._writer = AnswerWriter(store, lambda: self._is_closing)
+        self._stored = StoredCalls(self._prepare, store, self._service)
+        self.waiting = WaitingCalls(store, self._stored, self, settings.boot_id)
         self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
         """Answers the calls that an earlier process left open, and returns how many.
 
-        A store has one process at a time, so every other boot id in it is of one that has ended.
+        A store has one process at a time, so every other boot id in it is of one that has ended. Those that
+        wait for an answer from outside wait on.
         """
-        count = 0
-        for left in await self._store.left_open(self._settings.boot_id):
-            ending, audit = self._end_interrupted(left)
-            blocks = ending.response.blocks if ending.response is not None else ()
-            stored = await self._store.finish(left.key, ending.state, ending.answer.body, blocks, audit)
-            if stored.audited is not None:
-                log_audit_line(stored.audited)
-            count += 1
-        return count
-
-    def _end_interrupted(self, left: StoredCall) -> tuple[CallResult, AuditDraft | None]:
-        try:
-            request = ToolCallRequest.model_validate_json(left.request)
-            # Not the limits that it asked for: the operator may allow less than then.
-            call = self._prepare(left.key.scope, request.model_copy(update={"limits": Limits()}))
-            response = call.interrupt(SERVICE_STOPPED)
-        except (CallerError, ValidationError):
-            # An earlier release accepted a request that this one refuses; the service starts all the same.
-            return CallResult(
-                CallState.FAILED, build_problem_answer(build_shutdown_error(may_have_run=True), left.boot_id)
-            ), None
-        ending = CallResult(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
-        asked = AuditedCall(left.key, request, left.payload_sha256, left.created)
-        return ending, _draft(asked, CallRecord(), self._service, ending)
+        return await self._stored.recover(self._settings.boot_id)
 
     async def submit(
         self,
@@ -139,8 +114,11 @@ class Calls:
         idempotency_key: str | None,
         request_id: str,
         detached: bool,
+        run_lease: int | None = None,
     ) -> CallTicket:
         """Accepts a call, joins the one that is running, or finds the answer of one that has ended.
+
+        ``run_lease`` is the sender's lease of the run that the request names.
 
         Raises:
             UnknownToolError, InvalidRequestError, LimitNotAllowedError: the request is wrong.
@@ -151,14 +129,15 @@ class Calls:
         if self._is_closing:
             raise ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
         scope = ConversationKey(principal, request.conversation_id)
-        call = self._prepare(scope, request)
+        request, call = await self._find_tool(scope, request, run_lease)
         key = CallKey(scope, request.tool_call_id)
-        new = await new_call(key, request, self._settings.boot_id, idempotency_key)
+        new = await new_call(key, request, self._settings.boot_id, idempotency_key, call.on_accept)
         async with self._registry.register(new) as (stored, is_new):
             if not is_new:
                 return await self._known(stored, detached=detached)
             try:
-                self._admission.refuse_if_full(principal.caller)
+                if call.may_be_forgotten:  # others wait until their deadline, and are answered then
+                    self._admission.refuse_if_full(principal.caller)
             except ServiceError:
                 await self._store.forget(key)
                 raise
@@ -166,10 +145,7 @@ class Calls:
             running = RunningCall(key, asked, grace_s=self._settings.lost_connection_grace_s)
             if detached:
                 running.detach()
-            self._running[key] = running
-            running.task = asyncio.create_task(self._run(running, call))
-            # A task that is cancelled before its first step never enters _run; its call needs an answer too.
-            running.task.add_done_callback(lambda _: self._answer_unentered(running, call))
+            self._start(running, call, call.run)
             return CallTicket(key, None, running)
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
@@ -183,6 +159,7 @@ class Calls:
         running = self._running.get(stored.key)
         if running is not None:
             running.clients.restart_grace()
+        self.waiting.settle(stored)
         return self._status(stored)
 
     async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
@@ -190,9 +167,13 @@ class Calls:
         stored = await find_call(self._store, principal, tool_call_id, conversation_id)
         running = self._running.get(stored.key)
         if running is not None:
-            running.cancel(CallCancelledError("the call was cancelled; call again under a new id"))
+            running.cancel(CallCancelledError(_CANCELLED))
             # A store that does not answer delays the end of a call, not the client that cancels it.
             await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
+            stored = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
+        if stored.state is CallState.WAITING:
+            why = cancelled(ProgramOutput(), None, only_waited=False)
+            await self.waiting.cancel(stored, why, CallCancelledError(_CANCELLED))
         return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
 
     async def events(
@@ -207,8 +188,12 @@ class Calls:
         running = self._running.get(stored.key)
         if running is not None:
             return running.follow(after)
+        self.waiting.settle(stored)
         if stored.answer is not None:
             return self._replay(stored, stored.answer, after)
+        if stored.state is CallState.WAITING:
+            events = self.waiting.find(stored).events
+            return events.follow(min(after, len(events)))
         # Open, but not ours: it has ended since we asked.
         fresh = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
         if fresh.answer is None:
@@ -239,20 +224,31 @@ class Calls:
             running.cancel(build_shutdown_error(may_have_run=not running.only_waited))
         if tasks:
             await asyncio.wait(tasks)
+        self.waiting.close()
 
     @property
     def is_closing(self) -> bool:
         """Whether no new calls are taken any more."""
         return self._is_closing
 
-    def _prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+    async def _prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        return (await self._find_tool(scope, request, None))[1]
+
+    async def _find_tool(
+        self, scope: ConversationKey, request: ToolCallRequest, run_lease: int | None
+    ) -> tuple[ToolCallRequest, PreparedCall]:
+        if request.run_id is not None and self._runs is not None:
+            return await self._runs.prepare(scope, request, run_lease)
         if (call := prepare_call(self._tools, scope, request)) is not None:
-            return call
+            return request, call
         raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")
 
     async def _known(self, stored: StoredCall, *, detached: bool) -> CallTicket:
         if stored.answer is not None:
+            self.waiting.settle(stored)
             return CallTicket(stored.key, restore_answer(stored.state, stored.answer), None)
+        if stored.state is CallState.WAITING:
+            return CallTicket(stored.key, None, self.waiting.find(stored))
         running = self._running.get(stored.key)
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
@@ -261,27 +257,66 @@ class Calls:
         open_span().link(running.span.traceparent)
         return CallTicket(stored.key, None, running)
 
-    async def _run(self, running: RunningCall, call: PreparedCall) -> None:
+    def _start(self, running: RunningCall, call: PreparedCall, run: CallRun) -> None:
+        self._running[running.key] = running
+        running.task = asyncio.create_task(self._run(running, call, run))
+        # A task that is cancelled before its first step never enters _run; its call needs an answer too.
+        running.task.add_done_callback(lambda _: self._answer_unentered(running, call))
+
+    async def _run(self, running: RunningCall, call: PreparedCall, run: CallRun) -> None:
         key = running.key
         names = {"call_id": key.tool_call_id, "conversation_id": key.scope.conversation_id}
         with about(**names), span("call", {"proofbox.tool": running.tool_id}) as running.span:
-            await self._run_and_finish(running, call)
+            await self._run_and_finish(running, call, run)
 
-    async def _run_and_finish(self, running: RunningCall, call: PreparedCall) -> None:
+    async def _run_and_finish(self, running: RunningCall, call: PreparedCall, run: CallRun) -> None:
         try:
-            response = await call.run(running)
+            response = await run(running)
             running.clients.disarm()  # it has ended: nothing is left to be abandoned
-            body = await asyncio.to_thread(response.model_dump_json)
-            await self._finish(running, CallResult(CallState.DONE, Answer(200, body, is_problem=False), response))
+            if isinstance(response, Suspension):
+                running.is_suspending = True
+                suspended = await self._suspend(running, response)
+                if suspended is None:
+                    return
+                response = suspended
+            await self._finish(running, call, await build_done(response))
         except asyncio.CancelledError:
             await self._finish_cancelled(running, call)
         except Exception as exc:
             if not isinstance(exc, ServiceError):
                 log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
-            await self._fail(running, exc)
+            await self._fail(running, call, exc)
+
+    async def _suspend(self, running: RunningCall, suspension: Suspension) -> ToolCallResponse | None:
+        """Lets a call wait; its response, if an effect refused."""
+        try:
+            stored = await self._writer.suspend(running.key, suspension.effects)
+        except EffectRefusedError as exc:
+            running.is_suspending = False
+            return suspension.refuse(exc.code, exc.message)
+        del self._running[running.key]
+        waiting = self.waiting.begin(stored, running.events)
+        running.park(waiting)
+        return None
+
+    def run_on(self, stored: StoredCall, call: PreparedCall, run: CallRun, waiting: WaitingCall | None) -> None:
+        """Runs a call that waited and is open again; nobody has to be connected for it to end."""
+        running = RunningCall(stored.key, asked_of(stored), grace_s=self._settings.lost_connection_grace_s)
+        running.detach()
+        running.take_over(waiting)
+        self._start(running, call, run)
+
+    def count_end(self, stored: StoredCall, ending: CallResult) -> None:
+        """Logs and counts a call that ended in its wait."""
+        tool_id = str(json.loads(stored.request).get("tool_id", ""))
+        self._record_end(tool_id, 0.0, ending)
+
+    def remember(self, key: CallKey, events: EventLog) -> None:
+        """Keeps the events of an ended call, for those who ask for them later."""
+        self._ended.add(key, events)
 
     def _answer_unentered(self, running: RunningCall, call: PreparedCall) -> None:
-        if not running.answer.done():
+        if not running.is_parked and not running.answer.done():
             task = asyncio.create_task(self._finish_cancelled(running, call))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
@@ -289,21 +324,22 @@ class Calls:
     async def _finish_cancelled(self, running: RunningCall, call: PreparedCall) -> None:
         reason = running.cancel_reason or build_shutdown_error(may_have_run=not running.only_waited)
         if running.only_waited and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
-            await self._fail(running, reason)
+            await self._fail(running, call, reason)
             return
         answer = build_problem_answer(reason, running.request_id)
         if isinstance(reason, CallCancelledError):
             left = call.interrupt(running.interruption())
-            await self._finish(running, CallResult(CallState.CANCELLED, answer, left))
+            await self._finish(running, call, CallResult(CallState.CANCELLED, answer, left))
         else:
-            await self._finish(running, CallResult(CallState.FAILED, answer))
+            await self._finish(running, call, CallResult(CallState.FAILED, answer))
 
-    async def _fail(self, running: RunningCall, exc: Exception) -> None:
+    async def _fail(self, running: RunningCall, call: PreparedCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
         running.clients.disarm()
         ending = CallResult(CallState.FAILED, build_problem_answer(exc, running.request_id))
-        if running.has_started or running.detached or not isinstance(exc, ServiceError):
-            await self._finish(running, ending)
+        is_stored = running.has_started or running.detached or not call.may_be_forgotten
+        if is_stored or not isinstance(exc, ServiceError):
+            await self._finish(running, call, ending)
             return
         try:
             await self._store.forget(running.key)
@@ -311,19 +347,16 @@ class Calls:
             log.exception("call %s could not be forgotten", running.key.tool_call_id)
         self._end(running, ending)
 
-    async def _finish(self, running: RunningCall, ending: CallResult) -> None:
+    async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> None:
         running.clients.disarm()
-        audit_of, request_id = partial(self._audit_of, running), running.request_id
+        asked = replace(running.asked, traceparent=running.span.traceparent)
+        parts, request_id = CallParts(call, asked, running.record, self._service), running.request_id
         try:
-            ending = await self._writer.write(running.key, ending, audit_of, running.delay, request_id)
+            ending = await self._writer.write(running.key, ending, parts, running.delay, request_id)
         except ServiceError as exc:
             log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))
         self._end(running, ending)
-
-    async def _audit_of(self, running: RunningCall, ending: CallResult) -> AuditDraft:
-        asked = replace(running.asked, traceparent=running.span.traceparent)
-        return await asyncio.to_thread(_draft, asked, running.record, self._service, ending)
 
     def _end(self, running: RunningCall, ending: CallResult) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)
@@ -332,9 +365,9 @@ class Calls:
         del self._running[running.key]
         self._ended.add(running.key, running.events)
         running.answer.set_result(ending.answer)
-        self._record_end(running, ending)
+        self._record_end(running.tool_id, time.perf_counter() - running.began, ending)
 
-    def _record_end(self, running: RunningCall, ending: CallResult) -> None:
+    def _record_end(self, tool_id: str, seconds: float, ending: CallResult) -> None:
         """Logs and counts a call that has ended."""
         if ending.audited is not None:
             log_audit_line(ending.audited)
@@ -344,26 +377,8 @@ class Calls:
         else:
             response = response or ToolCallResponse.model_validate_json(answer.body)
             code = "ok" if response.error is None else response.error.code
-        seconds = time.perf_counter() - running.began
-        self._meter.call_ended(EndedCall(running.tool_id, code, seconds, response))
+        self._meter.call_ended(EndedCall(tool_id, code, seconds, response))
 
     def _status(self, stored: StoredCall) -> CallStatus:
         running = self._running.get(stored.key)
-        status = _STATUS[stored.state]
-        if running is not None and not running.has_started:
-            status = "queued"
-        answer = stored.answer
-        is_done = stored.state is CallState.DONE
-        response = answer if is_done else stored.partial_response
-        return CallStatus(
-            tool_call_id=stored.key.tool_call_id,
-            conversation_id=stored.key.scope.conversation_id,
-            status=status,
-            created=stored.created,
-            response=ToolCallResponse.model_validate_json(response) if response else None,
-            problem=Problem.model_validate_json(answer) if answer and not is_done else None,
-        )
-
-
-def _draft(asked: AuditedCall, record: CallRecord, service: AuditService, ending: CallResult) -> AuditDraft:
-    return build_draft(asked, record, service, ending.state, ending.answer.body, ending.response)
+        return build_status(stored, is_queued=running is not None and not running.has_started)

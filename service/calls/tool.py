@@ -1,13 +1,22 @@
 """The interface of a tool."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
-from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.observer import CallObserver, CallRecord
+from proofbox.service.calls.port import Effect
+from proofbox.service.calls.suspension import (
+    CallEnd,
+    CallRun,
+    Suspension,
+    WaitOutcome,
+    cannot_resume,
+    no_effects,
+)
 from proofbox.service.identity import ConversationKey
 
 
@@ -16,13 +25,35 @@ class PreparedCall:
     """A call whose parameters were parsed.
 
     Attributes:
-        run: runs it and returns its response.
+        run: runs it and returns its response, or a `Suspension` if it has to wait for an answer from outside.
         interrupt: builds the response of a call that was cancelled or whose process ended; it never runs again
             under its id.
+        resume: takes the answer that the call waited for, and returns its response, or what runs it on.
+        conclude: the changes of other records that are stored with its answer, whatever that is. They hold for a
+            call that ran and for one that waited.
+        record: the facts of its audit line, if it is answered without running on: after a wait, or an interruption.
+        on_accept: the changes of other records that are stored with a new call. A call with such changes has an
+            answer whatever happens; it is never forgotten.
     """
 
-    run: Callable[[CallObserver], Awaitable[ToolCallResponse]]
+    run: CallRun
     interrupt: Callable[[Interruption], ToolCallResponse]
+    resume: Callable[[WaitOutcome], Awaitable[ToolCallResponse | CallRun]] = cannot_resume
+    conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
+    record: CallRecord = field(default_factory=CallRecord)
+    on_accept: Sequence[Effect] = ()
+
+    @property
+    def may_be_forgotten(self) -> bool:
+        """Whether it may come again as if it never came, if the service fails before it ran."""
+        return not self.on_accept
+
+    async def respond(self, observer: CallObserver) -> ToolCallResponse:
+        """Runs a call of a tool that never waits."""
+        response = await self.run(observer)
+        if isinstance(response, Suspension):
+            raise AssertionError("a call that is not stored cannot wait")  # noqa: TRY004
+        return response
 
 
 class Tool(Protocol):
@@ -40,3 +71,25 @@ class Tool(Protocol):
 
 Tools = Mapping[str, Tool]
 """The tools by the ids that they are called by."""
+
+
+class RunTools(Protocol):
+    """The tools of runs: they come before the tools of the service, which they hand on."""
+
+    async def prepare(
+        self, scope: ConversationKey, request: ToolCallRequest, lease: int | None
+    ) -> tuple[ToolCallRequest, PreparedCall]:
+        """Finds the tool of a call of a run and checks its input; a mistake of the model becomes the answer.
+
+        Args:
+            scope: the conversation that the request names.
+            request: the request, which has a ``run_id``.
+            lease: the lease of its sender; None for a call that was accepted before.
+
+        Returns:
+            The request under the tool's own id and with its turn, and the call.
+
+        Raises:
+            UnknownToolError: the run has no such tool.
+            CallerError: the run does not take the call: ``lease_lost``, ``run_ended``, ``wrong_conversation``, …
+        """

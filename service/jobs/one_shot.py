@@ -149,7 +149,7 @@ class OneShot:
             raise UnknownToolError(f"there is no tool '{tool_id}' for one-shot requests")
         observer = CallObserver(self._scope.principal.caller)
         async with self._audited(request, observer) as answer:
-            answer.response = response = await prepared.run(observer)
+            answer.response = response = await prepared.respond(observer)
         return response, outputs.moved
 
     async def run_program(

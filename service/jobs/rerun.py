@@ -150,7 +150,7 @@ class Provenance:
         observer = CallObserver(asked.key.scope.principal.caller)
         record = observer.record
         try:
-            response = await prepared.run(observer)
+            response = await prepared.respond(observer)
         except BaseException as exc:
             if record.sandbox is not None:  # something ran: that is written down, whatever came of it
                 body = build_problem_answer(exc, asked.request_id or "").body

@@ -5,26 +5,30 @@ to 0.6 s (base64, which shrinks by a quarter only).
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from typing_extensions import override
 
 from proofbox.contracts.blocks import Block
 from proofbox.service.calls.port import (
+    ALONE,
+    Alongside,
     AuditDraft,
     CallKey,
     CallNotStoredError,
     CallState,
     CallStore,
+    Effect,
     NewCall,
     StoredCall,
 )
 from proofbox.service.errors import IdReusedError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.audit import add_line, line_of
+from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.conversation_rows import (
     CONVERSATION,
     PRINCIPAL,
@@ -36,6 +40,7 @@ from proofbox.service.storage.conversation_rows import (
     utc_now,
 )
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.waits import pending_wait
 from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
 from proofbox.service.storage.timelines import append_rows, block_rows
 
@@ -63,9 +68,15 @@ _NEW = insert(calls).returning(calls.c.id)
 _NEW_NAME = insert(idempotency_keys)
 _FINISHED = (
     update(calls)
-    .where(*_OWN, _IS_OPEN)
+    .where(*_OWN, calls.c.state == bindparam("was"))
     .values(state=bindparam("new_state"), answer=bindparam("new_answer"), partial_response=bindparam("new_partial"))
     .returning(calls.c.id, calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request)
+)
+_MOVED = (
+    update(calls)
+    .where(*_OWN, calls.c.state == bindparam("was"))
+    .values(state=bindparam("new_state"), boot_id=func.coalesce(bindparam("new_boot_id"), calls.c.boot_id))
+    .returning(calls.c.id)
 )
 _FORGOTTEN = delete(calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN
@@ -77,10 +88,12 @@ class SqlCallStore(CallStore):
 
     Args:
         database: the open database.
+        effects: stores the effects of each kind, in the transaction of a call.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, effects: Mapping[type[Effect], ApplyEffect] | None = None) -> None:
         self._database = database
+        self._effects = effects or {}
 
     @override
     async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
@@ -96,8 +109,9 @@ class SqlCallStore(CallStore):
             found = own or named
             if found is None:
                 number, stored = _insert(connection, conversation, call)
+                self._apply(connection, CallRow(number, conversation, stored.key), call.effects)
             else:
-                number, stored = found.id, _build_stored_call(found)
+                number, stored = found.id, _build_stored_call(connection, found)
             if named is None and call.idempotency_key is not None:
                 connection.execute(
                     _NEW_NAME, {"principal": principal, "name": call.idempotency_key, "call": number}
@@ -114,18 +128,19 @@ class SqlCallStore(CallStore):
         answer: str,
         blocks: Sequence[Block] = (),
         audit: AuditDraft | None = None,
-        *,
-        partial_response: str | None = None,
+        also: Alongside = ALONE,
     ) -> StoredCall:
         rows = await asyncio.to_thread(block_rows, blocks)
 
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_conversation(connection, key.scope) or (None, None)
             values = {"in_conversation": conversation, "call_id": key.tool_call_id}
-            new = {"new_state": state.value, "new_answer": answer, "new_partial": partial_response}
+            new = {"new_state": state.value, "new_answer": answer, "new_partial": also.partial_response}
+            new["was"] = also.was.value
             changed = connection.execute(_FINISHED, {**values, **new}).first()
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
+                self._apply(connection, CallRow(changed.id, conversation, key), also.effects)
                 # Last: a project's calls wait here for each other until the transaction is over.
                 audited = None if audit is None else add_line(connection, key.scope.principal, audit, changed.id)
                 return StoredCall(
@@ -136,15 +151,46 @@ class SqlCallStore(CallStore):
                     created=changed.created,
                     request=changed.request,
                     answer=answer,
-                    partial_response=partial_response,
+                    partial_response=also.partial_response,
                     audited=audited,
                 )
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
-            return replace(_build_stored_call(known), audited=line_of(connection, known.id))
+            return replace(_build_stored_call(connection, known), audited=line_of(connection, known.id))
 
         return await self._database.write(work)
+
+    @override
+    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:
+        return await self._move(key, (CallState.OPEN, CallState.WAITING), effects)
+
+    @override
+    async def resume(self, key: CallKey, boot_id: str, effects: Sequence[Effect]) -> StoredCall | None:
+        return await self._move(key, (CallState.WAITING, CallState.OPEN), effects, boot_id)
+
+    async def _move(
+        self, key: CallKey, step: tuple[CallState, CallState], effects: Sequence[Effect], boot_id: str | None = None
+    ) -> StoredCall | None:
+        was, new = step
+
+        def work(connection: Connection) -> StoredCall | None:
+            conversation, _ = lock_conversation(connection, key.scope) or (None, None)
+            own = {"in_conversation": conversation, "call_id": key.tool_call_id}
+            values = {**own, "was": was.value, "new_state": new.value, "new_boot_id": boot_id}
+            changed = connection.execute(_MOVED, values).first()
+            if changed is not None and conversation is not None:
+                self._apply(connection, CallRow(changed.id, conversation, key), effects)
+            known = connection.execute(_BY_KEY, own).first()
+            if known is None:
+                raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so it cannot be changed")
+            return None if changed is None else _build_stored_call(connection, known)
+
+        return await self._database.write(work)
+
+    def _apply(self, connection: Connection, call: CallRow, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            self._effects[type(effect)](connection, call, effect)
 
     @override
     async def forget(self, key: CallKey) -> None:
@@ -156,7 +202,10 @@ class SqlCallStore(CallStore):
         values = {**principal_values(principal), "call_id": tool_call_id}
 
         def work(connection: Connection) -> list[StoredCall]:
-            return [_build_stored_call(row) for row in connection.execute(_BY_ID.order_by(calls.c.id), values)]
+            return [
+                _build_stored_call(connection, row)
+                for row in connection.execute(_BY_ID.order_by(calls.c.id), values)
+            ]
 
         return await self._database.read(work)
 
@@ -164,7 +213,7 @@ class SqlCallStore(CallStore):
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         def work(connection: Connection) -> list[StoredCall]:
             found = connection.execute(_LEFT_OPEN.order_by(calls.c.id), {"boot_id": boot_id})
-            return [_build_stored_call(row) for row in found]
+            return [_build_stored_call(connection, row) for row in found]
 
         return await self._database.read(work)
 
@@ -214,7 +263,7 @@ def _name_taken(call: NewCall) -> str:
     )
 
 
-def _build_stored_call(row: Row[Any]) -> StoredCall:
+def _build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
     scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.conversation_name)
     return StoredCall(
         key=CallKey(scope, row.tool_call_id),
@@ -225,4 +274,5 @@ def _build_stored_call(row: Row[Any]) -> StoredCall:
         request=row.request,
         answer=row.answer,
         partial_response=row.partial_response,
+        wait=pending_wait(connection, row.id) if row.state == CallState.WAITING else None,
     )

@@ -94,7 +94,9 @@ _LOCKED_DELETED = (
     .where(conversations.c.id == _IN, principals.c.tenant == DELETED)
     .with_for_update(of=conversations)
 )
-_IS_BUSY = select(select(calls.c.id).where(calls.c.conversation == _IN, calls.c.state == "open").exists())
+_IS_BUSY = select(
+    select(calls.c.id).where(calls.c.conversation == _IN, calls.c.state.in_(("open", "waiting"))).exists()
+)
 _PATHS = (
     select(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel)
     .where(artifacts.c.conversation == _IN)
@@ -276,7 +278,7 @@ def _purge_step(connection: Connection, conversation: int, query: Delete) -> int
 def _refuse_busy(connection: Connection, conversation: int, scope: ConversationKey) -> None:
     if connection.execute(_IS_BUSY, {"in_conversation": conversation}).scalar_one():
         raise ConversationBusyError(
-            f"conversation_id: calls of '{scope.conversation_id[:128]}' are running or queued; "
+            f"conversation_id: calls of '{scope.conversation_id[:128]}' run, wait or are queued; "
             "cancel them or wait for their answers"
         )
 

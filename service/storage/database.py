@@ -13,12 +13,13 @@ from typing import Protocol, TypeVar
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from proofbox.service.concurrency import run_in_thread
+from proofbox.service.concurrency import Changes, run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.storage.error_translation import InUseError, translate_errors
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
+_TOPICS = "changed topics"
 Work = Callable[[Connection], T]
 
 _ROLE = "the database of artifacts, sources and calls"
@@ -69,6 +70,7 @@ class Database:
     def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
         self.data_dir = data_dir
         self.observer: StoreObserver = ignore
+        self.changes = Changes()
         self._url = url
         self._timeout_s = timeout_s
         self._lock: int | None = None
@@ -164,7 +166,7 @@ class Database:
 
     @timed("database_write")
     async def write(self, work: Work[T]) -> T:
-        """Run ``work`` as one durable transaction.
+        """Run ``work`` as one durable transaction; then wake those who listen to the topics that it announced.
 
         Raises:
             StoreFailedError: the database failed or is closed.
@@ -175,17 +177,24 @@ class Database:
         if self._writers is None or backend is None:
             raise StoreFailedError(f"{_ROLE} is closed")
 
+        topics: set[str] = set()  # of a committed transaction only
+
         def transaction() -> T:
             try:
                 with translate_errors(_ROLE, self.data_dir), backend.writing() as connection:
-                    return work(connection)
+                    connection.info[_TOPICS] = set()
+                    result = work(connection)
+                    announced = connection.info.pop(_TOPICS)
             except StoreFullError:
                 backend.truncate_wal()
                 raise
+            topics.update(announced)
+            return result
 
         try:
             return await run_in_thread(self._writers, transaction)
         finally:
+            self.changes.notify(topics)
             if self._idle is not None:
                 self._idle.cancel()
             if self._writers is not None:
@@ -209,3 +218,8 @@ class Database:
                 return work(connection)
 
         return await run_in_thread(self._readers, translating)
+
+
+def announce(connection: Connection, topic: str) -> None:
+    """Wake those who listen to a topic of `Database.changes` once the transaction of a write is committed."""
+    connection.info.setdefault(_TOPICS, set()).add(topic)

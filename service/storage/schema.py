@@ -179,6 +179,8 @@ Index(
     postgresql_where=short(_url),
 )
 
+_CALL_STATES = "state IN ('open', 'waiting', 'done', 'failed', 'cancelled')"
+
 calls = Table(
     "calls",
     metadata,
@@ -186,7 +188,7 @@ calls = Table(
     _conversation(),
     Column("tool_call_id", Words, nullable=False),
     Column("payload_sha256", TEXT, nullable=False),
-    Column("state", TEXT, CheckConstraint("state IN ('open', 'done', 'failed', 'cancelled')"), nullable=False),
+    Column("state", TEXT, CheckConstraint(_CALL_STATES), nullable=False),
     Column("boot_id", TEXT, nullable=False),
     Column("created", TEXT, nullable=False),
     # Up to tens of megabytes of JSON.
@@ -194,11 +196,15 @@ calls = Table(
     Column("answer", TEXT),
     # Of a call that was cancelled: the blocks that it left and what it had printed.
     Column("partial_response", TEXT),
+    # The run of an agent that it belongs to; `storage/gateway/schema.py` has the table.
+    Column("run", _ROW_ID, ForeignKey("runs.id", ondelete="SET NULL")),
     UniqueConstraint("conversation", "tool_call_id"),
-    CheckConstraint("(state = 'open') = (answer IS NULL)"),
+    CheckConstraint("(state IN ('open', 'waiting')) = (answer IS NULL)"),
 )
 Index("calls_tool_call_id", calls.c.tool_call_id)
 _is_open = calls.c.state == literal_column("'open'")
+_run = calls.c.run
+Index("calls_run", _run, calls.c.id, sqlite_where=_run.is_not(None), postgresql_where=_run.is_not(None))
 Index("calls_open", calls.c.boot_id, sqlite_where=_is_open, postgresql_where=_is_open)
 
 # A chain of audit lines; its row is the lock of writers that add a line.

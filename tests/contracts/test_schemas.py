@@ -14,6 +14,11 @@ from proofbox.contracts.__main__ import HERE, MODELS, drifted_schemas, misjudged
 EXAMPLES = sorted((HERE / "examples").glob("*.json"))
 # What only Python can say: that two fields exclude each other, what a path may be, that a text is not blank.
 SAID_BY_THE_MODEL_ALONE = {
+    "agent_configuration.invalid.hidden_space_tool.json",
+    "agent_configuration.invalid.no_execution.json",
+    "agent_configuration.invalid.visible_internal_tool.json",
+    "result_submission.invalid.none.json",
+    "result_submission.invalid.two.json",
     "artifact_spec.invalid.blank_description.json",
     "artifact_spec.invalid.counts_without_glob.json",
     "artifact_spec.invalid.file_and_glob.json",

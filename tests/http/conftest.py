@@ -22,14 +22,19 @@ from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.api.app import create_app
 from proofbox.service.api.connections import ConnectionLimits
+from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.api.limited_protocol import LimitedProtocol
 from proofbox.service.api.services import Services
+from proofbox.service.app.gateway import GatewayDependencies, build_gateway, build_gateway_parts
+from proofbox.service.app.settings import Settings
 from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
 from proofbox.service.artifacts.upload_links import UploadLinks
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
@@ -47,6 +52,7 @@ from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.readiness import StoreReadiness
 from proofbox.service.storage.recent_calls import SqlRecentCalls
 from proofbox.service.storage.skill_folder import FolderSkills
@@ -55,6 +61,7 @@ from proofbox.service.storage.timelines import SqlTimelineStore
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.timeline.cache_points import CachePolicy
 from proofbox.service.timeline.service import Timeline
+from proofbox.service.web.client.resolver import SystemResolver
 from tests.support.calls import MemoryCalls
 from tests.support.fake_engine import FakeSandboxEngine
 from tests.support.operations import FixedOperations
@@ -127,13 +134,24 @@ def link_keys() -> list[LinkKey]:
 
 
 @pytest.fixture
-def services(
+def gateway(stores: Stores, tmp_path: Path, link_keys: list[LinkKey]) -> GatewayServices:
+    """Agents, runs, spaces and waits over the stores; none of their calls runs here."""
+    settings, admission = Settings(data_dir=tmp_path / "data"), Admission(running_max=1, queue_max=1)
+    needs = GatewayDependencies(stores.database, stores.artifacts, {}, admission, SystemResolver())
+    parts, store = build_gateway_parts(settings, needs), SqlCallStore(stores.database, call_effects())
+    calls = Calls({}, admission, store, CallSettings(MIB, "boot-1", "1.0"), None, parts.tools)
+    return build_gateway(settings, stores.database, parts, store, calls, lambda: link_keys).services
+
+
+@pytest.fixture
+def services(  # noqa: PLR0913, PLR0917 - the parts of an application
     stores: Stores,
     calls: MemoryCalls,
     engine: FakeSandboxEngine,
     flags: Flags,
     skills_dir: Path,
     link_keys: list[LinkKey],
+    gateway: GatewayServices,
 ) -> Services:
     meter = PrometheusMeter({"pool_ready": ("Ready ones.", lambda: 2)})
     quotas = Quotas(NO_LIMITS)
@@ -188,6 +206,7 @@ def services(
         draining=lambda: flags.draining,
         check_stores=StoreReadiness(stores.database, skills_dir).check,
         body_bytes_max=BODY_BYTES_MAX,
+        gateway=gateway,
     )
 
 

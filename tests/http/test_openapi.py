@@ -12,7 +12,7 @@ from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tools import catalogue
 
-METHODS = ("get", "put", "post", "delete")
+METHODS = ("get", "put", "post", "patch", "delete")
 JUNK = ("%00", "..%2F..%2Fetc%2Fpasswd", "x" * 400, "%FF%FE", "%0d%0aX-Evil:1", "'\";--", "\u202e")
 
 
@@ -48,13 +48,11 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("post", "/v1/tool-calls/{tool_call_id}/rerun"): "rerun_tool_call",
         ("get", "/v1/tools"): "list_tools",
         ("put", "/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name}"): "put_attachment",
-        ("get", "/v1/conversations/{conversation_id}/artifacts"): "list_artifacts",
-        ("get", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "get_artifact",
-        ("delete", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "delete_file",
         ("get", "/v1/conversations"): "list_conversations",
-        ("delete", "/v1/conversations/{conversation_id}"): "delete_conversation",
         ("get", "/v1/conversations/{conversation_id}/files"): "list_files",
-        ("get", "/v1/links/{number}"): "get_linked_file",
+        ("delete", "/v1/conversations/{conversation_id}"): "delete_conversation",
+        ("delete", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "delete_file",
+        ("get", "/v1/conversations/{conversation_id}/artifacts/{logical_path}"): "get_artifact",
         ("put", "/v1/uploads/{token}"): "put_linked_attachment",
         ("get", "/v1/conversations/{conversation_id}/archive"): "get_archive",
         ("get", "/v1/conversations/{conversation_id}/previews/{logical_path}"): "get_preview",
@@ -65,12 +63,49 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("get", "/v1/caller"): "get_caller",
         ("get", "/v1/keys"): "list_keys",
         ("get", "/v1/conversations/{conversation_id}/timeline/aligned"): "get_aligned_timeline",
+        ("get", "/v1/conversations/{conversation_id}/artifacts"): "list_artifacts",
+        ("get", "/v1/links/{number}"): "get_linked_file",
         ("get", "/v1/conversations/{conversation_id}/timeline"): "get_timeline",
         ("post", "/v1/conversations/{conversation_id}/timeline"): "append_to_timeline",
         ("get", "/v1/conversations/{conversation_id}/sources"): "get_sources",
         ("get", "/livez"): "live",
         ("get", "/readyz"): "ready",
         ("get", "/metrics"): "get_metrics",
+        ("put", "/v1/agents/{agent_id}"): "put_agent",
+        ("get", "/v1/agents/{agent_id}"): "get_agent",
+        ("delete", "/v1/agents/{agent_id}"): "delete_agent",
+        ("get", "/v1/agents"): "list_agents",
+        ("post", "/v1/runs"): "create_run",
+        ("get", "/v1/runs"): "list_runs",
+        ("post", "/v1/runs/claim"): "claim_run",
+        ("get", "/v1/runs/{run_id}"): "get_run",
+        ("delete", "/v1/runs/{run_id}"): "cancel_run",
+        ("get", "/v1/runs/{run_id}/context"): "get_run_context",
+        ("post", "/v1/runs/{run_id}/heartbeat"): "extend_run_lease",
+        ("post", "/v1/runs/{run_id}/release"): "release_run",
+        ("post", "/v1/runs/{run_id}/finish"): "finish_run",
+        ("get", "/v1/runs/{run_id}/events"): "watch_run",
+        ("put", "/v1/entities/{entity_id}"): "put_entity",
+        ("get", "/v1/entities/{entity_id}"): "get_entity",
+        ("get", "/v1/entities"): "list_entities",
+        ("post", "/v1/spaces"): "create_space",
+        ("get", "/v1/spaces"): "list_spaces",
+        ("get", "/v1/spaces/{space_id}"): "get_space",
+        ("patch", "/v1/spaces/{space_id}"): "change_space",
+        ("delete", "/v1/spaces/{space_id}"): "archive_space",
+        ("put", "/v1/spaces/{space_id}/members/{entity_id}"): "add_member",
+        ("delete", "/v1/spaces/{space_id}/members/{entity_id}"): "remove_member",
+        ("post", "/v1/spaces/{space_id}/tokens"): "create_space_token",
+        ("get", "/v1/spaces/{space_id}/messages"): "list_messages",
+        ("post", "/v1/spaces/{space_id}/messages"): "post_message",
+        ("get", "/v1/spaces/{space_id}/messages/{message_id}"): "get_message",
+        ("get", "/v1/spaces/{space_id}/messages/{message_id}/artifacts/{logical_path}"): "get_message_artifact",
+        ("get", "/v1/spaces/{space_id}/events"): "watch_space",
+        ("post", "/v1/runs/{run_id}/tool-inputs/{tool_call_id}"): "post_tool_input",
+        ("post", "/v1/spaces/{space_id}/messages/{message_id}/result"): "answer_message",
+        ("post", "/v1/tool-calls/{tool_call_id}/result"): "answer_tool_call",
+        ("post", "/v1/agents/{agent_id}/signing-secret"): "get_signing_secret",
+        ("post", "/v1/external/{tool_id}"): "call_by_webhook",
     }
 
 
@@ -102,7 +137,15 @@ def test_problems_are_documented_as_problem_json_and_name_their_codes(document):
     [tool_call] = [op for _, _, op in operations(document) if op["operationId"] == "make_tool_call"]
     conflict = tool_call["responses"]["409"]
     assert list(conflict["content"]) == ["application/problem+json"]
-    assert re.findall(r"`(\w+)`:", conflict["description"]) == ["id_reused", "sid_conflict", "cancelled"]
+    assert re.findall(r"`(\w+)`:", conflict["description"]) == [
+        "wrong_conversation",
+        "lease_lost",
+        "run_not_running",
+        "run_ended",
+        "id_reused",
+        "sid_conflict",
+        "cancelled",
+    ]
     assert "Retry-After" in tool_call["responses"]["429"]["headers"]
 
 
@@ -181,7 +224,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 22 * len(JUNK)
+    assert len(answers) == 53 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

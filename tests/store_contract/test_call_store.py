@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from proofbox.contracts.blocks import Block
-from proofbox.service.calls.port import CallKey, CallState, NewCall, StoredCall
+from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall, StoredCall
 from proofbox.service.errors import IdReusedError, StoreFailedError
 
 
@@ -166,10 +166,15 @@ async def test_an_open_call_takes_an_answer(call_store, scope, state):
 
 async def test_what_a_cancelled_call_had_done_is_stored_beside_its_answer(call_store, scope):
     stored, _ = await call_store.claim(new_call(scope))
-    finished = await call_store.finish(stored.key, CallState.CANCELLED, "problem", partial_response="done so far")
+    finished = await call_store.finish(
+        stored.key, CallState.CANCELLED, "problem", also=Alongside(partial_response="done so far")
+    )
     assert (finished.answer, finished.partial_response) == ("problem", "done so far")
     assert await call_store.find(scope.principal, "call-1") == [finished]
-    assert await call_store.finish(stored.key, CallState.DONE, "late", partial_response="other") == finished
+    assert (
+        await call_store.finish(stored.key, CallState.DONE, "late", also=Alongside(partial_response="other"))
+        == finished
+    )
 
 
 async def test_the_first_answer_stays(call_store, scope):

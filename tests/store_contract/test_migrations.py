@@ -24,8 +24,8 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.schema import metadata
 from proofbox.service.storage.migrations import revisions, upgrade
-from proofbox.service.storage.schema import metadata
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 
@@ -185,9 +185,69 @@ async def test_a_revision_that_is_not_known_is_of_a_newer_release(tmp_path, requ
 # ---- upgrades ----
 
 
+def third_release(connection):
+    """A database of the third schema, with a call that other rows refer to."""
+    first_release_to(connection, "0003")
+    connection.exec_driver_sql("INSERT INTO idempotency_keys (principal, name, call) VALUES (1, 'key-1', 1)")
+    connection.exec_driver_sql("INSERT INTO chains (id, tenant, project) VALUES (1, 'acme', 'books')")
+    connection.exec_driver_sql(
+        "INSERT INTO audit (chain, seq, call, ended, sha256, line) VALUES (1, 1, 1, 'now', 'a', '{}')"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO calls (id, conversation, tool_call_id, payload_sha256, state, boot_id, created, request) "
+        "VALUES (3, 1, 'call-3', 'a', 'open', 'boot-0', '2026-03-03T04:05:06.007Z', '{}')"
+    )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_calls_and_what_refers_to_them_outlive_their_new_states(tmp_path, request, kind):
+    engine = create_engine(f"sqlite:///{tmp_path}/proofbox.sqlite3")
+    if kind == "postgres":
+        url = request.getfixturevalue("postgres_url").get_secret_value()
+        engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+    with engine.connect() as connection:
+        if kind == "sqlite":
+            connection.exec_driver_sql("PRAGMA foreign_keys = ON")
+        connection.commit()
+        third_release(connection)
+        made_by_revisions(connection)
+        connection.commit()
+        rows = connection.exec_driver_sql("SELECT id, state, answer, run FROM calls ORDER BY id").all()
+        assert [tuple(row) for row in rows] == [
+            (1, "done", "answer", None),
+            (2, "done", "answer", None),
+            (3, "open", None, None),
+        ]
+        for table in ("idempotency_keys", "audit"):
+            assert connection.exec_driver_sql(f"SELECT call FROM {table}").scalars().all() == [1]
+        connection.exec_driver_sql("UPDATE calls SET state = 'waiting' WHERE id = 3")
+        connection.commit()
+        for wrong in (
+            "UPDATE calls SET answer = 'too early' WHERE id = 3",
+            "UPDATE calls SET state = 'waiting' WHERE id = 1",
+            "UPDATE calls SET state = 'paused' WHERE id = 3",
+            "UPDATE calls SET run = 7 WHERE id = 3",
+        ):
+            with pytest.raises(SQLAlchemyError):
+                connection.exec_driver_sql(wrong)
+            connection.rollback()
+        if kind == "sqlite":
+            for check in ("integrity_check", "foreign_key_check"):
+                assert connection.exec_driver_sql(f"PRAGMA {check}").scalars().all() in ([], ["ok"])
+    engine.dispose()
+
+
 def first_release(connection):
     """A database of the first release, with the rows of two conversations."""
-    upgrade(connection, "0001")
+    first_release_to(connection, "0001")
+
+
+def first_release_to(connection, revision):
+    """A database of a schema, with the rows of two conversations."""
+    upgrade(connection, revision)
     connection.exec_driver_sql(
         'INSERT INTO principals (id, tenant, project, user_type, "user") '
         "VALUES (1, 'acme', 'books', 'registered', 'ann')"

@@ -96,7 +96,9 @@ class MemoryCalls:
         idempotency_key: str | None,
         request_id: str,
         detached: bool,
+        run_lease: int | None = None,
     ) -> MemoryTicket:
+        del run_lease
         if request.tool_id not in {tool.tool_id for tool in catalogue()}:
             raise UnknownToolError(f"no tool '{request.tool_id!a}'; GET /v1/tools lists them")
         if request.tool_call_id in self.refused:

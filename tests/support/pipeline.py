@@ -17,6 +17,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.api.services import Services
+from proofbox.service.app.gateway import GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import ToolDependencies, all_tools, program_tools
 from proofbox.service.artifacts.attachments import Attachments
@@ -48,6 +49,8 @@ from proofbox.service.storage.audit_export import audit_lines
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.effects import call_effects
+from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.readiness import StoreReadiness
 from proofbox.service.storage.recent_calls import SqlRecentCalls
@@ -65,6 +68,7 @@ from tests.support.operations import FixedOperations
 ANN = Principal("acme", "books", "registered", "ann")
 SCOPE = ConversationKey(ANN, "conv-1")
 MIB = 1024 * 1024
+NO_SERVER = SecretStr("")
 LIMITS = CallLimits(60, 1.0, 256 * MIB, 64, 16 * MIB, 1_000, 16 * MIB, 100, 8, MIB, 16 * MIB)
 EXEC = "exec_tools.execute_code_python"
 
@@ -108,6 +112,24 @@ class FixedPages:
         return page
 
 
+class Names:
+    """A name server: every name is this machine, but for what the test says.
+
+    Attributes:
+        answers: the addresses of a name; a list of lists is one answer for each question, the last one for ever.
+        asked: the names that were asked for.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[list[str]]] = {}
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, _port: int) -> Sequence[str]:
+        self.asked.append(host)
+        answers = self.answers.get(host, [["127.0.0.1"]])
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
 class Pipeline:
     """Calls of one caller in one conversation.
 
@@ -115,9 +137,13 @@ class Pipeline:
         engine: where their sandboxes come from.
         artifacts: the files of the conversation.
         admission: bounds how many calls run; the test may hold its only place.
+        names: resolves the host names of requests of agents' tools.
+        gateway: agents, runs, spaces and waits.
     """
 
-    def __init__(self, folder: Path, database: Database, artifacts: DiskStore, running_max: int = 1) -> None:
+    def __init__(
+        self, folder: Path, database: Database, artifacts: DiskStore, running_max: int = 1, **settings_of: Any
+    ) -> None:
         self.folder = folder
         self.engine = FakeSandboxEngine()
         self.artifacts = artifacts
@@ -130,7 +156,7 @@ class Pipeline:
         self.paths = LogicalPathResolver(self.files, self.sources, FolderSkills(folder / "skills"))
         resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
         jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
-        settings = Settings(data_dir=folder / "data")
+        settings = Settings(data_dir=folder / "data", **settings_of)
         tools = ToolDependencies(
             jobs=jobs,
             policy=CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000),
@@ -151,8 +177,14 @@ class Pipeline:
             )
         )
         reruns = RerunDependencies(jobs, rebuild, self.files, self.sources, LIMITS, audited)
-        store = SqlCallStore(database)
-        self.calls = Calls(all_tools(settings, tools), self.admission, store, CallSettings(MIB, "boot-1", "1.0"))
+        store = SqlCallStore(database, call_effects())
+        own_tools, self.names = all_tools(settings, tools), Names()
+        needs = GatewayDependencies(database, artifacts, own_tools, self.admission, self.names)
+        parts = build_gateway_parts(settings, needs)
+        call_settings = CallSettings(MIB, "boot-1", "1.0")
+        self.calls = Calls(own_tools, self.admission, store, call_settings, None, parts.tools)
+        self.link_keys = LinkKeyFile(settings.data_dir).in_use
+        self.gateway = build_gateway(settings, database, parts, store, self.calls, self.link_keys)
         self.provenance = Provenance(store, SqlAuditStore(database), reruns)
         self.quotas = Quotas(NO_LIMITS)
         self.conversations = Conversations(
@@ -231,16 +263,21 @@ class Pipeline:
 
 
 @asynccontextmanager
-async def opened_pipeline(folder: Path, running_max: int = 1) -> AsyncIterator[Pipeline]:
-    """A pipeline on fresh local stores; its calls have ended when the block is left."""
-    database = Database(folder / "data")
+async def opened_pipeline(
+    folder: Path, running_max: int = 1, url: SecretStr = NO_SERVER, **settings_of: Any
+) -> AsyncIterator[Pipeline]:
+    """A pipeline on local stores; its calls have ended when the block is left."""
+    database = Database(folder / "data", url)
     await database.open()
     artifacts = DiskStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()
-    pipeline = Pipeline(folder, database, artifacts, running_max)
+    pipeline = Pipeline(folder, database, artifacts, running_max, **settings_of)
+    await pipeline.calls.recover()
+    await pipeline.gateway.start()
     try:
         yield pipeline
     finally:
+        await pipeline.gateway.stop()
         await pipeline.calls.close(0)
         await artifacts.close()
         await database.close()
@@ -265,13 +302,14 @@ def services_over(pipeline: Pipeline) -> Services:
         image=ImageInventory(pipeline.engine, LIMITS),
         authenticator=Authenticator(ANN),
         quotas=pipeline.quotas,
-        links=DownloadLinks(list, 600, time.time),
-        uploads=UploadLinks(list, 600, time.time),
+        links=DownloadLinks(pipeline.link_keys, 600, time.time),
+        uploads=UploadLinks(pipeline.link_keys, 600, time.time),
         hosts=None,
         metrics=bytes,
         draining=lambda: False,
         check_stores=StoreReadiness(pipeline.database, pipeline.folder).check,
         body_bytes_max=MIB,
+        gateway=pipeline.gateway.services,
     )
 
 

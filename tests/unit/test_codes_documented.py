@@ -14,6 +14,7 @@ from proofbox.contracts.codes import (
     VerdictCode,
     WebCode,
 )
+from proofbox.contracts.gateway.codes import ConfigurationCode, GatewayCode, WarningCode
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
@@ -22,7 +23,19 @@ RENDER_ERROR = re.compile(r"(?:RenderError|_failed)\(\s*\"([a-z_]+)\"")
 
 
 @pytest.mark.parametrize(
-    "codes", [ContractCode, RuntimeCode, VerdictCode, ToolCode, NoticeCode, WebCode, ProblemCode]
+    "codes",
+    [
+        ContractCode,
+        RuntimeCode,
+        VerdictCode,
+        ToolCode,
+        NoticeCode,
+        WebCode,
+        ProblemCode,
+        GatewayCode,
+        WarningCode,
+        ConfigurationCode,
+    ],
 )
 def test_every_code_of_the_wire_is_documented(codes):
     assert [code for code in codes if f"`{code}`" not in PAGE] == []

@@ -23,11 +23,12 @@ CLIENTS = {
     "urllib3",
     "websockets",
 }
-# Only the first four ever see an address that a caller, a model or a page has named.
+# Only the first five ever see an address that a caller, a model or a page has named.
 WHOSE_ADDRESSES = {
     "service/web/client/pinned_network.py": "named by models and pages: checked and connected to here alone",
     "service/web/client/resolver.py": "resolves the names of pinned_network.py, connects to nothing",
-    "service/web/client/limited_get.py": "none of its own: it connects through pinned_network.py",
+    "service/web/client/limited_get.py": "none of its own: it connects through outgoing.py",
+    "service/web/client/outgoing.py": "none of its own: it connects through pinned_network.py",
     "service/web/urls.py": "reads addresses, connects to nothing",
     "service/storage/postgres.py": "the operator's database",
     "service/storage/artifacts/s3_client.py": "the operator's bucket",
@@ -78,13 +79,20 @@ def test_every_module_with_a_client_of_a_network_is_known_and_none_is_left_over(
     assert found == set(WHOSE_ADDRESSES) - READS_ONLY
 
 
-def test_pages_are_fetched_through_the_one_module_that_checks_addresses():
-    """The HTTP client of pages gets its connections handed in; it is made nowhere else."""
+def test_requests_leave_through_the_one_module_that_checks_addresses():
+    """The HTTP client gets its connections handed in; it is made nowhere else."""
     users = {
-        str(path.relative_to(ROOT))
+        str(path.relative_to(ROOT)): text
         for path in (ROOT / "service").rglob("*.py")
-        if "LimitedGet(" in path.read_text(encoding="utf-8")
+        if "LimitedGet(" in (text := "".join(path.read_text(encoding="utf-8").split())) or "OutgoingClient(" in text
     }
-    assert users == {"service/web/client/fetcher.py", "service/web/client/searxng.py"}
-    for user in users:
-        assert "LimitedGet(CheckedNetwork(" in (ROOT / user).read_text(encoding="utf-8")
+    assert set(users) == {
+        "service/app/gateway.py",
+        "service/web/client/fetcher.py",
+        "service/web/client/limited_get.py",
+        "service/web/client/searxng.py",
+    }
+    assert "OutgoingClient(network," in users.pop("service/web/client/limited_get.py")
+    assert "OutgoingClient(CheckedNetwork(" in users.pop("service/app/gateway.py")
+    for text in users.values():
+        assert "LimitedGet(CheckedNetwork(" in text

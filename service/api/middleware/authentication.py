@@ -15,7 +15,13 @@ from proofbox.service.api.facade import Facade, facade_of
 from proofbox.service.api.origin import require_own_origin
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.api.services import Services
-from proofbox.service.errors import NotAuthenticatedError, OriginRefusedError, ServiceError, UnsafeNameError
+from proofbox.service.errors import (
+    MissingPermissionError,
+    NotAuthenticatedError,
+    OriginRefusedError,
+    ServiceError,
+    UnsafeNameError,
+)
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/docs/site", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""
@@ -32,6 +38,7 @@ themselves; metadata of OAuth, which does not exist: MCP clients that get 401 th
 CONSOLE = "/"
 """The page of the console, which the settings can switch off; open too."""
 CALLS = "/v1/tool-calls"
+SPACES_BELOW = "/v1/spaces/"
 _HEALTH = frozenset({"/livez", "/readyz"})
 _SERVER_ERROR = 500
 # As RFC 9110 7.2 has it, without what a URL may hold beside a host: a user, a path, a query, a fragment.
@@ -39,6 +46,7 @@ _HOST = re.compile(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))(?::(?P<port>[0-9]{0,5}))?"
 )
 _PORT_MAX = 65_535
+TOKEN_PREFIX = "pbt_"  # noqa: S105 - how callback tokens begin, see `gateway.waits.webhook_signing`
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-length"})
 _OURS = b"proofbox-"
@@ -171,7 +179,7 @@ class AuthenticationMiddleware:
         path: str = scope.get("path", "")
         facade = facade_of(self._facades, path) if self._facades else None
         is_open = path in OPEN_PATHS or path == CONSOLE or path.startswith(OPEN_BELOW)
-        is_open = is_open or (facade is not None and path in facade.open_paths)
+        is_open = is_open or (facade is not None and path in facade.open_paths) or is_callback(scope)
         if scope["type"] != "http" or is_open:
             await self._app(scope, receive, send)
             return
@@ -181,6 +189,7 @@ class AuthenticationMiddleware:
         )
         try:
             caller = await self._caller(facade, Headers(scope=scope))
+            _require_space_route(caller, path)
             meter = self._quotas.meter(caller.principal.caller, caller.own)
             meter.take_request(is_call=is_call(scope["method"], path))
         except ServiceError as exc:
@@ -200,9 +209,38 @@ class AuthenticationMiddleware:
         return await self._authenticator.authenticate(_credentials(headers))
 
 
+def _require_space_route(caller: Caller, path: str) -> None:
+    """Refuse a space token at other routes than those of spaces; these check which space it opens.
+
+    Raises:
+        MissingPermissionError: it is another route.
+    """
+    if caller.grant is not None and not path.startswith(SPACES_BELOW):
+        raise MissingPermissionError(
+            f"a space token opens {SPACES_BELOW}{caller.grant.space_id} only; use an API key"
+        )
+
+
 def _runs_something(method: str, path: str) -> bool:
     """Whether a request is a call or a rerun."""
     return method == "POST" and (path == CALLS or (path.startswith(f"{CALLS}/") and path.endswith("/rerun")))
+
+
+def is_callback(scope: Scope) -> bool:
+    """Whether a request answers a call with a callback token, which its route checks: it opens nothing else."""
+    path = scope.get("path", "")
+    if scope.get("method") != "POST" or not (path.startswith(f"{CALLS}/") and path.endswith("/result")):
+        return False
+    return callback_token(Headers(scope=scope)) is not None
+
+
+def callback_token(headers: Headers) -> str | None:
+    """The callback token of a request; None if it has another credential, or none."""
+    given = headers.getlist("authorization")
+    if len(given) != 1:
+        return None
+    scheme, _, token = given[0].partition(" ")
+    return token.strip() if scheme.lower() == "bearer" and token.strip().startswith(TOKEN_PREFIX) else None
 
 
 class _Limited:

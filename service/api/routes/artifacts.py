@@ -92,7 +92,7 @@ async def get_artifact(
     if isinstance(artifact, PathContent):
         return content_response(request, artifact, conditions.if_none_match)
     if choice.link:
-        return await _link(services, scope, artifact)
+        return await link_response(services, scope, artifact)
     return await file_response(request, services.artifacts, scope, artifact, conditions)
 
 
@@ -121,7 +121,7 @@ def _parse_path(logical_path: str) -> LogicalPath:
         raise errors.UnsafeNameError(str(exc)) from exc
 
 
-async def _link(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
+async def link_response(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
     """Build the response with the link: to the object store, else to this service's route of download links.
 
     Raises:

@@ -1,14 +1,18 @@
 """``/v1/tool-calls``: making a call, asking how it stands, ending it."""
 
 import asyncio
+import re
+import time
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Header, Request, Response
 
+from proofbox.contracts.gateway.names import BUILT_IN_PREFIX, CONFIGURED_PREFIX, MCP_PREFIX
+from proofbox.contracts.gateway.runs import RUN_LEASE_HEADER
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
-from proofbox.service import errors
+from proofbox.service import errors, gateway_errors
 from proofbox.service.api.identity import ReadsCalls, RunsCalls
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import check_storage_quota
@@ -19,9 +23,14 @@ from proofbox.service.api.services import InjectedServices, Services, Ticket
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.function_calls import canonical_call
 from proofbox.service.calls.service import Answer
+from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import Principal
 
 RESPOND_ASYNC = "respond-async"
+WAIT_S_MAX = 60.0
+"""How long `Prefer: wait` holds a request whose call waits for an answer from outside."""
+_WAIT = re.compile(r"wait\s*=\s*\"?(?P<seconds>[0-9]{1,9})\"?")
+_ACCEPTED = 202
 IDEMPOTENCY_KEY_CHARS_MAX = 255
 IDEMPOTENCY_KEY_CHARS = r"^[\x20-\x7e]+$"
 REPLAYED = {"Idempotent-Replayed": "true"}
@@ -40,6 +49,8 @@ _LINKS = {
     "cancel": link("cancel_tool_call", **_OF_THE_CALL),
 }
 _SAME_ERRORS = (errors.UnsafeNameError, errors.UnknownCallError, errors.AmbiguousCallError)
+LEASE_MAX = 2**31 - 1
+_OF_RUNS = (CONFIGURED_PREFIX, BUILT_IN_PREFIX, MCP_PREFIX)
 router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
 
 
@@ -60,17 +71,22 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             _LINKS,
         ),
         202: json_answer(
-            "Accepted, for `Prefer: respond-async`.",
+            "Accepted, for `Prefer: respond-async`; or it waits for an answer from outside (`status: waiting`).",
             CallStatus,
             headers={
                 "Location": header("Where the call stands."),
-                "Preference-Applied": header("`respond-async`."),
+                "Preference-Applied": header("`respond-async`, if it was asked for."),
                 **_REPLAYED_HEADER,
             },
             links=_LINKS,
         ),
         **problems(
             errors.UnknownToolError,
+            gateway_errors.UnknownRunError,
+            gateway_errors.WrongConversationError,
+            gateway_errors.LeaseLostError,
+            gateway_errors.RunNotRunningError,
+            gateway_errors.RunEndedError,
             errors.IdReusedError,
             errors.SidConflictError,
             errors.CallCancelledError,
@@ -95,7 +111,11 @@ async def make_tool_call(
     principal: RunsCalls,
     prefer: Annotated[
         list[str] | None,
-        Header(alias="Prefer", description="`respond-async`: answer 202 at once and let the call run."),
+        Header(
+            alias="Prefer",
+            description="`respond-async`: answer 202 at once and let the call run. `wait=<seconds>` (at most 60): "
+            "hold the request so long if the call waits for an answer from outside.",
+        ),
     ] = None,
     idempotency_key: Annotated[
         str | None,
@@ -107,6 +127,15 @@ async def make_tool_call(
             description="A second name of the call, of the client's own making: 1 to 255 printable characters.",
         ),
     ] = None,
+    run_lease: Annotated[
+        int | None,
+        Header(
+            alias=RUN_LEASE_HEADER,
+            ge=1,
+            le=LEASE_MAX,
+            description="The number of the sender's lease of the run; required with `run_id`.",
+        ),
+    ] = None,
 ) -> Response:
     """Runs a call and answers its result, or joins the same call, or answers what is stored of it.
 
@@ -115,26 +144,31 @@ async def make_tool_call(
     """
     detached = prefers_async(prefer or [])
     await check_storage_quota(request, services)
-    call = canonical_call(await read_model(request, ToolCallRequest))
+    call = named_call(await read_model(request, ToolCallRequest), run_lease)
     ticket = await services.calls.submit(
         principal,
         call,
         idempotency_key=idempotency_key,
         request_id=request_id_of(request),
         detached=detached,
+        run_lease=None if call.run_id is None else run_lease,
     )
     replayed = REPLAYED if ticket.replayed else {}
     if ticket.replayed:
         await services.provenance.link_replay(ticket.key)
     if detached:
         return await _accept(services, principal, call, replayed)
+    ends = time.monotonic() + preferred_wait_s(prefer or [])
     answer = await answer_or_leave(request, ticket)
+    if answer is not None and answer.http_status == _ACCEPTED and (left_s := ends - time.monotonic()) > 0:
+        answer = await answer_or_leave(request, ticket, ticket.ended(), left_s)
     if answer is None:
         return Response(status_code=CLIENT_GONE)
+    where = {"Location": _location(call)} if answer.http_status == _ACCEPTED else {}
     return Response(
         answer.body,
         answer.http_status,
-        {**retry_after(answer.retry_after_s), **replayed},
+        {**retry_after(answer.retry_after_s), **replayed, **where},
         PROBLEM_JSON if answer.is_problem else JSON,
     )
 
@@ -184,21 +218,54 @@ async def cancel_tool_call(
     return model_response(status, headers=NO_STORE)
 
 
+def named_call(call: ToolCallRequest, run_lease: int | None) -> ToolCallRequest:
+    """The call with the id of its tool; the names of a run's tools are found with the run.
+
+    Raises:
+        InvalidRequestError: a run without a lease, or a tool of runs without a run.
+    """
+    if call.run_id is None:
+        if call.tool_id.startswith(_OF_RUNS):
+            raise invalid_value("run_id", f"{call.tool_id[:80]} is a tool of runs; give the run")
+        return canonical_call(call)
+    if run_lease is None:
+        raise invalid_value(RUN_LEASE_HEADER, "a call of a run needs the lease that POST /v1/runs or a claim gave")
+    return call
+
+
 def prefers_async(values: list[str]) -> bool:
     """Whether the ``Prefer`` headers (RFC 7240) ask for ``respond-async``."""
     preferences = (preference for value in values for preference in value.split(","))
     return any(preference.partition(";")[0].strip().lower() == RESPOND_ASYNC for preference in preferences)
 
 
-async def answer_or_leave(request: Request, ticket: Ticket) -> Answer | None:
-    """The answer of a call, or None if the client went away first: then its place at the call is given up."""
-    answered = ticket.answered()
+def preferred_wait_s(values: list[str]) -> float:
+    """The seconds of ``wait`` (RFC 7240) in the ``Prefer`` headers, at most `WAIT_S_MAX`; 0 without one."""
+    preferences = (preference for value in values for preference in value.split(","))
+    found = (_WAIT.fullmatch(preference.partition(";")[0].strip().lower()) for preference in preferences)
+    return max((min(float(match["seconds"]), WAIT_S_MAX) for match in found if match), default=0.0)
+
+
+async def answer_or_leave(
+    request: Request, ticket: Ticket, answered: asyncio.Future[Answer] | None = None, wait_s: float | None = None
+) -> Answer | None:
+    """The answer of a call, or None if the client went away first: then its place at the call is given up.
+
+    Args:
+        request: the request.
+        ticket: its hold on the call.
+        answered: what is waited for; the ticket's answer if it is not given.
+        wait_s: how long; then it is the ticket's answer, which shows that the call waits.
+    """
+    answered = ticket.answered() if answered is None else answered
     leaving = asyncio.create_task(disconnected(request))
     either: set[asyncio.Future[Any]] = {answered, leaving}
     try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED, timeout=wait_s)
         if answered.done():
             return answered.result()
+        if not leaving.done():
+            return ticket.answered().result()
         # Not when this request is cancelled: then the service stops, and the call ends with that reason.
         await ticket.leave()
         return None
@@ -216,9 +283,10 @@ async def _accept(
     services: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
 ) -> Response:
     status = await services.calls.status(principal, call.tool_call_id, call.conversation_id)
+    location = {"Location": _location(call), "Preference-Applied": RESPOND_ASYNC}
+    return model_response(status, status=_ACCEPTED, headers={**location, **headers})
+
+
+def _location(call: ToolCallRequest) -> str:
     query = urlencode({"conversation_id": call.conversation_id})
-    location: dict[str, Any] = {
-        "Location": f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}",
-        "Preference-Applied": RESPOND_ASYNC,
-    }
-    return model_response(status, status=202, headers={**location, **headers})
+    return f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}"

@@ -1,18 +1,25 @@
 """``GET /v1/tools``: the catalogue, as it is or as function definitions of a model's API."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict
 
 from proofbox.contracts.function_names import anthropic_tool, openai_function
+from proofbox.contracts.gateway.catalogue import RunTool as ListedTool
+from proofbox.contracts.gateway.names import AgentId, RunId
 from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tools import Tool, catalogue
-from proofbox.service import errors
+from proofbox.service import errors, gateway_errors
+from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.identity import AnyCaller
+from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.openapi_responses import answer, json_content, problems
 from proofbox.service.api.responses import JSON, model_response
-from proofbox.service.api.services import InjectedServices
+from proofbox.service.api.services import InjectedServices, Services, require_gateway
+from proofbox.service.gateway.catalogue import anthropic_run_tool, in_image, listed_tool, openai_tool
+from proofbox.service.gateway.tool_call import RunTool
 from proofbox.service.sandbox.image_inventory import Inventory
 
 Format = Literal["proofbox", "openai", "anthropic"]
@@ -32,6 +39,19 @@ class ToolList(BaseModel):
     """Tools that are left out because their libraries are not installed: id and reason."""
 
 
+class RunToolList(BaseModel):
+    """The tools of a run or of an agent."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    tools: list[ListedTool]
+    """Every tool, those of the configuration first."""
+    image: ImageContents | None = None
+    """Libraries, commands and languages of the sandbox image; null while the image cannot be asked."""
+    absent: dict[str, str] = {}
+    """Tools of the service that are left out because their libraries are not installed: id and reason."""
+
+
 class FunctionList(BaseModel):
     """The same tools as function definitions, ready to be sent to a model."""
 
@@ -44,7 +64,8 @@ class FunctionList(BaseModel):
 
 def _either() -> dict[str, Any]:
     content = json_content(ToolList)
-    content[JSON]["schema"] = {"anyOf": [content[JSON]["schema"], json_content(FunctionList)[JSON]["schema"]]}
+    others = [json_content(model)[JSON]["schema"] for model in (RunToolList, FunctionList)]
+    content[JSON]["schema"] = {"anyOf": [content[JSON]["schema"], *others]}
     return content
 
 
@@ -53,9 +74,18 @@ def _either() -> dict[str, Any]:
     operation_id="list_tools",
     summary="List the tools and their parameters",
     response_class=Response,
-    responses={200: answer("The catalogue.", _either()), **problems(errors.InvalidRequestError)},
+    responses={
+        200: answer("The catalogue.", _either()),
+        **problems(
+            gateway_errors.UnknownRunError,
+            gateway_errors.UnknownAgentError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
+    },
 )
 async def list_tools(
+    request: Request,
     _caller: AnyCaller,
     services: InjectedServices,
     format: Annotated[  # noqa: A002 - the name of the parameter
@@ -66,15 +96,51 @@ async def list_tools(
             "parameters; calls are accepted under these names."
         ),
     ] = "proofbox",
+    run_id: Annotated[
+        RunId | None, Query(description="The tools of this run, with their names for the model.")
+    ] = None,
+    agent_id: Annotated[AgentId | None, Query(description="The tools of this agent's newest version.")] = None,
 ) -> Response:
-    """Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol."""
+    """Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol.
+
+    With `run_id` or `agent_id`, which need the scope `runs:read` or `agents:read`, these are the configured tools,
+    the built-in ones, and those of the service.
+    """
     image = _contents(await services.image.get())
     tools = [tool for tool in catalogue(image) if tool.tool_id not in services.absent_tools]
+    if run_id is not None or agent_id is not None:
+        found = in_image(await _tools_of(request, services, run_id, agent_id), tools)
+        if format == "openai":
+            return model_response(FunctionList(tools=[openai_tool(tool) for tool in found]))
+        if format == "anthropic":
+            return model_response(FunctionList(tools=[anthropic_run_tool(tool) for tool in found]))
+        listed = [listed_tool(tool) for tool in found]
+        return model_response(RunToolList(tools=listed, image=image, absent=dict(services.absent_tools)))
     if format == "openai":
         return model_response(FunctionList(tools=[openai_function(tool) for tool in tools]))
     if format == "anthropic":
         return model_response(FunctionList(tools=[anthropic_tool(tool) for tool in tools]))
     return model_response(ToolList(tools=tools, image=image, absent=dict(services.absent_tools)))
+
+
+async def _tools_of(
+    request: Request, services: Services, run_id: str | None, agent_id: str | None
+) -> Sequence[RunTool]:
+    """The tools of a run, or of an agent.
+
+    Raises:
+        UnknownRunError, UnknownAgentError: there is none.
+        MissingPermissionError: the key has not the scope.
+    """
+    caller, gateway = caller_of(request.scope["state"]), require_gateway(services)
+    if run_id is not None:
+        caller.require(Permission.RUNS_READ)
+        run = await gateway.runs.find(caller.principal, run_id)
+        found = await gateway.catalogue.tools_of(caller.principal, run.agent_id, run.agent_version)
+    else:
+        caller.require(Permission.AGENTS_READ)
+        found = await gateway.catalogue.tools_of(caller.principal, agent_id or "", None)
+    return found.tools
 
 
 def _contents(inventory: Inventory) -> ImageContents | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect, select
 
 from proofbox.service.errors import StoreFailedError
-from proofbox.service.storage.schema import metadata
+from proofbox.service.storage.gateway.schema import metadata
 
 _FOLDER = Path(__file__).parent
 # As Alembic creates it.

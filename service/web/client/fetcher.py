@@ -8,7 +8,8 @@ from functools import partial
 from proofbox.contracts.codes import WebCode
 from proofbox.contracts.media_types import is_text
 from proofbox.service.web.client.address_policy import Network
-from proofbox.service.web.client.limited_get import Head, LimitedGet, wants_status_200
+from proofbox.service.web.client.limited_get import LimitedGet, wants_status_200
+from proofbox.service.web.client.outgoing import ResponseHead
 from proofbox.service.web.client.pinned_network import CheckedNetwork
 from proofbox.service.web.client.resolver import Resolver
 from proofbox.service.web.client.tls import Tls
@@ -64,7 +65,7 @@ class HttpPageFetcher:
         raise WebFailedError(WebCode.TOO_MANY_REDIRECTS, f"the page redirects more than {_REDIRECTS_MAX} times")
 
 
-def _wants_page(head: Head, host: str) -> None:
+def _wants_page(head: ResponseHead, host: str) -> None:
     """Refuses a body that is not readable text; a PDF or a picture is named, so that the model knows what it was.
 
     Raises:

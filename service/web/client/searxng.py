@@ -5,7 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from proofbox.contracts.codes import WebCode
-from proofbox.service.web.client.limited_get import Head, LimitedGet, wants_status_200
+from proofbox.service.web.client.limited_get import LimitedGet, wants_status_200
+from proofbox.service.web.client.outgoing import ResponseHead
 from proofbox.service.web.client.pinned_network import CheckedNetwork
 from proofbox.service.web.client.resolver import Resolver
 from proofbox.service.web.client.tls import Tls
@@ -62,7 +63,7 @@ class SearxngSearcher:
         return hits[:limit]
 
 
-def _wants_200(head: Head) -> None:
+def _wants_200(head: ResponseHead) -> None:
     wants_status_200(head, "the search engine")
 
 

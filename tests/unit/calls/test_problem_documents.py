@@ -7,7 +7,7 @@ import pytest
 
 from proofbox.contracts.codes import ProblemCode
 from proofbox.contracts.problems import FieldError
-from proofbox.service import errors
+from proofbox.service import errors, gateway_errors
 from proofbox.service.calls.problem import problem_of
 from proofbox.service.errors import (
     CallerError,
@@ -20,9 +20,12 @@ from proofbox.service.errors import (
 
 KINDS = [
     kind
-    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    for module in (errors, gateway_errors)
+    for _, kind in inspect.getmembers(module, inspect.isclass)
     if issubclass(kind, ServiceError) and kind not in (ServiceError, CallerError, OurError)
 ]
+
+TREES = f"{errors.__doc__}\n{gateway_errors.__doc__}\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,7 +53,7 @@ def test_every_error_has_a_code_and_a_place_of_its_own_and_stands_in_the_tree():
         ProblemCode.METHOD_NOT_ALLOWED,
     }
     assert [kind.__name__ for kind in KINDS if kind.where == "service"] == []
-    assert [kind.__name__ for kind in KINDS if f"─ {kind.__name__}\n" not in errors.__doc__ + "\n"] == []
+    assert [kind.__name__ for kind in KINDS if f"─ {kind.__name__}\n" not in TREES] == []
 
 
 def test_the_refused_fields_are_told():

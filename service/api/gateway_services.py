@@ -1,0 +1,54 @@
+"""The services of agents, runs, spaces and waits that routes use."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from proofbox.service.access.space_tokens import SpaceTokens
+from proofbox.service.api.wait_services import WaitServices
+from proofbox.service.gateway.agents.port import AgentStore
+from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.environment import Environment
+from proofbox.service.gateway.runs import Runs
+from proofbox.service.gateway.spaces.feed import SpaceFeed
+from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
+from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayServices:
+    """The services of agents, runs, spaces and waits.
+
+    Attributes:
+        spaces: entities, spaces and members.
+        messages: the messages of spaces.
+        feed: the events of spaces.
+        inputs: the arguments that are being written.
+        tokens: makes space tokens.
+        runs: the runs of agents.
+        catalogue: the tools of agents and runs.
+        agents: the agents.
+        environment: the operator's secrets.
+        waits: the waits of calls.
+    """
+
+    spaces: SpaceStore
+    messages: MessageStore
+    feed: SpaceFeed
+    inputs: ToolInputs
+    tokens: SpaceTokens
+    runs: Runs
+    catalogue: ToolCatalogue
+    agents: AgentStore
+    environment: Environment
+    waits: WaitServices
+
+
+async def get_gateway(request: Request) -> GatewayServices:
+    """Return the gateway services of the application that serves a request."""
+    gateway: GatewayServices = request.app.state.services.gateway
+    return gateway
+
+
+InjectedGateway = Annotated[GatewayServices, Depends(get_gateway)]

@@ -1,0 +1,1 @@
+"""The routes of agents, runs, spaces and waits: one module each."""

@@ -1,0 +1,240 @@
+"""Builds what runs of agents need: before the calls, whose tools it has, and after them, whose ends it drives."""
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.tools import Tool as ListedTool
+from proofbox.service.api.gateway_services import GatewayServices
+from proofbox.service.app.gateway_settings import GatewaySettings
+from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
+from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
+from proofbox.service.app.settings import Settings
+from proofbox.service.app.tools import absent_tools
+from proofbox.service.artifacts.download_links import LinkKey
+from proofbox.service.artifacts.port import ArtifactStore
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.port import CallStore
+from proofbox.service.calls.service import Calls
+from proofbox.service.calls.tool import Tools
+from proofbox.service.errors import ServiceError
+from proofbox.service.gateway.agents.input_schemas import own_tools
+from proofbox.service.gateway.agents.port import AgentStore
+from proofbox.service.gateway.built_ins.enter_space import build_enter_space
+from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.environment import Environment, EnvironmentEntry
+from proofbox.service.gateway.http_tool import HttpParts, HttpTool
+from proofbox.service.gateway.own_tool import OwnTool
+from proofbox.service.gateway.result_files import ResultFiles
+from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
+from proofbox.service.gateway.runs import RunParts, Runs
+from proofbox.service.gateway.runs_port import RunLimits, RunStore
+from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
+from proofbox.service.gateway.tool_call import ToolExecution
+from proofbox.service.identity import Principal
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.agents import SqlAgentStore
+from proofbox.service.storage.gateway.runs import SqlRunStore
+from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
+from proofbox.service.web.client.outgoing import OutgoingClient
+from proofbox.service.web.client.pinned_network import CheckedNetwork
+from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.client.tls import loaded_when_asked
+
+log = logging.getLogger("proofbox.gateway")
+
+
+class EnvironmentRefusedError(ServiceError):
+    """A secret that tools may name is not there, or cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayDependencies:
+    """What the gateway needs of the rest of the service.
+
+    Attributes:
+        database: the records of all stores.
+        artifacts: the files of conversations.
+        tools: the service's own tools.
+        admission: the slots of sandboxes.
+        resolver: resolves the host names of requests.
+    """
+
+    database: Database
+    artifacts: ArtifactStore
+    tools: Tools
+    admission: Admission
+    resolver: Resolver
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayParts:
+    """The parts that calls need; built before `Calls`.
+
+    Attributes:
+        tools: the tools of runs.
+        runs: the records of runs.
+        agents: the agents.
+        catalogue: the tools of agents.
+        spaces: the parts of spaces.
+        waits: the parts of waits.
+        environment: the operator's secrets.
+    """
+
+    tools: GatewayTools
+    runs: RunStore
+    agents: AgentStore
+    catalogue: ToolCatalogue
+    spaces: SpaceParts
+    waits: WaitParts
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Agents, runs, spaces and waits of a service.
+
+    Attributes:
+        services: for the routes.
+        runs: the runs.
+        spaces: the parts of spaces.
+        waits: what ends waits.
+    """
+
+    services: GatewayServices
+    runs: Runs
+    spaces: SpaceParts
+    waits: WaitEnds
+
+    async def start(self) -> None:
+        """End what was due while the service was down, and begin to look after runs, waits and streams.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if left := await self.spaces.start():
+            log.warning("ended %d streams of arguments that an earlier process of the service left", left)
+        if expired := await self.waits.services.answers.expire_overdue():
+            log.warning("ended %d waits that expired while the service was down", expired)
+        self.waits.timer.start()
+        await self.runs.sweep()
+        self.runs.start()
+
+    async def stop(self) -> None:
+        """Let those go who wait, and stop."""
+        await self.runs.stop()
+        await self.waits.timer.stop()
+        await self.spaces.stop()
+
+
+class AgentConfigurations:
+    """The `Configurations` of the stored agents.
+
+    Args:
+        agents: the agents.
+    """
+
+    def __init__(self, agents: AgentStore) -> None:
+        self._agents = agents
+
+    async def find_version(self, principal: Principal, agent_id: str, version: int | None) -> AgentConfiguration:
+        """See `Configurations.find_version`."""
+        stored = await self._agents.find(principal, agent_id, version)
+        return AgentConfiguration.model_validate_json(stored.document)
+
+
+def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> GatewayParts:
+    """Build what the calls of runs need.
+
+    Raises:
+        EnvironmentRefusedError: a secret of ``gateway_env`` is not there or too short.
+        OSError: the certificates of ``web_ca_file`` cannot be read.
+    """
+    database = needs.database
+    environment = build_environment(settings, os.environ)
+    sender = OutgoingClient(
+        CheckedNetwork(needs.resolver, settings.gateway_networks),
+        loaded_when_asked(settings.web_ca_file),
+        frozenset(settings.gateway_ports),
+    )
+    files = ResultFiles(needs.artifacts)
+    agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
+    built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
+    spaces = build_space_parts(database, runs, tool_catalogue)
+    waits = build_wait_parts(settings, database, files, sender, environment)
+    admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
+    http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
+    executions: dict[str, ToolExecution] = {
+        **waits.executions,
+        "http": HttpTool(http),
+        "output": OutputTool(files),
+        "none": NothingTool(),
+        "own_tool": OwnTool(needs.tools, needs.admission.refuse_if_full),
+        **{variant: UnavailableTool(variant) for variant in ("sub_agent", "image", "compute")},
+    }
+    parts = RunToolParts(
+        runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
+    )
+    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment)
+
+
+def build_gateway(
+    settings: Settings,
+    database: Database,
+    parts: GatewayParts,
+    store: CallStore,
+    calls: Calls,
+    link_keys: Callable[[], Sequence[LinkKey]],
+) -> Gateway:
+    """Build what drives runs and waits."""
+    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings)))
+    ends = build_wait_ends(settings, database, parts.waits, store, calls)
+    services = GatewayServices(
+        spaces=parts.spaces.spaces,
+        messages=parts.spaces.messages,
+        feed=parts.spaces.feed,
+        inputs=parts.spaces.inputs,
+        tokens=build_space_tokens(link_keys),
+        runs=runs,
+        catalogue=parts.catalogue,
+        agents=parts.agents,
+        environment=parts.environment,
+        waits=ends.services,
+    )
+    return Gateway(services, runs, parts.spaces, ends)
+
+
+def _own_tools() -> list[ListedTool]:
+    absent = absent_tools()
+    return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
+
+
+def run_limits(settings: GatewaySettings) -> RunLimits:
+    """The operator's limits of runs."""
+    return RunLimits(settings.run_lease_s, settings.run_s, settings.agent_runs_max)
+
+
+def build_environment(settings: GatewaySettings, variables: Mapping[str, str]) -> Environment:
+    """Build the operator's secrets, whose values are environment variables.
+
+    Raises:
+        EnvironmentRefusedError: a variable is not set, or its value cannot be used; the message has no value.
+    """
+    entries = {}
+    for name, secret in settings.gateway_env.items():
+        value = variables.get(secret.variable)
+        if value is None:
+            raise EnvironmentRefusedError(
+                f"PROOFBOX_GATEWAY_ENV: {name} names the variable {secret.variable}, which is not set; set it, or "
+                "remove the entry"
+            )
+        hosts = frozenset(host.lower() for host in secret.hosts)
+        projects = None if secret.projects is None else frozenset(secret.projects)
+        entries[name] = EnvironmentEntry(value, hosts, projects)
+    try:
+        return Environment(entries)
+    except ValueError as exc:
+        raise EnvironmentRefusedError(f"PROOFBOX_GATEWAY_ENV: {exc}") from exc

@@ -1,0 +1,142 @@
+"""Calls that are stored and that nothing runs: prepared again, and answered if their process is gone."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from proofbox.contracts.provenance import AuditService
+from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
+from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
+from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_audit_line
+from proofbox.service.calls.interruptions import SERVICE_STOPPED
+from proofbox.service.calls.observer import CallRecord
+from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError
+from proofbox.service.identity import ConversationKey
+
+Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
+
+
+class StoredCalls:
+    """Calls as the store has them.
+
+    Args:
+        prepare: finds the tool of a request and parses its parameters.
+        store: the calls.
+        service: which service answers, for audit lines.
+    """
+
+    def __init__(self, prepare: Prepare, store: CallStore, service: AuditService) -> None:
+        self._prepare = prepare
+        self._store = store
+        self._service = service
+
+    async def recover(self, boot_id: str) -> int:
+        """Answers the calls that earlier processes left open, and returns how many; waiting calls wait on."""
+        left_open = await self._store.left_open(boot_id)
+        for left in left_open:
+            ending, parts = await self._end_interrupted(left)
+            stored, _ = await store_warning(self._store, left.key, ending, parts, CallState.OPEN)
+            if stored.audited is not None:
+                log_audit_line(stored.audited)
+        return len(left_open)
+
+    async def _end_interrupted(self, left: StoredCall) -> tuple[CallResult, "CallParts"]:
+        try:
+            call = await self.prepare(left)
+        except CallerError:
+            # An earlier release accepted a request that this one refuses; the service starts all the same.
+            problem = build_problem_answer(build_shutdown_error(may_have_run=True), left.boot_id)
+            return CallResult(CallState.FAILED, problem), await self.parts_of(left, None)
+        response = call.interrupt(SERVICE_STOPPED)
+        return await build_done(response), await self.parts_of(left, call)
+
+    async def prepare(self, stored: StoredCall) -> PreparedCall:
+        """Prepares a stored call again; with our own limits, if the operator allows less than when it came.
+
+        Raises:
+            CallerError: this release refuses a request that an earlier one accepted.
+        """
+        try:
+            request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
+        except ValidationError as exc:
+            raise InvalidRequestError("the stored request does not fit this release; call again") from exc
+        try:
+            return await self._prepare(stored.key.scope, request)
+        except LimitNotAllowedError:
+            return await self._prepare(stored.key.scope, request.model_copy(update={"limits": Limits()}))
+
+    async def parts_of(
+        self, stored: StoredCall, call: PreparedCall | None, effects: Sequence[Effect] = ()
+    ) -> "CallParts":
+        """What is stored with the answer of a stored call.
+
+        Args:
+            stored: the call.
+            call: the same, prepared again; None if it cannot be.
+            effects: those before its own.
+        """
+        asked = await asyncio.to_thread(asked_of, stored)
+        record = CallRecord() if call is None else call.record
+        return CallParts(call, asked, record, self._service, effects)
+
+
+@dataclass(frozen=True, slots=True)
+class CallParts:
+    """Builds what is stored with the answer of a call; see `AnswerParts`.
+
+    Attributes:
+        call: the call; None if this release cannot prepare it.
+        asked: what was asked.
+        record: what it ran with.
+        service: which service answers.
+        effects: those before the call's own.
+    """
+
+    call: PreparedCall | None
+    asked: AuditedCall
+    record: CallRecord
+    service: AuditService
+    effects: Sequence[Effect] = ()
+
+    async def build(self, ending: CallResult) -> StoredWith:
+        """See `AnswerParts.build`."""
+        body, response = ending.answer.body, ending.response
+        draft = await asyncio.to_thread(
+            build_draft, self.asked, self.record, self.service, ending.state, body, response
+        )
+        own = () if self.call is None else self.call.conclude(ending.end)
+        return StoredWith(draft, [*self.effects, *own])
+
+
+async def build_done(response: ToolCallResponse) -> CallResult:
+    """The result of a call that has a response."""
+    body = await asyncio.to_thread(response.model_dump_json)
+    return CallResult(CallState.DONE, Answer(200, body, is_problem=False), response)
+
+
+async def store_warning(
+    store: CallStore, key: CallKey, ending: CallResult, parts: AnswerParts, was: CallState
+) -> tuple[StoredCall, CallResult]:
+    """Stores how a call ended, with a warning if an effect refuses. Raises what `CallStore.finish` does.
+
+    Returns:
+        The call as it is stored now, and the ending as it was to be stored; its answer is another one if the call
+        had ended before.
+    """
+    try:
+        return await store_result(store, key, ending, await parts.build(ending), was), ending
+    except EffectRefusedError as exc:
+        ending = warn(ending, exc)
+        return await store_result(store, key, ending, await parts.build(ending), was), ending
+
+
+def asked_of(stored: StoredCall) -> AuditedCall:
+    """What was asked of a stored call; the API key that asked, and the HTTP request, are not known any more."""
+    request = ToolCallRequest.model_validate_json(stored.request)
+    return AuditedCall(stored.key, request, stored.payload_sha256, stored.created)

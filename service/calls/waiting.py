@@ -1,0 +1,156 @@
+"""The waiting calls: those who follow them, and how an answer from outside ends them or lets them run on."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
+from proofbox.service.calls.answer_writer import CallResult
+from proofbox.service.calls.call_status import build_status
+from proofbox.service.calls.events import EventLog
+from proofbox.service.calls.interruptions import Interruption
+from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
+from proofbox.service.calls.stored_calls import StoredCalls, build_done, store_warning
+from proofbox.service.calls.suspension import CallRun, WaitOutcome
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.errors import CallerError, ServiceError
+
+_ACCEPTED = 202
+
+
+@dataclass(slots=True)
+class WaitingCall:
+    """A waiting call that somebody in this process follows, or asked for.
+
+    Attributes:
+        answer: the 202 that shows what it waits for.
+        events: its events so far.
+        ended: the next answer: the call's own, or another 202 if it waits once more.
+    """
+
+    answer: Answer
+    events: EventLog
+    ended: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class RunningCalls(Protocol):
+    """The calls that run, as far as the waiting ones need them."""
+
+    def run_on(self, stored: StoredCall, call: PreparedCall, run: CallRun, waiting: WaitingCall | None) -> None:
+        """Run a call that waited and is open again."""
+
+    def count_end(self, stored: StoredCall, ending: CallResult) -> None:
+        """Log and count a call that has ended without running on."""
+
+    def remember(self, key: CallKey, events: EventLog) -> None:
+        """Keep the events of an ended call."""
+
+
+class WaitingCalls:
+    """The waiting calls of the service.
+
+    Args:
+        store: the calls.
+        stored: prepares them again.
+        running: the calls that run.
+        boot_id: this process of the service.
+    """
+
+    def __init__(self, store: CallStore, stored: StoredCalls, running: RunningCalls, boot_id: str) -> None:
+        self._store = store
+        self._stored = stored
+        self._running = running
+        self._boot_id = boot_id
+        self._known: dict[CallKey, WaitingCall] = {}
+        self._is_closed = False
+
+    def begin(self, stored: StoredCall, events: EventLog) -> WaitingCall:
+        """A call of this process begins to wait; those who follow its events learn what for."""
+        waiting = self._known[stored.key] = WaitingCall(_accepted(stored), events)
+        events.append("waiting", stored.wait or "{}")
+        if self._is_closed:
+            self._let_go(waiting)
+        return waiting
+
+    def find(self, stored: StoredCall) -> WaitingCall:
+        """A waiting call, also one that an earlier process left."""
+        known = self._known.get(stored.key)
+        return self.begin(stored, EventLog()) if known is None else known
+
+    async def resolve(self, stored: StoredCall, outcome: WaitOutcome, effects: Sequence[Effect]) -> bool:
+        """Ends the wait of a call: with its answer, or by letting it run on.
+
+        Args:
+            stored: the call, which waits.
+            outcome: how the wait ended.
+            effects: what is stored in the same transaction, before the effects of the call's own end.
+
+        Returns:
+            Whether it waited and this ended its wait.
+
+        Raises:
+            ServiceError: an effect refused, or the store failed: nothing is stored.
+        """
+        try:
+            call = await self._stored.prepare(stored)
+        except CallerError as exc:
+            ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
+            return await self._end(stored, ending, effects)
+        resumed = await call.resume(outcome)
+        if isinstance(resumed, ToolCallResponse):
+            return await self._end(stored, await build_done(resumed), effects, call)
+        new = await self._store.resume(stored.key, self._boot_id, effects)
+        if new is None:
+            return False
+        self._running.run_on(new, call, resumed, self._known.pop(new.key, None))
+        return True
+
+    async def cancel(self, stored: StoredCall, why: Interruption, reason: ServiceError) -> bool:
+        """Cancels a waiting call; one that has ended stays as it is. Raises what `CallStore.finish` does."""
+        answer = build_problem_answer(reason, "")
+        try:
+            call = await self._stored.prepare(stored)
+        except CallerError:
+            return await self._end(stored, CallResult(CallState.CANCELLED, answer), ())
+        return await self._end(stored, CallResult(CallState.CANCELLED, answer, call.interrupt(why)), (), call)
+
+    async def _end(
+        self, stored: StoredCall, ending: CallResult, effects: Sequence[Effect], call: PreparedCall | None = None
+    ) -> bool:
+        parts = await self._stored.parts_of(stored, call, effects)
+        new, ending = await store_warning(self._store, stored.key, ending, parts, CallState.WAITING)
+        if new.answer == ending.answer.body:
+            self.settle(new)
+            self._running.count_end(new, replace(ending, audited=new.audited))
+            return True
+        return False
+
+    def settle(self, stored: StoredCall) -> None:
+        """Sends those who follow a call its answer, if it has one that they have not received."""
+        if stored.answer is None or (waiting := self._known.pop(stored.key, None)) is None:
+            return
+        answer = restore_answer(stored.state, stored.answer)
+        waiting.events.append("error" if answer.is_problem else "result", answer.body)
+        self._running.remember(stored.key, waiting.events)
+        if not waiting.ended.done():
+            waiting.ended.set_result(answer)
+
+    def close(self) -> None:
+        """Lets go those who follow: the service stops, and the calls wait on."""
+        self._is_closed = True
+        for waiting in self._known.values():
+            self._let_go(waiting)
+        self._known.clear()
+
+    @staticmethod
+    def _let_go(waiting: WaitingCall) -> None:
+        waiting.events.stop()
+        if not waiting.ended.done():
+            waiting.ended.set_result(waiting.answer)
+
+
+def _accepted(stored: StoredCall) -> Answer:
+    status = build_status(stored)
+    return Answer(_ACCEPTED, status.model_dump_json(), is_problem=False)

@@ -1,0 +1,1 @@
+"""Tools that are configured: templates, schemas, names, visibility and waits. No I/O."""

@@ -1,0 +1,1 @@
+"""Agents: their configurations, what is refused in them, and their versions."""

@@ -1,0 +1,113 @@
+"""The schema of a configured tool's input, and whether it can have the value of a placeholder."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from proofbox.contracts.gateway.configuration import ToolConfiguration
+from proofbox.contracts.gateway.executions import ImageExecution, OwnToolExecution, SubAgentExecution
+from proofbox.contracts.react_tools import TOOL_ALIASES
+from proofbox.contracts.tools import IN_EVERY_IMAGE, Language, Tool, catalogue, exec_tool_id
+from proofbox.service.gateway.schema_walk import References
+
+_ANY_OBJECT: dict[str, Any] = {"type": "object"}
+_PROMPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"prompt": {"type": "string", "description": "What to do or to show"}},
+    "required": ["prompt"],
+}
+_CODE = {"type": "string", "description": "The whole program, or the path of one (fi:…)"}
+_DEPTH_MAX = 64
+
+
+@cache
+def own_tools() -> dict[str, Tool]:
+    """The tools of this service by their ids and aliases; a language needs an image that has it."""
+    tools = {tool.tool_id: tool for tool in catalogue()}
+    python = tools[exec_tool_id(Language.PYTHON)]
+    for language in Language:
+        if language not in IN_EVERY_IMAGE:
+            tool_id = exec_tool_id(language)
+            tools[tool_id] = python.model_copy(update={"tool_id": tool_id})
+    return tools | {alias: tools[tool_id] for alias, tool_id in TOOL_ALIASES.items() if tool_id in tools}
+
+
+def input_schema_of(tool: ToolConfiguration) -> dict[str, Any]:
+    """The JSON Schema of a tool's input: as configured, or the default of its variant."""
+    return tool.input_schema if tool.input_schema is not None else default_input_schema(tool.execution)
+
+
+def default_input_schema(execution: Any) -> dict[str, Any]:
+    """The JSON Schema of the input of a tool that has none of its own."""
+    if isinstance(execution, ImageExecution | SubAgentExecution):
+        return _PROMPT
+    if isinstance(execution, OwnToolExecution) and (own := own_tools().get(execution.tool)) is not None:
+        if execution.params is not None:
+            return _ANY_OBJECT
+        schema = own.params_schema
+        if not own.takes_code or execution.code is not None:
+            return schema
+        return {
+            **schema,
+            "properties": {"code": _CODE, **schema.get("properties", {})},
+            "required": ["code", *schema.get("required", [])],
+        }
+    return _ANY_OBJECT
+
+
+def can_have(schema: Any, path: Sequence[str | int]) -> bool:
+    """Whether a value that fits a schema may have something at a path.
+
+    It answers False only where the schema excludes it: a key of a closed object, a step into a value of another
+    type, a schema that nothing fits.
+    """
+    return _can_have(schema, tuple(path), References(schema), 0)
+
+
+def _can_have(schema: Any, path: tuple[str | int, ...], references: References, depth: int) -> bool:
+    if depth > _DEPTH_MAX or schema is True:
+        return True
+    if schema is False:
+        return False
+    if not isinstance(schema, dict):
+        return True
+    deeper = depth + 1
+    if not all(_can_have(each, path, references, deeper) for each in references.targets(schema)):
+        return False
+    if not all(_can_have(each, path, references, deeper) for each in _listed(schema, "allOf")):
+        return False
+    for keyword in ("anyOf", "oneOf"):
+        branches = _listed(schema, keyword)
+        if branches and not any(_can_have(each, path, references, deeper) for each in branches):
+            return False
+    if not path:
+        return True
+    needed = "object" if isinstance(path[0], str) else "array"
+    kinds = schema.get("type", needed)
+    if needed not in ([kinds] if isinstance(kinds, str) else kinds):
+        return False
+    inside = _object_parts(schema, path[0]) if isinstance(path[0], str) else _array_parts(schema, path[0])
+    return all(_can_have(each, path[1:], references, deeper) for each in inside)
+
+
+def _object_parts(schema: dict[str, Any], key: str) -> list[Any]:
+    """The schemas that the value of a key has to fit."""
+    properties = schema.get("properties", {})
+    if key in properties:
+        return [properties[key]]
+    if schema.get("patternProperties"):
+        return []
+    return [schema[keyword] for keyword in ("additionalProperties",) if keyword in schema]
+
+
+def _array_parts(schema: dict[str, Any], index: int) -> list[Any]:
+    """The schemas that the item at an index has to fit."""
+    first = schema.get("prefixItems", [])
+    if index < len(first):
+        return [first[index]]
+    return [schema["items"]] if "items" in schema else []
+
+
+def _listed(schema: dict[str, Any], keyword: str) -> list[Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []

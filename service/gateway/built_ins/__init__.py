@@ -1,0 +1,1 @@
+"""The tools that every run has: one module for each."""

@@ -1,0 +1,157 @@
+"""Files of a call's result: what is too large for a block, and what is neither JSON nor text."""
+
+import asyncio
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from proofbox.contracts.blocks import Block, Digest
+from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.media_types import MIME_BY_EXTENSION, canonical_mime
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
+from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.file_content import FileContent
+from proofbox.service.gateway.tool_call import GatewayCall, is_too_large, json_text
+from proofbox.service.timeline.block_writer import now_text
+
+_OTHER_EXTENSION = ".bin"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile:
+    """A file that a call stored.
+
+    Attributes:
+        stored: the stored version.
+        result: what became of it, for the caller's program.
+    """
+
+    stored: StoredArtifact
+    result: ArtifactResult
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """How a result names it."""
+        return {
+            "artifact_path": self.stored.path.logical,
+            "mime": self.stored.mime,
+            "size_bytes": self.stored.size_bytes,
+            "sha256": self.stored.sha256,
+        }
+
+
+class ResultFiles:
+    """Stores files of results.
+
+    Args:
+        artifacts: the files of conversations.
+    """
+
+    def __init__(self, artifacts: ArtifactStore) -> None:
+        self._artifacts = artifacts
+
+    async def store(self, call: GatewayCall, observer: CallObserver, content: bytes, mime: str) -> ResultFile:
+        """Stores what is neither JSON nor text as an external file ``files/<tool_call_id>.<extension>``.
+
+        Raises:
+            StoreFailedError, StoreFullError: it is not stored.
+        """
+        name = f"{call.turn_id}/files/{call.tool_call_id}{extension_for(mime)}"
+        return await self._save(call, observer, FilePath.from_physical(name), content, mime, "external")
+
+    async def succeed(
+        self,
+        call: GatewayCall,
+        observer: CallObserver,
+        ret: Any,
+        *,
+        files: tuple[ResultFile, ...] = (),
+        report: str | None = None,
+    ) -> ToolCallResponse:
+        """Builds the response of a call that succeeded; a result that is too large for a block is also a file.
+
+        Args:
+            call: the call.
+            observer: observes it.
+            ret: the result, any JSON; already redacted.
+            files: the files that it names.
+            report: one line for the model; absent: the beginning of the result.
+
+        Raises:
+            StoreFailedError, StoreFullError: the file is not stored.
+        """
+        text = await asyncio.to_thread(json_text, ret)
+        stored = list(files)
+        if is_too_large(text):
+            content = text.encode(errors="replace")
+            stored.append(
+                await self._save(call, observer, call.result_path, content, "application/json", "internal")
+            )
+        response = call.succeed(ret, report=report, artifacts=[file.result for file in stored])
+        return response.model_copy(update={"blocks": [*response.blocks, *_blocks(call, files)]})
+
+    async def _save(
+        self,
+        call: GatewayCall,
+        observer: CallObserver,
+        path: FilePath,
+        content: bytes,
+        mime: str,
+        visibility: Literal["external", "internal"],
+    ) -> ResultFile:
+        sha256 = await asyncio.to_thread(lambda: hashlib.sha256(content).hexdigest())
+        new = NewArtifact(
+            path=path,
+            source=FileContent(content),
+            size_bytes=len(content),
+            sha256=sha256,
+            mime=mime,
+            visibility=visibility,
+            description=f"result of {call.tool.name}",
+            tool_call_id=call.tool_call_id,
+        )
+        [stored] = await self._artifacts.save(call.scope, [new])
+        observer.on_stored([stored])
+        result = ArtifactResult(
+            logical_path=path.logical,
+            physical_path=path.physical,
+            mime=mime,
+            visibility=visibility,
+            verdict=VerdictCode.PRODUCED,
+            size_bytes=stored.size_bytes,
+            sid=stored.sid,
+            sha256=stored.sha256,
+            **stored.hosting(),
+        )
+        return ResultFile(stored, result)
+
+
+def extension_for(mime: str) -> str:
+    """The extension of a file of a media type, with its dot."""
+    mime = canonical_mime(mime)
+    return next((f".{name}" for name, known in MIME_BY_EXTENSION.items() if known == mime), _OTHER_EXTENSION)
+
+
+def _blocks(call: GatewayCall, files: tuple[ResultFile, ...]) -> list[Block]:
+    blocks: list[Block] = []
+    for file in files:
+        stored = file.stored
+        digest = Digest(
+            artifact_path=stored.path.logical,
+            physical_path=stored.path.physical,
+            sid=stored.sid,
+            mime=stored.mime,
+            kind="file",
+            visibility=stored.visibility,
+            tool_call_id=call.tool_call_id,
+            tool_id=call.tool.tool_id,
+            edited=True if stored.version > 1 else None,
+            ts=now_text(),
+            size_bytes=stored.size_bytes,
+            sha256=stored.sha256,
+            description=stored.description,
+        )
+        blocks += call.write.artifact(digest, stored.hosting(), text=None, base64=None)
+    return blocks

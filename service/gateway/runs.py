@@ -1,0 +1,205 @@
+"""Runs of agents: made, claimed, kept alive, released and ended by loops outside."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from proofbox.contracts.gateway.runs import RunClaim, RunContext, RunCreation, RunFinish
+from proofbox.contracts.tool_call_response import CallStatus
+from proofbox.service.concurrency import Changes
+from proofbox.service.errors import ServiceError
+from proofbox.service.gateway.runs_port import (
+    QUEUE_TOPIC,
+    NewRun,
+    RunEnd,
+    RunFilter,
+    RunLimits,
+    RunStatus,
+    RunStore,
+    StoredRun,
+    StoredRunEvent,
+    run_topic,
+)
+from proofbox.service.gateway.spaces.port import RequestKey
+from proofbox.service.identity import Principal
+
+_ID_BYTES = 12
+_SWEEP_S = 2.0
+_POLL_S = 5.0  # a look although nothing was announced: an agent may run one more after another has ended
+_EVENTS_AT_ONCE = 200
+_log = logging.getLogger("proofbox.runs")
+
+
+class CallCanceller(Protocol):
+    """Cancels calls; `Calls` does."""
+
+    async def cancel(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
+        """See `Calls.cancel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """What runs need.
+
+    Attributes:
+        store: their records.
+        calls: cancels what an ended run left.
+        changes: wakes those who wait for a run or its events.
+        limits: the operator's limits.
+    """
+
+    store: RunStore
+    calls: CallCanceller
+    changes: Changes
+    limits: RunLimits
+
+
+class Runs:
+    """The runs of agents."""
+
+    def __init__(self, parts: RunParts) -> None:
+        self._store = parts.store
+        self._calls = parts.calls
+        self._changes = parts.changes
+        self._limits = parts.limits
+        self._stopping = asyncio.Event()
+        self._sweeps: asyncio.Task[None] | None = None
+
+    async def create(
+        self, principal: Principal, creation: RunCreation, key: RequestKey | None = None
+    ) -> tuple[StoredRun, bool]:
+        """Makes a run; its creator holds its first lease unless it is queued.
+
+        Returns:
+            The run, and whether it was made by an earlier request with the same key.
+
+        Raises:
+            UnknownAgentError, UnknownSpaceError: there is no such agent or space.
+            QueueFullError: too many runs of the agent are queued.
+            IdReusedError: the key was used for another request.
+        """
+        run_id = f"run_{secrets.token_hex(_ID_BYTES)}"
+        trigger = creation.trigger.model_dump(mode="json", exclude_none=True)
+        new = NewRun(
+            run_id=run_id,
+            agent_id=creation.agent_id,
+            conversation_id=creation.conversation_id or f"run:{run_id}",
+            trigger=trigger,
+            space_id=creation.space_id,
+            metadata=creation.metadata,
+            queued=creation.queued,
+            lease_s=self._limits.lease_s,
+        )
+        return await self._store.create(principal, new, key)
+
+    async def claim(self, principal: Principal, claim: RunClaim) -> StoredRun | None:
+        """Gives the oldest queued run to its caller; waits for one as long as is asked; None if there is none."""
+        ends = time.monotonic() + claim.wait_s
+        lease_s = claim.lease_s or self._limits.lease_s
+        with self._changes.listen(QUEUE_TOPIC) as listener:
+            while True:
+                run = await self._store.claim(principal, claim.agent_ids, lease_s)
+                left_s = ends - time.monotonic()
+                if run is not None or left_s <= 0 or self._stopping.is_set():
+                    return run
+                await listener.wait(min(left_s, _POLL_S))
+
+    async def heartbeat(self, principal: Principal, run_id: str, lease: int, lease_s: float | None) -> StoredRun:
+        """Extends a lease. Raises as `RunStore.renew`."""
+        return await self._store.renew(principal, run_id, lease, lease_s or self._limits.lease_s)
+
+    async def release(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
+        """Gives a run back. Raises as `RunStore.renew`."""
+        return await self._store.release(principal, run_id, lease)
+
+    async def finish(self, principal: Principal, run_id: str, lease: int, finish: RunFinish) -> StoredRun:
+        """Ends a run, as its holder reports it. Raises as `RunStore.finish`."""
+        error = None if finish.error is None else finish.error.model_dump(mode="json")
+        end = RunEnd(RunStatus(finish.status), finish.summary, error)
+        run = await self._store.finish(principal, run_id, lease, end, cancel_waits=finish.cancel_waits)
+        await self._cancel_left()
+        return run
+
+    async def cancel(self, principal: Principal, run_id: str) -> StoredRun:
+        """Ends a run with its waits and calls; one that has ended stays as it is.
+
+        Raises:
+            UnknownRunError: there is no such run.
+        """
+        run = await self._store.cancel(principal, run_id)
+        await self._cancel_left()
+        return run
+
+    async def find(self, principal: Principal, run_id: str) -> StoredRun:
+        """A run. Raises UnknownRunError."""
+        return await self._store.find(principal, run_id)
+
+    async def context(self, principal: Principal, run_id: str) -> RunContext:
+        """What a loop needs to know of a run. Raises UnknownRunError."""
+        return await self._store.context(principal, run_id)
+
+    async def list(self, principal: Principal, wanted: RunFilter) -> list[StoredRun]:
+        """Runs, the newest first. Raises UnknownRunError for an unknown ``before``."""
+        return await self._store.list(principal, wanted)
+
+    async def events(self, principal: Principal, run_id: str, after: int) -> AsyncIterator[StoredRunEvent]:
+        """The events of a run with an id above ``after``, as they come; ends after the last one.
+
+        Raises:
+            UnknownRunError: there is no such run.
+        """
+        await self._store.find(principal, run_id)
+        return self._follow(principal, run_id, after)
+
+    async def _follow(self, principal: Principal, run_id: str, after: int) -> AsyncIterator[StoredRunEvent]:
+        with self._changes.listen(run_topic(run_id)) as listener:
+            while not self._stopping.is_set():
+                # Before its events: none comes after the end but those of calls that end later.
+                is_ended = (await self._store.find(principal, run_id)).status.is_ended
+                events = await self._store.events(principal, run_id, after, _EVENTS_AT_ONCE)
+                for event in events:
+                    yield event
+                    after = event.id
+                if not events and is_ended:
+                    return
+                if not events:
+                    await listener.wait(_POLL_S)
+
+    def start(self) -> None:
+        """Begins to take back runs whose lease has passed, and to end those whose time is over."""
+        self._sweeps = asyncio.create_task(self._sweep_for_ever())
+
+    async def stop(self) -> None:
+        """Ends that, and lets those go who wait."""
+        self._stopping.set()
+        self._changes.notify_all()
+        if self._sweeps is not None:
+            await self._sweeps
+
+    async def sweep(self) -> None:
+        """Takes back the runs whose lease has passed, ends those whose time is over, and cancels what they left."""
+        await self._store.sweep()
+        await self._cancel_left()
+
+    async def _sweep_for_ever(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                await self.sweep()
+            except Exception:  # noqa: BLE001 - an unforeseen one too: the passes outlive it
+                _log.exception("runs could not be looked through; the next pass tries again")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SWEEP_S):
+                    await self._stopping.wait()
+
+    async def _cancel_left(self) -> None:
+        """Cancels the calls that ended runs left; one that cannot be cancelled now is left to the next pass."""
+        for left in await self._store.calls_of_ended():
+            try:
+                await self._calls.cancel(left.principal, left.tool_call_id, left.conversation_id)
+            except ServiceError as exc:
+                _log.warning("call %s of an ended run is not cancelled yet: %s", left.tool_call_id, exc)

@@ -1,0 +1,53 @@
+"""The variants without a request: a static or templated output, none at all, and those that cannot be run yet."""
+
+from proofbox.contracts.gateway.codes import GatewayCode
+from proofbox.contracts.gateway.executions import OutputExecution
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.suspension import Suspension
+from proofbox.service.gateway.filling import MISSING, TemplateFiller
+from proofbox.service.gateway.result_files import ResultFiles
+from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
+
+
+class OutputTool(ToolExecution):
+    """Runs the calls of the variant ``output``: its result is the template, filled in.
+
+    Args:
+        files: stores a result that is too large for a block.
+    """
+
+    def __init__(self, files: ResultFiles) -> None:
+        self._files = files
+
+    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+        """See `ToolExecution.run`."""
+        output = call.execution_as(OutputExecution).output
+        filled = TemplateFiller(call.input, call.tool_call_id).fill_json(output)
+        return await self._files.succeed(call, observer, None if filled is MISSING else filled)
+
+
+class NothingTool(ToolExecution):
+    """Runs the calls of internal tools without ``execution``: the result is only that they were called."""
+
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
+        """See `ToolExecution.run`."""
+        return call.succeed({"status": "ok"})
+
+
+class UnavailableTool(ToolExecution):
+    """Answers the calls of a variant that this release accepts in configurations and does not run.
+
+    Args:
+        variant: its name.
+    """
+
+    def __init__(self, variant: str) -> None:
+        self._variant = variant
+
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
+        """See `ToolExecution.run`."""
+        return call.fail(
+            GatewayCode.NOT_AVAILABLE,
+            f"tools of the variant {self._variant} cannot be run by this release; use another tool",
+        )

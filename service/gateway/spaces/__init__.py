@@ -1,0 +1,1 @@
+"""Spaces: their messages, their events, and who acts in them."""

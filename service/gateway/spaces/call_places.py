@@ -1,0 +1,69 @@
+"""Where the record of a call belongs, and which tool of a run a streamed call has."""
+
+from typing import Any, Protocol
+
+from proofbox.service.errors import UnknownToolError
+from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.posting import Posting, ShownTool
+from proofbox.service.gateway.runs_port import RunStatus, RunStore
+from proofbox.service.gateway.spaces.tool_inputs import RunTools, ToolInputs
+from proofbox.service.gateway_errors import RunEndedError, RunNotRunningError
+from proofbox.service.identity import Principal
+
+
+class BoundRecords(Protocol):
+    """The records of calls, as far as their places need them."""
+
+    async def bind(self, run_id: str, tool_call_id: str, tool: ShownTool) -> Posting:
+        """Return the place of a call that is accepted now."""
+
+
+class SpacePlaces:
+    """The places of the records of calls.
+
+    Args:
+        records: the records.
+        inputs: the arguments that are being written.
+    """
+
+    def __init__(self, records: BoundRecords, inputs: ToolInputs) -> None:
+        self._records = records
+        self._inputs = inputs
+
+    async def bind(self, run_id: str, tool_call_id: str, tool: ShownTool) -> Posting:
+        """Return the place of a call: where its arguments stream, else the active space of its run."""
+        return await self._records.bind(run_id, tool_call_id, tool)
+
+    def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> None:
+        """The call was made: its parameters win over the text that was streamed."""
+        self._inputs.finish(run_id, tool_call_id, params)
+
+
+class ToolsOfRuns(RunTools):
+    """The tools of runs, for their streamed calls.
+
+    Args:
+        runs: the runs.
+        catalogue: the tools of agents.
+    """
+
+    def __init__(self, runs: RunStore, catalogue: ToolCatalogue) -> None:
+        self._runs = runs
+        self._catalogue = catalogue
+
+    async def find_shown(self, principal: Principal, run_id: str, lease: int | None, name: str) -> ShownTool:
+        """See `RunTools.find_shown`."""
+        if lease is not None:
+            run = await self._runs.require(principal, run_id, lease)
+        else:
+            run = await self._runs.find(principal, run_id)
+            if run.status.is_ended:
+                raise RunEndedError(f"run '{run_id}' has ended ({run.status}); make a new one")
+            if run.status is RunStatus.QUEUED:
+                raise RunNotRunningError(f"run '{run_id}' is queued; claim it first")
+        tool = (await self._catalogue.tools_of(principal, run.agent_id, run.agent_version)).find(name)
+        if tool is None:
+            raise UnknownToolError(
+                f"run '{run_id}' has no tool '{name[:80]}'; GET /v1/tools?run_id={run_id} lists them"
+            )
+        return tool.shown

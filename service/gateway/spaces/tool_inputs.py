@@ -1,0 +1,288 @@
+"""The arguments of calls while a model writes them, for the spaces that show these calls.
+
+The texts are in memory only: a record in the store has the start of each, and its end. Followers of a space read
+them from here, so a client that connects again continues at its length.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic_core import from_json
+
+from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX, ToolInputDelta
+from proofbox.service.calls.validation import invalid_value
+from proofbox.service.concurrency import Changes
+from proofbox.service.errors import OurError, RateLimitedError
+from proofbox.service.gateway.posting import RecordedCall, RecordError, ShownTool
+from proofbox.service.gateway.spaces.records import Json
+from proofbox.service.gateway_errors import StreamConflictError, StreamGapError
+from proofbox.service.identity import Principal
+
+POSTS_PER_S_MAX = 200
+"""Parts of arguments that a run may send in a second."""
+SILENT_S_MAX = 60.0
+"""After how many seconds without a part a call that was not made is abandoned."""
+_CHECKED_EVERY_S = 1.0
+ABANDONED = RecordError("abandoned", "the call was not made within 60 s after the last part of its arguments")
+_log = logging.getLogger("proofbox.gateway")
+
+
+@dataclass(frozen=True, slots=True)
+class StartedStream:
+    """A record whose arguments are being written.
+
+    Attributes:
+        space: the row of its space.
+        message_id: the record.
+        event: the id of its ``tool-call.start``.
+        message: the record as it was posted.
+    """
+
+    space: int
+    message_id: str
+    event: int
+    message: Json
+
+
+class StreamStore(Protocol):
+    """The records of calls, as far as their streamed arguments need them."""
+
+    async def start_stream(self, call: RecordedCall) -> StartedStream | None:
+        """Post the record of a call whose arguments are being written; None if no space shows it."""
+
+    async def end_stream(self, run_id: str, tool_call_id: str, error: RecordError) -> None:
+        """End a record whose arguments are still being written; one in another state stays as it is."""
+
+
+class RunTools(Protocol):
+    """The tools of a run, as they are pinned to it."""
+
+    async def find_shown(self, principal: Principal, run_id: str, lease: int | None, name: str) -> ShownTool:
+        """Return how a tool of a run is shown.
+
+        Args:
+            principal: the caller; runs of other projects are unknown.
+            run_id: the run.
+            lease: the number of the caller's lease; None: it is not checked.
+            name: the tool's name for the model, or its ``tool_id``.
+
+        Raises:
+            UnknownRunError, LeaseLostError, RunNotRunningError, RunEndedError: it takes no calls of the caller.
+            UnknownToolError: the run has no such tool.
+        """
+
+
+@dataclass(slots=True)
+class InputStream:
+    """The arguments of one call, as far as they are written.
+
+    Attributes:
+        run_id: its run.
+        tool_call_id: the call.
+        started: its record; None: no space shows it, and nothing is kept.
+        text: the JSON text so far.
+        size_bytes: its bytes as UTF-8.
+        final: the parameters of the call, once it was made.
+        last_s: when the last part came, on the monotonic clock.
+        checked_s: when its run was last seen to take calls.
+        is_open: whether its first part was taken.
+        shows_input: whether the record shows the arguments; otherwise no text is kept.
+        lock: held while a part is added.
+    """
+
+    run_id: str
+    tool_call_id: str
+    started: StartedStream | None = None
+    text: str = ""
+    size_bytes: int = 0
+    final: Json | None = None
+    last_s: float = 0.0
+    checked_s: float = float("-inf")
+    is_open: bool = False
+    shows_input: bool = True
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class ToolInputs:
+    """All arguments that are being written.
+
+    Args:
+        store: the records of calls.
+        tools: the tools of runs.
+        changes: wakes the followers of spaces.
+        silent_s_max: see `SILENT_S_MAX`.
+        now: the monotonic clock.
+    """
+
+    def __init__(
+        self,
+        store: StreamStore,
+        tools: RunTools,
+        changes: Changes,
+        *,
+        silent_s_max: float = SILENT_S_MAX,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._tools = tools
+        self._changes = changes
+        self._silent_s_max = silent_s_max
+        self._now = now
+        self._streams: dict[tuple[str, str], InputStream] = {}
+        self._rates: dict[str, tuple[int, int]] = {}
+        self._sweeping: asyncio.Task[None] | None = None
+
+    async def add(
+        self, principal: Principal, run_id: str, tool_call_id: str, lease: int | None, part: ToolInputDelta
+    ) -> int:
+        """Add a part of the arguments of a call that a model is writing.
+
+        A part that repeats known text is ignored as far as it does. Nothing is kept of a call that no space shows.
+
+        Args:
+            principal: the caller.
+            run_id: the run.
+            tool_call_id: the id that the call will have.
+            lease: the number of the caller's lease, if it gave one.
+            part: the part.
+
+        Returns:
+            The length of the text now, in characters (Unicode code points).
+
+        Raises:
+            UnknownRunError, LeaseLostError, RunNotRunningError, RunEndedError, UnknownToolError: see `RunTools`.
+            StreamGapError: text before the part is missing.
+            StreamConflictError: the part repeats known text with other characters.
+            InvalidRequestError: the text has over 256 KiB.
+            RateLimitedError: over 200 parts in a second.
+        """
+        self._count(run_id)
+        key = (run_id, tool_call_id)
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = InputStream(run_id, tool_call_id, last_s=self._now())
+        async with stream.lock:
+            try:
+                return await self._add(principal, stream, lease, part)
+            finally:
+                if not stream.is_open and self._streams.get(key) is stream:
+                    del self._streams[key]
+
+    async def _add(self, principal: Principal, stream: InputStream, lease: int | None, part: ToolInputDelta) -> int:
+        if self._now() - stream.checked_s >= _CHECKED_EVERY_S or not stream.is_open:
+            tool = await self._tools.find_shown(principal, stream.run_id, lease, part.tool)
+            stream.checked_s = self._now()
+            if not stream.is_open:
+                _require_start(part.offset)
+                call = RecordedCall(stream.run_id, stream.tool_call_id, tool, {})
+                stream.started = await self._store.start_stream(call) if tool.is_shown_from_start else None
+                stream.is_open, stream.shows_input = True, tool.shows_input
+        stream.last_s = self._now()
+        if stream.started is None or stream.final is not None or not stream.shows_input:
+            return part.offset + len(part.delta)
+        _append(stream, part)
+        self._changes.notify([space_topic(stream.started.space)])
+        return len(stream.text)
+
+    def finish(self, run_id: str, tool_call_id: str, params: Json) -> None:
+        """The call was made: its parameters win over the text. To be called after `start_record` is stored."""
+        stream = self._streams.get((run_id, tool_call_id))
+        if stream is None:
+            return
+        stream.final = params
+        if stream.started is not None:
+            self._changes.notify([space_topic(stream.started.space)])
+
+    def of_space(self, space: int) -> Iterator[InputStream]:
+        """Return the arguments that are being written in a space (its row)."""
+        return (
+            stream
+            for stream in list(self._streams.values())
+            if stream.started is not None and stream.started.space == space
+        )
+
+    def find(self, run_id: str, tool_call_id: str) -> InputStream | None:
+        """Return the arguments of a call; None if none are being written."""
+        return self._streams.get((run_id, tool_call_id))
+
+    def start(self) -> None:
+        """Start to abandon calls that were not made in time."""
+        self._sweeping = asyncio.create_task(self._sweep_regularly())
+
+    async def stop(self) -> None:
+        """Stop; the next process of the service abandons what is still being written."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
+        self._sweeping = None
+
+    async def sweep(self) -> None:
+        """Abandon the calls that were not made in time, and forget those that were."""
+        now = self._now()
+        self._rates = {run: rate for run, rate in self._rates.items() if rate[0] >= int(now)}
+        for key, stream in list(self._streams.items()):
+            if now - stream.last_s < self._silent_s_max:
+                continue
+            if stream.final is None and stream.started is not None:
+                await self._store.end_stream(stream.run_id, stream.tool_call_id, ABANDONED)
+            self._streams.pop(key, None)
+
+    async def _sweep_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(_CHECKED_EVERY_S)
+            try:
+                await self.sweep()
+            except OurError:
+                _log.warning("abandoned calls could not be ended", exc_info=True)
+
+    def _count(self, run_id: str) -> None:
+        second = int(self._now())
+        at, count = self._rates.get(run_id, (second, 0))
+        count = count + 1 if at == second else 1
+        self._rates[run_id] = (second, count)
+        if count > POSTS_PER_S_MAX:
+            raise RateLimitedError(
+                f"run_id: a run may send {POSTS_PER_S_MAX} parts of arguments in a second; send longer parts",
+                retry_after_s=1,
+            )
+
+
+def space_topic(space: int) -> str:
+    """Return the topic of changes of a space (its row)."""
+    return f"space:{space}"
+
+
+def read_partial(text: str) -> Any:
+    """Return what can be read of JSON text that is not complete; None if that is nothing."""
+    try:
+        return from_json(text, allow_partial="trailing-strings")
+    except ValueError:
+        return None
+
+
+def _require_start(offset: int) -> None:
+    if offset:
+        raise StreamGapError("offset: nothing of these arguments has arrived (length 0); send them from offset 0")
+
+
+def _append(stream: InputStream, part: ToolInputDelta) -> None:
+    length = len(stream.text)
+    if part.offset > length:
+        raise StreamGapError(
+            f"offset: {part.offset} is beyond what has arrived (length {length}); go on from {length}"
+        )
+    known = stream.text[part.offset : part.offset + len(part.delta)]
+    if not part.delta.startswith(known):
+        raise StreamConflictError(
+            f"delta: at offset {part.offset} other text has arrived before (length {length}); a part never changes"
+        )
+    new = part.delta[len(known) :]
+    size = stream.size_bytes + len(new.encode())
+    if size > VALUE_BYTES_MAX:
+        raise invalid_value("delta", f"the arguments have {size:,} bytes (limit {VALUE_BYTES_MAX:,}); send less")
+    stream.text += new
+    stream.size_bytes = size

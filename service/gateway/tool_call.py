@@ -1,0 +1,345 @@
+"""A call of a run's tool, and how its response is built; each execution type has a module that runs it."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
+
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
+from proofbox.contracts.codes import NoticeCode
+from proofbox.contracts.gateway.codes import GatewayCode
+from proofbox.contracts.gateway.configuration import ExecutionType, ToolConfiguration, Visibility
+from proofbox.contracts.gateway.wire import ConfigurationModel
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Timings, ToolCallResponse
+from proofbox.service.calls.interruptions import Interruption
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
+from proofbox.service.gateway.runs_port import StoredRun
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, embedded_text, now_text
+from proofbox.service.visible_text import visible_text
+
+E = TypeVar("E", bound=ConfigurationModel)
+ToolSource = Literal["configured", "built_in", "mcp", "own"]
+_REPORT_CHARS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """A tool of a run, as it is pinned to it.
+
+    Attributes:
+        tool_id: its id in blocks, audit lines and the catalogue.
+        name: its name for the model.
+        source: where it comes from.
+        description: what it does, for the model.
+        input_schema: the JSON Schema of its input.
+        execution_type: where it runs.
+        visibility: what of a call the active space shows.
+        configuration: as it was configured; None for a built-in and a tool of our own that is not listed.
+        own_tool_id: the tool of this service that it runs; None for others.
+        takes_code: whether a call carries ``code``.
+    """
+
+    tool_id: str
+    name: str
+    source: ToolSource
+    description: str
+    input_schema: dict[str, Any]
+    execution_type: ExecutionType
+    visibility: Visibility
+    configuration: ToolConfiguration | None = None
+    own_tool_id: str | None = None
+    takes_code: bool = False
+
+    @property
+    def shown(self) -> ShownTool:
+        """What the record of a call in a space shows of it."""
+        configuration = self.configuration
+        if configuration is None:
+            return ShownTool(self.name, self.tool_id, self.execution_type, self.visibility, self.name)
+        display = configuration.effective_display
+        return ShownTool(
+            self.name,
+            self.tool_id,
+            self.execution_type,
+            self.visibility,
+            display.custom_ui or self.name,
+            shows_input=display.show_input,
+            shows_output=display.show_output,
+            result_schema=configuration.result_schema,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Effected:
+    """A request that left the service for a call, as its audit line lists it: no secret, no path.
+
+    Attributes:
+        host: where it went.
+        method: its method.
+        status: the status of the response; None if there was none.
+        attempt: 1, 2, 3.
+        size_bytes: of the response's body.
+        ms: how long it took.
+    """
+
+    host: str
+    method: str
+    status: int | None
+    attempt: int
+    size_bytes: int
+    ms: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as a JSON object, for the record of a wait."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Effected":
+        """Returns what `to_json` stored."""
+        return cls(**value)
+
+
+@dataclass(slots=True)
+class GatewayCall:
+    """One call of a tool of a run.
+
+    Attributes:
+        scope: its conversation.
+        request: the request, under the tool's own id.
+        run: its run, as it was when the call was accepted.
+        tool: the tool.
+        posting: where its record is; bound when the call was accepted.
+        effects: the requests that left the service for it, in order.
+        answered_by: who answered its last wait; for its record and audit line.
+        was_approved: whether a person approved it.
+        began: when it came, on the performance counter.
+    """
+
+    scope: ConversationKey
+    request: ToolCallRequest
+    run: StoredRun
+    tool: RunTool
+    posting: Posting
+    effects: list[Effected] = field(default_factory=list)
+    answered_by: str | None = None
+    was_approved: bool = False
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def recorded(self) -> RecordedCall:
+        """The call as its record in a space shows it."""
+        return RecordedCall(self.run.run_id, self.tool_call_id, self.tool.shown, self.input)
+
+    @property
+    def principal(self) -> Principal:
+        """On whose behalf."""
+        return self.scope.principal
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The parameters."""
+        return self.request.params
+
+    @property
+    def tool_call_id(self) -> str:
+        """Its id."""
+        return self.request.tool_call_id
+
+    @property
+    def turn_id(self) -> str:
+        """Its turn; a call of a run always has one."""
+        return self.request.turn_id or ""
+
+    def execution_as(self, kind: type[E]) -> E:
+        """The tool's ``execution``, which is of a kind."""
+        configuration = self.tool.configuration
+        if configuration is None or not isinstance(configuration.execution, kind):
+            raise AssertionError(f"{self.tool.name} does not run as {kind.__name__}")
+        return configuration.execution
+
+    @property
+    def write(self) -> BlockWriter:
+        """Writes its blocks."""
+        return BlockWriter(self.turn_id, self.tool_call_id, self.tool.tool_id)
+
+    @property
+    def result_path(self) -> FilePath:
+        """The file of a result that is too large for a block."""
+        return FilePath.from_physical(f"{self.turn_id}/files/{self.tool_call_id}.result.json")
+
+    def succeed(
+        self, ret: Any, *, report: str | None = None, artifacts: Sequence[ArtifactResult] = ()
+    ) -> ToolCallResponse:
+        """Builds the response of a call that succeeded.
+
+        Args:
+            ret: the result, any JSON; already redacted.
+            report: one line for the model; absent: the beginning of the result.
+            artifacts: the files that the call stored. If the result `is_too_large`, `result_path` is one of them.
+        """
+        text = json_text(ret)
+        return ToolCallResponse(
+            ok=True,
+            ret=ret,
+            report=visible_text(report if report is not None else _shortened(text)),
+            blocks=[*self._opening(self._warnings()), self._result(ret, text)],
+            artifacts=list(artifacts),
+            timings_ms=self._timings(),
+        )
+
+    def fail(
+        self,
+        code: str,
+        message: str,
+        *,
+        ret: Any = None,
+        notice: NoticeCode | None = None,
+        where: str = "tool",
+        **details: Any,
+    ) -> ToolCallResponse:
+        """Builds the response of a call that failed: HTTP 200, ``ok=false``.
+
+        Args:
+            code: the stable code.
+            message: one sentence for the model; already redacted.
+            ret: what is known of the result; already redacted.
+            notice: the code of a notice about it; None: no notice.
+            where: which step failed.
+            details: more fields of the notice and of the result block.
+        """
+        message = visible_text(message)
+        notices = self._warnings()
+        if notice is not None:
+            notices.append(Notice(notice, message, {"error": code, **details}))
+        payload = {
+            "tool_id": self.tool.tool_id,
+            "tool_call_id": self.tool_call_id,
+            "error": {"code": code, "message": message, **details},
+            **({"result": ret} if ret is not None else {}),
+            "ts": now_text(),
+        }
+        return ToolCallResponse(
+            ok=False,
+            error=EnvelopeError(code=code, message=message, where=where, managed=True),
+            ret=ret,
+            report=visible_text(f"{self.tool.name} failed: {code} — {message}"),
+            blocks=[*self._opening(notices), self._result_of(payload)],
+            timings_ms=self._timings(),
+        )
+
+    def refuse_input(self, errors: Sequence[Mapping[str, str]]) -> ToolCallResponse:
+        """Builds the response of a call whose input does not fit: nothing was run.
+
+        Args:
+            errors: what is wrong, each with ``field`` and ``message``.
+        """
+        listed = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
+        return self.fail(
+            GatewayCode.INVALID_INPUT,
+            f"{listed}. Nothing was run; correct this and call again",
+            notice=NoticeCode.INVALID_INPUT,
+            where="params",
+            errors=[dict(error) for error in errors],
+        )
+
+    def interrupt(self, why: Interruption) -> ToolCallResponse:
+        """Builds the response of a call that was ended from outside.
+
+        One whose process ended may have had effects, so it is never run again.
+        """
+        code, message = str(why.code), why.message
+        if code == "sandbox_failed":
+            code = GatewayCode.TOOL_INTERRUPTED
+            message = "the service stopped while the call ran; it may have had effects and is not repeated"
+        return self.fail(code, message, notice=NoticeCode.TOOL_RESULT_ERROR, where="run")
+
+    def _opening(self, notices: Sequence[Notice]) -> list[Block]:
+        notes = [self.write.notes(self.request.notes)] if self.request.notes else []
+        shown = [self.write.notice(notice) for notice in notices]
+        return [*notes, *shown, self.write.call(bounded_input(self.input))]
+
+    def _warnings(self) -> list[Notice]:
+        if self.posting.warning is None:
+            return []
+        message = "the run has no active space where the result could be shown; it was given to the agent only"
+        return [Notice(NoticeCode.NO_ACTIVE_SPACE, message, {})]
+
+    def _result(self, ret: Any, text: str) -> Block:
+        # Below a key of its own: a result with the fields of a digest is not one.
+        if not is_too_large(text):
+            return self.write.result_json({"ok": True, "result": ret})
+        path = self.result_path.logical
+        shown = embedded_text(text.encode(), more=False)
+        meta = {"result_path": path, "size_bytes": len(text.encode())}
+        return self.write.result_text("text/plain", f"{shown}\n[the whole result: {path}]", meta)
+
+    def _result_of(self, payload: dict[str, Any]) -> Block:
+        if len(json_text(payload)) > TEXT_BYTES_MAX:
+            payload = {name: value for name, value in payload.items() if name != "result"}
+        return self.write.result_json(payload)
+
+    def _timings(self) -> Timings:
+        return Timings(total=round((time.perf_counter() - self.began) * 1000, 3))
+
+
+class ToolExecution:
+    """Runs the calls of one variant of ``execution``."""
+
+    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+        """Runs a call; a failure that the model should know is a response.
+
+        Raises:
+            ServiceError: the service is at fault.
+        """
+        raise NotImplementedError
+
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+        """Takes the answer that the call waited for; see `PreparedCall.resume`."""
+        raise AssertionError(f"{call.tool.name} never waits for {outcome.kind}")
+
+    def interrupt(self, call: GatewayCall, why: Interruption) -> ToolCallResponse:
+        """Builds the response of a call that was ended from outside; see `PreparedCall.interrupt`."""
+        return call.interrupt(why)
+
+    def check(self, call: GatewayCall) -> None:
+        """Refuses a request that is wrong beyond its input, before it is accepted.
+
+        Raises:
+            CallerError: the caller's program has to change something.
+        """
+
+    def admit(self, call: GatewayCall) -> None:
+        """Refuses a call for which there is no place, before it is accepted.
+
+        Raises:
+            QueueFullError: it has to come later.
+        """
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as text, as results are measured."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_too_large(text: str) -> bool:
+    """Whether the JSON text of a result is too large for its block."""
+    return len(text.encode(errors="replace")) > TEXT_BYTES_MAX
+
+
+def bounded_input(params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as a call block shows them: long values are cut."""
+    shown = bounded_params(params)
+    for name, value in shown.items():
+        if isinstance(value, list | dict) and is_too_large(text := json_text(value)):
+            shown[name] = embedded_text(text.encode(errors="replace"), more=False)
+    return shown
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _REPORT_CHARS_MAX else f"{text[:_REPORT_CHARS_MAX]}…"

@@ -1,0 +1,1 @@
+"""Waiting for answers from outside: space tools, approval, webhooks, and the ends of waits."""

@@ -1,0 +1,1 @@
+"""The stores of agents, runs, spaces and waits."""

@@ -1,0 +1,59 @@
+"""Records of calls in spaces in transactions of their own; `effects` has those within the transaction of a call."""
+
+from sqlalchemy import Connection, select
+
+from proofbox.service.gateway.posting import Posting, RecordedCall, RecordError, ShownTool
+from proofbox.service.gateway.spaces.tool_inputs import StartedStream, StreamStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway import call_records
+from proofbox.service.storage.gateway.schema import messages, runs
+
+_ABANDONED = RecordError("abandoned", "the service stopped while the arguments of the call were being written")
+
+
+class SqlCallRecords(StreamStore):
+    """Records of calls that are written in transactions of their own.
+
+    Args:
+        database: the open database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def bind(self, run_id: str, tool_call_id: str, tool: ShownTool) -> Posting:
+        """See `call_records.bind`."""
+        return await self._database.read(
+            lambda connection: call_records.bind(connection, run_id, tool, tool_call_id)
+        )
+
+    async def start(self, call: RecordedCall, posting: Posting | None = None) -> Posting:
+        """See `call_records.start_record`."""
+        return await self._database.write(lambda connection: call_records.start_record(connection, call, posting))
+
+    async def start_stream(self, call: RecordedCall) -> StartedStream | None:
+        """See `StreamStore.start_stream`."""
+        return await self._database.write(lambda connection: call_records.start_stream(connection, call))
+
+    async def end_stream(self, run_id: str, tool_call_id: str, error: RecordError) -> None:
+        """See `StreamStore.end_stream`."""
+        await self._database.write(
+            lambda connection: call_records.end_stream(connection, run_id, tool_call_id, error)
+        )
+
+    async def abandon_streams(self) -> int:
+        """End the records whose arguments an earlier process of the service received; how many."""
+
+        def work(connection: Connection) -> int:
+            query = (
+                select(runs.c.run_id, messages.c.stream_id)
+                .join_from(messages, runs, messages.c.run == runs.c.id)
+                .where(messages.c.state == "streaming")
+                .order_by(messages.c.id)
+            )
+            found = connection.execute(query).all()
+            for row in found:
+                call_records.end_stream(connection, row.run_id, row.stream_id, _ABANDONED)
+            return len(found)
+
+        return await self._database.write(work)

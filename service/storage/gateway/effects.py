@@ -1,0 +1,45 @@
+"""Which function stores which effect in the transaction of a call."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection
+
+from proofbox.service.calls.port import Effect
+from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
+from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
+from proofbox.service.storage.call_row import ApplyEffect, CallRow
+from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
+from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call
+from proofbox.service.storage.gateway.waits import cancel_waits, close_wait, open_wait
+
+
+def call_effects() -> Mapping[type[Effect], ApplyEffect]:
+    """The effects of `SqlCallStore`."""
+    return {
+        AcceptRunCall: accept_run_call,
+        EndRunCall: end_run_call,
+        OpenWait: open_wait,
+        CloseWait: close_wait,
+        CancelWaits: cancel_waits,
+        StartRecord: _start_record,
+        SuspendRecord: _suspend_record,
+        ResumeRecord: _resume_record,
+        EndRecord: _end_record,
+    }
+
+
+def _start_record(connection: Connection, _call: CallRow, effect: StartRecord) -> None:
+    start_record(connection, effect.call, effect.posting)
+
+
+def _suspend_record(connection: Connection, _call: CallRow, effect: SuspendRecord) -> None:
+    suspend_record(connection, effect.call, effect.posting, effect.card)
+
+
+def _resume_record(connection: Connection, _call: CallRow, effect: ResumeRecord) -> None:
+    resume_record(connection, effect.run_id, effect.tool_call_id, effect.answered_by)
+
+
+def _end_record(connection: Connection, _call: CallRow, effect: EndRecord) -> None:
+    end_record(connection, effect)

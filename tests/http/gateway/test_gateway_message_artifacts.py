@@ -1,0 +1,88 @@
+"""Files of calls through their messages: those that the message lists, of its own call, and external ones."""
+
+import asyncio
+import json
+
+import pytest
+
+PYTHON = {"name": "run_python", "executionType": "gateway", "execution": {"tool": "exec_tools.execute_code_python"}}
+SHOW = {"name": "show", "executionType": "gateway", "execution": {"output": "{{input}}"}}
+CONTRACT = [
+    {"filename": "open.txt", "description": "for all"},
+    {"filename": "inner.txt", "description": "for the agent", "visibility": "internal"},
+]
+
+
+@pytest.fixture
+async def message(people, kitchen):
+    """The record of a program that made an external and an internal file."""
+
+    def program(run):
+        run.write("open.txt", b"open text")
+        run.write("inner.txt", b"inner text")
+
+    people.loop.pipeline.engine.program = program
+    await people.loop.begin(PYTHON, SHOW, space_id=kitchen)
+    answer = await people.loop.call("run_python", {"contract": CONTRACT}, code="print(1)")
+    assert answer["ok"], answer
+    url = f"/v1/spaces/{kitchen}/messages/{answer['posted']['message_id']}"
+    return (await people.ann.get(url)).json()
+
+
+def _url(message, path):
+    return f"/v1/spaces/{message['space_id']}/messages/{message['message_id']}/artifacts/{path}"
+
+
+async def test_a_record_of_a_program_lists_external_files_only(message):
+    output = message["tool"]["output"]
+    assert sorted(output) == ["artifacts", "error", "ok", "report"]
+    [listed] = output["artifacts"]
+    assert listed["artifact_path"].endswith("files/open.txt")
+    assert (listed["verdict"], listed["size_bytes"]) == ("produced", len(b"open text"))
+    assert sorted(listed) == ["artifact_path", "mime", "sha256", "size_bytes", "verdict"]
+    assert "inner text" not in json.dumps(message)
+
+
+async def test_a_listed_file_is_a_link(people, message):
+    path = message["tool"]["output"]["artifacts"][0]["artifact_path"]
+    answer = await people.ann.get(_url(message, path))
+    assert answer.status_code == 303
+    assert "/v1/links/" in answer.headers["Location"]
+    for client in (people.bob, people.foreigner):
+        assert (await client.get(_url(message, path))).json()["code"] == "unknown_space"
+
+
+async def test_other_files_of_the_conversation_are_not_handed_out(people, message):
+    turn = message["tool"]["output"]["artifacts"][0]["artifact_path"].split(".files/")[0]
+    for path in (f"{turn}.files/inner.txt", f"{turn}.files/none.txt", "fi:x", "so:sources_pool[1]", "../a"):
+        answer = await people.ann.get(_url(message, path))
+        assert answer.json()["code"] in {"unknown_message", "not_found"}, path
+
+
+async def test_a_result_that_names_files_of_other_calls_opens_none(people, kitchen, message):
+    path = message["tool"]["output"]["artifacts"][0]["artifact_path"]
+    claimed = [{"artifact_path": path}, {"artifact_path": path.replace("open", "inner")}]
+    answer = await people.loop.call("show", {"files": claimed})
+    shown = {"space_id": kitchen, "message_id": answer["posted"]["message_id"]}
+    for entry in claimed:
+        refused = await people.ann.get(_url(shown, entry["artifact_path"]))
+        assert (refused.status_code, refused.json()["code"]) == (404, "unknown_message")
+
+
+async def test_a_result_over_256_kib_is_read_by_its_path(people, kitchen, message):
+    del message
+    answer = await people.loop.call("show", {"text": "x" * 300_000})
+    url = f"/v1/spaces/{kitchen}/messages/{answer['posted']['message_id']}"
+    tool = (await people.ann.get(url)).json()["tool"]
+    assert tool["output"] is None
+    cut = tool["truncated"]["output"]
+    assert cut["size_bytes"] > 256 * 1024
+    link = await people.ann.get(f"{url}/artifacts/{cut['artifact_path']}")
+    assert link.status_code == 303
+
+
+async def test_two_runs_show_their_calls_in_one_space(people, kitchen, message):
+    del message
+    answers = await asyncio.gather(*(people.loop.call("show", {"x": number}) for number in range(5)))
+    items = (await people.ann.get(f"/v1/spaces/{kitchen}/messages")).json()["items"]
+    assert {answer["posted"]["message_id"] for answer in answers} < {item["message_id"] for item in items}
