@@ -31,7 +31,10 @@ GATEWAY_REMEDIES = {
     "unknown_env": "Use a name of `PROOFBOX_GATEWAY_ENV` that is allowed for this project and host.",
     "abandoned": "Make the call with `POST /v1/tool-calls` within 60 s after its last streamed part.",
     "left_space": "Add the agent to the space again, or restore the space; the agent itself has the result.",
-    # Warnings.
+    # Notices and warnings.
+    "protocol_violation.invalid_input": "Correct the fields that `errors` lists and call again.",
+    "tool_call_warning.no_active_space": "Call `enter_space` before the next call that a space is to show.",
+    "tool_call_warning.left_space": "Add the agent to the space again, or restore the space.",
     "mention_depth": "Start the next agent with `POST /v1/runs`.",
     "name_taken": "Choose another name or handle; case is ignored.",
     "mcp_tool_missing": "Correct the name in `allowedTools`.",

@@ -163,5 +163,6 @@ REMEDIES = {
     "not_found": "Check the path: `GET /openapi.json` and [the HTTP API](http-api.md) list them all.",
     "method_not_allowed": "Use a method that the header `Allow` lists.",
     "internal": "Repeat the request. If it recurs, report it with the log lines of the `request_id`.",
+    "no_preview": "Download the file; [previews](previews.md) lists the formats and sizes that have one.",
     **GATEWAY_REMEDIES,
 }

@@ -29,8 +29,8 @@ async def test_a_path_without_a_route_is_a_problem(client, path):
     ("method", "path", "allowed"),
     [
         ("DELETE", "/v1/tools", "GET"),
-        ("GET", ROUTE, "POST"),
-        ("OPTIONS", ROUTE, "POST"),
+        ("PUT", ROUTE, "GET, POST"),
+        ("OPTIONS", ROUTE, "GET, POST"),
         ("TRACE", "/livez", "GET"),
         ("PATCH", f"{ROUTE}/t1", "DELETE, GET"),
         ("PUT", "/v1/conversations/c1/timeline", "GET, POST"),
