@@ -18,6 +18,7 @@ _PROMPT: dict[str, Any] = {
 }
 _CODE = {"type": "string", "description": "The whole program, or the path of one (fi:…)"}
 _DEPTH_MAX = 64
+_STEPS_MAX = 10_000
 
 
 @cache
@@ -59,35 +60,52 @@ def can_have(schema: Any, path: Sequence[str | int]) -> bool:
     """Whether a value that fits a schema may have something at a path.
 
     It answers False only where the schema excludes it: a key of a closed object, a step into a value of another
-    type, a schema that nothing fits.
+    type, a schema that nothing fits. A schema too large to be walked within 10,000 steps excludes nothing.
     """
-    return _can_have(schema, tuple(path), References(schema), 0)
+    return _PathSearch(References(schema)).can_have(schema, tuple(path), 0)
 
 
-def _can_have(schema: Any, path: tuple[str | int, ...], references: References, depth: int) -> bool:
-    if depth > _DEPTH_MAX or schema is True:
-        return True
-    if schema is False:
-        return False
-    if not isinstance(schema, dict):
-        return True
-    deeper = depth + 1
-    if not all(_can_have(each, path, references, deeper) for each in references.targets(schema)):
-        return False
-    if not all(_can_have(each, path, references, deeper) for each in _listed(schema, "allOf")):
-        return False
-    for keyword in ("anyOf", "oneOf"):
-        branches = _listed(schema, keyword)
-        if branches and not any(_can_have(each, path, references, deeper) for each in branches):
+class _PathSearch:
+    """Walks one schema for one path.
+
+    A schema that is met again for the same rest of the path is not walked again: while it is still being walked, it
+    excludes nothing. So neither references in a circle nor many ways to one schema multiply the work.
+    """
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def can_have(self, schema: Any, path: tuple[str | int, ...], depth: int) -> bool:
+        if schema is False:
             return False
-    if not path:
-        return True
-    needed = "object" if isinstance(path[0], str) else "array"
-    kinds = schema.get("type", needed)
-    if needed not in ([kinds] if isinstance(kinds, str) else kinds):
-        return False
-    inside = _object_parts(schema, path[0]) if isinstance(path[0], str) else _array_parts(schema, path[0])
-    return all(_can_have(each, path[1:], references, deeper) for each in inside)
+        if depth > _DEPTH_MAX or not isinstance(schema, dict):
+            return True
+        key = (id(schema), len(path))
+        if key not in self._known:
+            if len(self._known) >= _STEPS_MAX:
+                return True
+            self._known[key] = True
+            self._known[key] = self._walk(schema, path, depth + 1)
+        return self._known[key]
+
+    def _walk(self, schema: dict[str, Any], path: tuple[str | int, ...], deeper: int) -> bool:
+        if not all(self.can_have(each, path, deeper) for each in self._references.targets(schema)):
+            return False
+        if not all(self.can_have(each, path, deeper) for each in _listed(schema, "allOf")):
+            return False
+        for keyword in ("anyOf", "oneOf"):
+            branches = _listed(schema, keyword)
+            if branches and not any(self.can_have(each, path, deeper) for each in branches):
+                return False
+        if not path:
+            return True
+        needed = "object" if isinstance(path[0], str) else "array"
+        kinds = schema.get("type", needed)
+        if needed not in ([kinds] if isinstance(kinds, str) else kinds):
+            return False
+        inside = _object_parts(schema, path[0]) if isinstance(path[0], str) else _array_parts(schema, path[0])
+        return all(self.can_have(each, path[1:], deeper) for each in inside)
 
 
 def _object_parts(schema: dict[str, Any], key: str) -> list[Any]:
