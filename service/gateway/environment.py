@@ -88,14 +88,3 @@ class Environment:
         if entry is None:
             raise UnknownEnvError(name)
         return self.resolve(name, project, entry.value)
-
-    def resolve_anywhere(self, name: str, project: str) -> str:
-        """Return a value that is sent nowhere, such as the secret that signs webhooks.
-
-        Raises:
-            UnknownEnvError: it is unknown or not for this project.
-        """
-        entry = self._entries.get(name)
-        if entry is None or (entry.projects is not None and project not in entry.projects):
-            raise UnknownEnvError(name)
-        return entry.value

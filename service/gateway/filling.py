@@ -157,8 +157,8 @@ class TemplateFiller:
         filled = {name: self.fill_json(template, host) for name, template in query.items()}
         return [(name, text_of(value)) for name, value in filled.items() if value is not MISSING]
 
-    def fill_secret(self, template: str) -> str:
-        """Fill a field that is one secret and goes to no host, such as the one that signs webhooks.
+    def fill_secret(self, template: str, host: str) -> str:
+        """Fill a field that is one secret, such as the one that signs the webhooks to a host.
 
         Raises:
             UnknownEnvError: it has no value here.
@@ -166,9 +166,7 @@ class TemplateFiller:
         (part,) = parse_template(template)
         if not isinstance(part, EnvValue):
             raise UnknownEnvError(template)
-        value = self._environment.resolve_anywhere(part.name, self._project)
-        self._secrets.add(value)
-        return value
+        return self._secret(part, host)
 
     def _path_part(self, part: Part, host: str) -> str:
         if isinstance(part, str):

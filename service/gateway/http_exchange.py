@@ -23,8 +23,6 @@ from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
 REDIRECTS_MAX = 3
-ERROR_BODY_BYTES_MAX = 2_048
-"""How much of the body of a response that is not 2xx a model sees."""
 FILE_FACTOR = 10
 """How many times as large as JSON or text a response may be that becomes a file."""
 _REPEATED = frozenset({"GET", "HEAD", "PUT", "DELETE"})  # whose repetition has the effect of one
@@ -63,11 +61,13 @@ class ExchangePolicy:
         timeout_s: for all attempts and redirects together.
         attempts: how often a request is sent if its failure may pass.
         bytes_max: the largest JSON or text.
+        error_bytes_max: how much of the body of a response that is not 2xx is read.
     """
 
     timeout_s: float
     attempts: int
     bytes_max: int
+    error_bytes_max: int
 
 
 def attempts_of(method: str, asked: int | None) -> int:
@@ -135,17 +135,19 @@ async def _follow(
     """One attempt, with its redirects.
 
     Raises:
-        HttpRefusedError: ``redirect_refused``.
+        HttpRefusedError: ``redirect_refused``, or ``fetch_failed``: it cannot be sent.
         WebFailedError: there is no response.
     """
     for _ in range(REDIRECTS_MAX + 1):
         began = time.monotonic()
         try:
-            response = await sender.send(request, _limit_by(policy.bytes_max), max(0.0, ends - began))
+            response = await sender.send(request, _limit_by(policy), max(0.0, ends - began))
         except WebFailedError as exc:
             if exc.code is not WebCode.URL_NOT_ALLOWED:  # nothing was sent to an address that is not allowed
                 counter.count(request, None, began)
             raise
+        except ValueError as exc:
+            raise HttpRefusedError(WebCode.FETCH_FAILED, f"the request cannot be sent: {exc}") from exc
         counter.count(request, response, began)
         if response.head.location is None:
             return response
@@ -177,12 +179,12 @@ def _next(request: OutgoingRequest, location: str) -> WebUrl:
     return target
 
 
-def _limit_by(bytes_max: int) -> LimitBody:
+def _limit_by(policy: ExchangePolicy) -> LimitBody:
     def limit_body(head: ResponseHead) -> BodyLimit:
         if not is_success(head.status):
-            return BodyLimit(ERROR_BODY_BYTES_MAX, is_cut=True)
+            return BodyLimit(policy.error_bytes_max, is_cut=True)
         shown = is_json(head.mime) or is_readable(head.mime)
-        return BodyLimit(bytes_max if shown else FILE_FACTOR * bytes_max)
+        return BodyLimit(policy.bytes_max if shown else FILE_FACTOR * policy.bytes_max)
 
     return limit_body
 

@@ -1,8 +1,6 @@
 """The variant ``http``: a request that a configuration describes, and its response as a result."""
 
 import asyncio
-import json
-import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,13 +25,12 @@ from proofbox.service.gateway.http_exchange import (
 )
 from proofbox.service.gateway.http_template import PreparedRequest, prepare_request
 from proofbox.service.gateway.redaction import Redactor
+from proofbox.service.gateway.response_body import error_bytes_max, read_error, read_json, read_text
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import Effected, GatewayCall, ToolExecution
 from proofbox.service.web.client.outgoing import OutgoingRequest, OutgoingResponse
-from proofbox.service.web.port import clean_text
 from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
-_DEPTH_MAX = 100
 _OCTET_STREAM = "application/octet-stream"
 
 
@@ -79,12 +76,13 @@ class HttpTool(ToolExecution):
             return call.fail(GatewayCode.UNKNOWN_ENV, str(exc))
         except UrlRefusedError as exc:
             return call.refuse_input([{"field": "input", "message": filler.redactor.redact_text(str(exc))}])
+        redactor = filler.redactor
         policy = ExchangePolicy(
             timeout_s=execution.timeout / 1000,
             attempts=attempts_of(execution.method, None if execution.retry is None else execution.retry.attempts),
             bytes_max=self._parts.bytes_max,
+            error_bytes_max=error_bytes_max(redactor),
         )
-        redactor = filler.redactor
 
         def on_effect(effect: Effected) -> None:
             call.effects.append(replace(effect, host=redactor.redact_text(effect.host)))
@@ -103,7 +101,7 @@ class HttpTool(ToolExecution):
     ) -> ToolCallResponse:
         status = response.head.status
         if not is_success(status):
-            shown = clean_text(redactor.redact_text(_decode(response)))
+            shown = read_error(response, redactor)
             return call.fail(
                 GatewayCode.HTTP_STATUS,
                 f"the service answered with HTTP status {status}",
@@ -133,46 +131,9 @@ def _request(prepared: PreparedRequest) -> OutgoingRequest:
 
 def _read(response: OutgoingResponse, redactor: Redactor) -> Any:
     """The body as JSON, or as text if it is none that can be passed on."""
-    text = _decode(response)
     if is_json(response.head.mime):
         try:
-            value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-            return redactor.redact_json(clean_json(value))
-        except (ValueError, RecursionError):
+            return read_json(response, redactor)
+        except ValueError:
             pass
-    return clean_text(redactor.redact_text(text))
-
-
-def _decode(response: OutgoingResponse) -> str:
-    try:
-        return response.body.decode(response.head.charset or "utf-8", "replace").removeprefix("\ufeff")
-    except LookupError:
-        return response.body.decode("utf-8", "replace")
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is no number that can be passed on")
-    return number
-
-
-def clean_json(value: Any, depth: int = 0) -> Any:
-    """A JSON value whose texts can be encoded: halves of characters become ``?``.
-
-    Raises:
-        ValueError: it is nested too deep.
-    """
-    if depth > _DEPTH_MAX:
-        raise ValueError("nested too deep")
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    if isinstance(value, dict):
-        return {clean_json(key): clean_json(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, list):
-        return [clean_json(each, depth + 1) for each in value]
-    return value
+    return read_text(response, redactor)

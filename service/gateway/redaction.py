@@ -26,10 +26,27 @@ class Redactor:
         forms = {form for secret in secrets if secret for form in _forms(secret)}
         # The longest first: a form may contain a shorter one.
         ordered = sorted(forms, key=len, reverse=True)
+        self._forms = [form.lower() for form in ordered]
         self._pattern = re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE) if ordered else None
         self._bytes = (
             re.compile(b"|".join(re.escape(form.encode()) for form in ordered), re.IGNORECASE) if ordered else None
         )
+
+    @property
+    def characters_max(self) -> int:
+        """The length of the longest form of a secret, in characters; 0 without secrets."""
+        return max(map(len, self._forms), default=0)
+
+    def drop_begun(self, text: str) -> str:
+        """A text that was cut, without the beginning of a secret at its end."""
+        lowered = text.lower()
+        begun = 0
+        for form in self._forms:
+            for size in range(min(len(form), len(lowered)), begun, -1):
+                if lowered.endswith(form[:size]):
+                    begun = size
+                    break
+        return text[: len(text) - begun]
 
     def redact_text(self, text: str) -> str:
         """A text without the secrets."""

@@ -199,3 +199,50 @@ async def test_a_bare_input_has_the_id_of_its_webhook(asking):
     assert (await asking.web.get("/v1/tool-calls/msg_77")).json()["status"] == "done"
     missing = await asking.web.post("/v1/external/no.such_tool", json=params)
     assert (missing.status_code, missing.json()["code"]) == (404, "unknown_tool")
+
+
+@pytest.mark.parametrize("body", [b'{"sent": NaN}', b"[" * 5_000 + b"]" * 5_000, b'{"sent": 1e999}'])
+async def test_json_that_cannot_be_stored_is_external_failed(asking, receiver, body):
+    receiver.answers = answers((200, body))
+    await asking.enter(webhook(receiver))
+    answer = await asking.call("notify", {"room": "a"})
+    assert (answer["ok"], answer["error"]["code"]) == (False, "external_failed")
+
+
+async def test_half_of_a_surrogate_pair_does_not_lose_the_answer(asking, receiver):
+    receiver.answers = answers((200, b'{"sent": "\\ud800"}'))
+    await asking.enter(webhook(receiver))
+    answer = await asking.call("notify", {"room": "a"})
+    assert (answer["ok"], answer["ret"]) == (True, {"sent": "?"})
+
+
+async def test_no_part_of_a_secret_is_shown_where_an_error_is_cut(asking, receiver):
+    receiver.answers = answers((404, b"x" * 2_040 + HIDDEN.encode()))
+    await asking.enter(webhook(receiver, headers={"X-Key": "${env.KEY}"}))
+    answer = await asking.call("notify", {"room": "a"})
+    assert (answer["ok"], HIDDEN[:4] in json.dumps(answer)) == (False, False)
+
+
+async def test_a_host_that_is_a_secret_is_in_no_audit_line(tmp_path, receiver, monkeypatch):
+    monkeypatch.setenv("HOOK_HOST", "intern.example")
+    known = {"HOST": {"variable": "HOOK_HOST", "hosts": ["intern.example"]}}
+    async with opened_asking(tmp_path, gateway_env=known, public_url="https://box.example") as asking:
+        asking.pipeline.names.answers["intern.example"] = [["127.0.0.1"]]
+        receiver.answers = answers((200, b'{"sent": 1}'))
+        tool = webhook(receiver)
+        tool["execution"]["webhookUrl"] = f"http://${{env.HOST}}:{receiver.port}/hooks"
+        await asking.enter(tool)
+        assert (await asking.call("notify", {}))["ok"]
+        lines = [line.model_dump_json() for line in asking.pipeline.audit_lines()]
+    assert any("[redacted]" in line for line in lines)
+    assert not any("intern.example" in line for line in lines)
+
+
+async def test_a_secret_signs_webhooks_to_its_own_hosts_only(asking, receiver):
+    tool = webhook(receiver, secret="${env.SIGN}")
+    tool["execution"]["webhookUrl"] = "https://elsewhere.example/hooks"
+    document = {"version": "2", "agent": {"name": "Helper"}, "tools": [tool]}
+    refused = await asking.web.put("/v1/agents/helper", json=document)
+    assert refused.status_code == 422
+    [error] = refused.json()["errors"]
+    assert (error["code"], error["field"]) == ("unknown_env", "tools[0].execution.secret")

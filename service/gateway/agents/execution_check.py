@@ -54,7 +54,7 @@ def _check_webhook(execution: WebhookExecution, check: TemplateCheck, field: str
     host = check.check_url(execution.webhook_url, f"{field}.webhookUrl")
     check.check_headers(execution.headers, f"{field}.headers", host)
     if execution.secret is not None:
-        check.check_secret(execution.secret, f"{field}.secret")
+        check.check_secret(execution.secret, f"{field}.secret", host)
 
 
 def _check_output(execution: OutputExecution, check: TemplateCheck, field: str) -> None:

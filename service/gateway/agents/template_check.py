@@ -23,11 +23,9 @@ from proofbox.service.gateway.templates import (
     texts_of,
 )
 from proofbox.service.gateway.url_templates import UrlParts, parse_url
+from proofbox.service.web.client.outgoing import REFUSED_HEADERS
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
-_SET_BY_THE_SERVICE = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "cookie"}
-)
 _RESERVED_PREFIXES = ("proxy-", "webhook-")
 _CREDENTIAL = re.compile(r"authorization|api-?key|token|secret|password|credential", re.IGNORECASE)
 _CREDENTIAL_CHARACTERS_MIN = 8
@@ -75,7 +73,7 @@ class TemplateCheck:
             if _HEADER_NAME.fullmatch(name) is None:
                 self.refuse(place, "not a header name; names are literal, of letters, digits and -")
                 continue
-            if lowered in _SET_BY_THE_SERVICE or lowered.startswith(_RESERVED_PREFIXES):
+            if lowered in REFUSED_HEADERS or lowered.startswith(_RESERVED_PREFIXES):
                 self.refuse(place, f"the header {name} cannot be set; leave it out")
             if lowered in seen:
                 self.refuse(place, f"the header {name} is there twice; names are compared without case")
@@ -123,8 +121,14 @@ class TemplateCheck:
                 parts = tuple(part for part in parts if not isinstance(part, EnvValue))
             self._check_parts(parts, place, host)
 
-    def check_secret(self, template: str, field: str) -> None:
-        """Check a field that is exactly one ``${env.X}`` with a secret of Standard Webhooks."""
+    def check_secret(self, template: str, field: str, host: str | None) -> None:
+        """Check a field that is exactly one ``${env.X}`` with a secret of Standard Webhooks.
+
+        Args:
+            template: the field's value.
+            field: where it is.
+            host: the host whose requests it signs; None: unknown, which is already refused.
+        """
         parts = self._parsed(lambda: parse_template(template), field)
         if parts is None:
             return
@@ -132,7 +136,8 @@ class TemplateCheck:
             self.refuse(field, "give ${env.X} alone, with a secret whsec_…; a secret is never literal")
             return
         env = parts[0]
-        self._resolved(lambda: self._environment.resolve_anywhere(env.name, self._project), field)
+        if host is not None:
+            self._resolved(lambda: self._environment.resolve(env.name, self._project, host), field)
 
     def _host(self, url: UrlParts, field: str) -> str | None:
         if isinstance(url.host, str):

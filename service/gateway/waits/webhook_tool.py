@@ -19,12 +19,13 @@ from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.filling import RefusedInputError, TemplateFiller
 from proofbox.service.gateway.http_exchange import (
-    ERROR_BODY_BYTES_MAX,
     HttpSender,
     is_json,
     is_success,
     retry_after_s,
 )
+from proofbox.service.gateway.redaction import Redactor
+from proofbox.service.gateway.response_body import error_bytes_max, read_error, read_json
 from proofbox.service.gateway.tool_call import Effected, GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.answers import expiry, new_wait_id
 from proofbox.service.gateway.waits.policy import WaitPolicy, spec_of
@@ -36,7 +37,13 @@ from proofbox.service.gateway.waits.webhook_signing import (
     parse_secret,
     sign_webhook,
 )
-from proofbox.service.web.client.outgoing import BodyLimit, OutgoingRequest, OutgoingResponse, ResponseHead
+from proofbox.service.web.client.outgoing import (
+    BodyLimit,
+    LimitBody,
+    OutgoingRequest,
+    OutgoingResponse,
+    ResponseHead,
+)
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
@@ -95,12 +102,12 @@ class WebhookTool(ToolExecution):
         try:
             url, host = filler.fill_url(execution.webhook_url)
             headers = filler.fill_headers(execution.headers, host)
-            keys = await self._keys(call, execution, filler)
-            sending = _Sending(call, execution.method, WebUrl.parse(url), headers, keys)
+            keys = await self._keys(call, filler, host)
+            sending = _Sending(call, execution.method, WebUrl.parse(url), headers, keys, filler.redactor)
             response = await self._send(sending, (wait_id, expires), execution.timeout / 1000)
             if response.head.status == _ACCEPTED:
                 return self._wait(call, wait_id, expires)
-            return await self._policy.succeed(call, filler.redactor.redact_json(_result(response)))
+            return await self._policy.succeed(call, await asyncio.to_thread(_result, sending, response))
         except RefusedInputError as exc:
             errors = [error.model_dump(exclude_none=True) for error in exc.errors]
             return call.fail(GatewayCode.INVALID_INPUT, str(exc), notice=NoticeCode.INVALID_INPUT, errors=errors)
@@ -121,7 +128,7 @@ class WebhookTool(ToolExecution):
         redacted = WaitOutcome(outcome.kind, outcome.how, value, outcome.answered_by, outcome.spec)
         return await answer_with(call, redacted, self._policy)
 
-    def _redactor(self, call: GatewayCall) -> Any:
+    def _redactor(self, call: GatewayCall) -> Redactor:
         """Removes the secrets that the webhook had."""
         execution = _execution(call)
         project = f"{call.principal.tenant}/{call.principal.project}"
@@ -133,13 +140,12 @@ class WebhookTool(ToolExecution):
             pass  # the operator has removed a secret since; the others are removed
         return filler.redactor
 
-    async def _keys(
-        self, call: GatewayCall, execution: WebhookExecution, filler: TemplateFiller
-    ) -> Sequence[bytes]:
+    async def _keys(self, call: GatewayCall, filler: TemplateFiller, host: str) -> Sequence[bytes]:
+        execution = _execution(call)
         if execution.secret is None:
             return await self._parts.secrets.keys_of(call.principal, call.run.agent_id)
         try:
-            return [parse_secret(filler.fill_secret(execution.secret))]
+            return [parse_secret(filler.fill_secret(execution.secret, host))]
         except ValueError as exc:
             raise _FailedError(f"secret: {exc}; the operator corrects it in PROOFBOX_GATEWAY_ENV") from exc
 
@@ -184,18 +190,20 @@ class WebhookTool(ToolExecution):
         began = time.monotonic()
         response: OutgoingResponse | None = None
         try:
-            response = await self._parts.sender.send(request, self._limit_body, max(0.0, ends - began))
+            response = await self._parts.sender.send(request, self._limit_by(sending), max(0.0, ends - began))
         except WebFailedError as exc:
             if exc.code is not WebCode.URL_NOT_ALLOWED:
                 self._count(sending, None, attempt, began)
             raise
+        except ValueError as exc:
+            raise _FailedError(f"the request cannot be sent: {exc}") from exc
         self._count(sending, response, attempt, began)
         return response
 
     def _count(self, sending: "_Sending", response: OutgoingResponse | None, attempt: int, began: float) -> None:
         sending.call.effects.append(
             Effected(
-                host=sending.url.authority,
+                host=sending.redactor.redact_text(sending.url.authority),
                 method=sending.method,
                 status=None if response is None else response.head.status,
                 attempt=attempt,
@@ -204,10 +212,13 @@ class WebhookTool(ToolExecution):
             )
         )
 
-    def _limit_body(self, head: ResponseHead) -> BodyLimit:
-        if not is_success(head.status):
-            return BodyLimit(ERROR_BODY_BYTES_MAX, is_cut=True)
-        return BodyLimit(self._parts.response_bytes_max)
+    def _limit_by(self, sending: "_Sending") -> LimitBody:
+        def limit_body(head: ResponseHead) -> BodyLimit:
+            if not is_success(head.status):
+                return BodyLimit(error_bytes_max(sending.redactor), is_cut=True)
+            return BodyLimit(self._parts.response_bytes_max)
+
+        return limit_body
 
     def _envelope(self, call: GatewayCall, attempt: int, answer_by: tuple[str, str]) -> bytes:
         wait_id, expires = answer_by
@@ -252,18 +263,19 @@ class _Sending:
     url: WebUrl
     headers: Sequence[tuple[str, str]]
     keys: Sequence[bytes]
+    redactor: Redactor
 
 
 def _refuse(sending: _Sending, response: OutgoingResponse) -> NoReturn:
     if response.head.location is not None:
         raise _FailedError(f"{sending.url.host} redirects; configure the final address")
-    shown = response.body.decode(errors="replace").strip()
+    shown = read_error(response, sending.redactor).strip()
     after = f": {shown}" if shown else ""
     raise _FailedError(f"{sending.url.host} answered with status {response.head.status}{after}")
 
 
-def _result(response: OutgoingResponse) -> Any:
-    """The result in a response.
+def _result(sending: _Sending, response: OutgoingResponse) -> Any:
+    """The result in a response, without secrets.
 
     Raises:
         _FailedError: it is not JSON.
@@ -273,9 +285,9 @@ def _result(response: OutgoingResponse) -> Any:
     if not is_json(response.head.mime):
         raise _FailedError(f"the response is {response.head.mime or 'of no type'}, not application/json")
     try:
-        return json.loads(response.body)
+        return read_json(response, sending.redactor)
     except ValueError as exc:
-        raise _FailedError("the response is not valid JSON") from exc
+        raise _FailedError("the response is not JSON that can be stored") from exc
 
 
 def _execution(call: GatewayCall) -> WebhookExecution:

@@ -23,7 +23,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # What this module writes itself, and what belongs to the connection.
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
-_REFUSED_HEADERS = _OWN_HEADERS | {"upgrade", "expect", "cookie", "te", "trailer", "keep-alive"}
+REFUSED_HEADERS = _OWN_HEADERS | {"upgrade", "expect", "cookie", "te", "trailer", "keep-alive"}
+"""Names in lower case that no request may have from a caller; ``Proxy-…`` is refused too."""
 _GZIP = frozenset({"gzip", "x-gzip"})
 _USER_AGENT = ("User-Agent", "Mozilla/5.0 (compatible; proofbox)")
 _ACCEPT = ("Accept", "*/*")
@@ -221,7 +222,7 @@ def check_header(name: str, value: str) -> None:
     """
     if not _HEADER_NAME.fullmatch(name):
         raise ValueError(f"headers: {name[:60]!a} is not a name of a header")
-    if name.lower() in _REFUSED_HEADERS or name.lower().startswith("proxy-"):
+    if name.lower() in REFUSED_HEADERS or name.lower().startswith("proxy-"):
         raise ValueError(f"headers.{name}: cannot be set; the service writes it")
     if _HEADER_CONTROL.search(value):
         raise ValueError(f"headers.{name}: has a line break or another control character; remove it")
