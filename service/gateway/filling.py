@@ -14,6 +14,8 @@ from proofbox.service.gateway.url_templates import UrlParts, parse_url
 
 MISSING = object()
 """What a placeholder of an absent optional value is: its key or list item is left out."""
+FILLED_CHARACTERS_MAX = 8 * 1024 * 1024
+"""How many characters placeholders may put into the templates of one call, in all; other values count as JSON."""
 HEADER_VALUE = re.compile(r"[\x20-\x7e\xa1-\xff]*")
 """What a header can carry: Latin-1 without control characters and the blank that looks like a space."""
 _URL_LITERAL = "!$&'()*+,;=:@/?%[]~-._"
@@ -30,9 +32,14 @@ class RefusedInputError(Exception):
         super().__init__(f"{field}: {message}")
         self.errors = [FieldError(field=field, code="invalid_input", message=message)]
 
+    @property
+    def listed(self) -> list[dict[str, str]]:
+        """The errors as answers to models have them: ``field`` and ``message``."""
+        return [{"field": error.field, "message": error.message} for error in self.errors]
+
 
 class TemplateFiller:
-    """Fills the templates of one call.
+    """Fills the templates of one call; together they may become `FILLED_CHARACTERS_MAX` longer.
 
     Args:
         params: the input of the call, any JSON object.
@@ -49,6 +56,7 @@ class TemplateFiller:
         self._environment = environment or Environment()
         self._project = project
         self._secrets: set[str] = set()
+        self._room = FILLED_CHARACTERS_MAX
 
     @property
     def redactor(self) -> Redactor:
@@ -66,6 +74,7 @@ class TemplateFiller:
             The value; `MISSING` if the whole template is a placeholder of an absent value.
 
         Raises:
+            RefusedInputError: the placeholders put in too much.
             UnknownEnvError: a secret has no value here.
         """
         if isinstance(template, str):
@@ -84,6 +93,7 @@ class TemplateFiller:
         """Fill a text: strings as they are, other values as JSON, absent ones as nothing.
 
         Raises:
+            RefusedInputError: the placeholders put in too much.
             UnknownEnvError: a secret has no value here.
         """
         return "".join(part if isinstance(part, str) else text_of(self._value(part, host)) for part in parts)
@@ -107,7 +117,7 @@ class TemplateFiller:
             The URL in ASCII and its host; a host that is not ASCII stays as it is.
 
         Raises:
-            RefusedInputError: a value cannot stand in a path or query.
+            RefusedInputError: a value cannot stand in a path or query, or the placeholders put in too much.
             UnknownEnvError: a secret has no value here.
         """
         url = parse_url(template)
@@ -122,7 +132,7 @@ class TemplateFiller:
         """Fill the values of headers; one that is only a placeholder of an absent value is left out.
 
         Raises:
-            RefusedInputError: a value has a character that no header carries.
+            RefusedInputError: a value has a character that no header carries, or the placeholders put in too much.
             UnknownEnvError: a secret has no value here, or makes no header value.
         """
         filled = []
@@ -152,6 +162,7 @@ class TemplateFiller:
         """Fill parameters of a query: objects and lists become JSON text, absent values are left out.
 
         Raises:
+            RefusedInputError: the placeholders put in too much.
             UnknownEnvError: a secret has no value here.
         """
         filled = {name: self.fill_json(template, host) for name, template in query.items()}
@@ -199,12 +210,23 @@ class TemplateFiller:
 
     def _value(self, part: Part, host: str) -> Any:
         if isinstance(part, InputValue):
-            return value_at(self._input, part.path)
+            return self._counted(value_at(self._input, part.path), part.field)
         if isinstance(part, CallIdValue):
-            return self._call_id
+            return self._counted(self._call_id, "call.id")
         if isinstance(part, EnvValue):
-            return self._secret(part, host)
+            return self._counted(self._secret(part, host), f"env.{part.name}")
         return part
+
+    def _counted(self, value: Any, field: str) -> Any:
+        """A value that a placeholder puts in, if there is room for it."""
+        self._room -= len(text_of(value))
+        if self._room < 0:
+            raise RefusedInputError(
+                field,
+                f"the placeholders of the tool put in more than {FILLED_CHARACTERS_MAX:,} characters; "
+                "give a shorter input",
+            )
+        return value
 
     def _secret(self, part: EnvValue, host: str) -> str:
         value = self._environment.resolve(part.name, self._project, host)

@@ -71,7 +71,7 @@ class HttpTool(ToolExecution):
             prepared = prepare_request(execution, call.input, filler)
             request = _request(prepared)
         except RefusedInputError as exc:
-            return call.refuse_input([{"field": error.field, "message": error.message} for error in exc.errors])
+            return call.refuse_input(exc.listed)
         except UnknownEnvError as exc:
             return call.fail(GatewayCode.UNKNOWN_ENV, str(exc))
         except UrlRefusedError as exc:

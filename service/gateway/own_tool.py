@@ -1,6 +1,7 @@
 """The tools of this service in a run: called by their names, or configured under a name of their own."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from proofbox.contracts.gateway.executions import OwnToolExecution
@@ -13,7 +14,7 @@ from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import Suspension
 from proofbox.service.calls.tool import PreparedCall, Tools
 from proofbox.service.errors import UnknownToolError
-from proofbox.service.gateway.filling import MISSING, TemplateFiller
+from proofbox.service.gateway.filling import MISSING, RefusedInputError, TemplateFiller
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 
 
@@ -35,15 +36,24 @@ class OwnTool(ToolExecution):
 
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
-        return await self._prepare(call).run(observer)
+        try:
+            prepared = self._prepare(call)
+        except RefusedInputError as exc:
+            return call.refuse_input(exc.listed)
+        return await prepared.run(observer)
 
     def interrupt(self, call: GatewayCall, why: Interruption) -> ToolCallResponse:
         """See `ToolExecution.interrupt`."""
-        return self._prepare(call).interrupt(why)
+        try:
+            prepared = self._prepare(call)
+        except RefusedInputError:  # nothing of it was run
+            return call.interrupt(why)
+        return prepared.interrupt(why)
 
     def check(self, call: GatewayCall) -> None:
         """See `ToolExecution.check`."""
-        self._prepare(call)
+        with suppress(RefusedInputError):  # the model's mistake: the call is accepted, and answers it
+            self._prepare(call)
 
     def _prepare(self, call: GatewayCall) -> PreparedCall:
         request = inner_request(call)
@@ -54,7 +64,11 @@ class OwnTool(ToolExecution):
 
 
 def inner_request(call: GatewayCall) -> ToolCallRequest:
-    """The request of the service's own tool that a call makes."""
+    """The request of the service's own tool that a call makes.
+
+    Raises:
+        RefusedInputError: the input is too large for the templates.
+    """
     request = call.request
     update: dict[str, Any] = {"tool_id": call.tool.own_tool_id or request.tool_id, "run_id": None}
     configuration = call.tool.configuration

@@ -5,7 +5,7 @@ from proofbox.contracts.gateway.executions import OutputExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import Suspension
-from proofbox.service.gateway.filling import MISSING, TemplateFiller
+from proofbox.service.gateway.filling import MISSING, RefusedInputError, TemplateFiller
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 
@@ -23,7 +23,10 @@ class OutputTool(ToolExecution):
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
         output = call.execution_as(OutputExecution).output
-        filled = TemplateFiller(call.input, call.tool_call_id).fill_json(output)
+        try:
+            filled = TemplateFiller(call.input, call.tool_call_id).fill_json(output)
+        except RefusedInputError as exc:
+            return call.refuse_input(exc.listed)
         return await self._files.succeed(call, observer, None if filled is MISSING else filled)
 
 

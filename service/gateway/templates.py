@@ -15,6 +15,8 @@ _TOKEN = re.compile(r"\{\{!|\{\{(?P<inside>[^{}]*)\}\}|\$\{env\.(?P<env>[^{}$]*)
 _PATH = re.compile(r"input(?P<path>(?:\.[^\s.\[\]{}]+|\[[0-9]{1,6}\])*)")
 _STEP = re.compile(r"\.(?P<key>[^\s.\[\]{}]+)|\[(?P<index>[0-9]+)\]")
 _SHOWN_CHARACTERS = 60
+_REMEMBERED_CHARACTERS_MAX = 4_096
+_REMEMBERED_MAX = 1_024
 _FORMS = "give {{input}}, {{input.name}}, {{call.id}}, or {{! for a literal {{"
 
 
@@ -58,13 +60,16 @@ Part = str | InputValue | CallIdValue | EnvValue
 """A piece of a template: literal text, or a placeholder."""
 
 
-@lru_cache(maxsize=4_096)
 def parse_template(text: str) -> tuple[Part, ...]:
-    """Parse a text; neighbouring literals are one part.
+    """Parse a text; neighbouring literals are one part. What short texts are is remembered.
 
     Raises:
         TemplateError: a placeholder cannot be read; the message quotes it.
     """
+    return _parse_remembered(text) if len(text) <= _REMEMBERED_CHARACTERS_MAX else _parse(text)
+
+
+def _parse(text: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     literal, at = "", 0
     for token in _TOKEN.finditer(text):
@@ -81,6 +86,9 @@ def parse_template(text: str) -> tuple[Part, ...]:
     if literal:
         parts.append(literal)
     return tuple(parts)
+
+
+_parse_remembered = lru_cache(maxsize=_REMEMBERED_MAX)(_parse)
 
 
 def _placeholder(token: re.Match[str]) -> Part:

@@ -210,6 +210,23 @@ async def test_an_own_tool_can_have_fixed_params(loop):
     assert answer["blocks"][0]["text"] == "print('hey')"
 
 
+@pytest.mark.parametrize(
+    "execution",
+    [
+        {"output": ["{{input}}"] * 200},
+        {"tool": EXEC, "code": "{{input.x}}" * 200},
+        {"tool": EXEC, "params": {"x": "{{input.x}}" * 200}},
+        {"url": "https://api.example/", "method": "POST", "body": ["{{input.x}}"] * 200},
+    ],
+)
+async def test_an_input_that_makes_templates_too_large_is_invalid_input(loop, execution):
+    tool = {"name": "echo", "executionType": "gateway", "visibility": "hidden", "execution": execution}
+    await loop.begin({**tool, "inputSchema": {"type": "object"}})
+    answer = await loop.call("echo", {"x": "x" * 50_000})
+    assert (answer["ok"], answer["error"]["code"]) == (False, "invalid_input")
+    assert "8,388,608 characters" in answer["error"]["message"]
+
+
 async def test_tools_that_are_not_built_in_yet_say_so(loop):
     tools = [
         {

@@ -92,6 +92,28 @@ def test_a_placeholder_that_cannot_be_read_is_quoted(text):
         parse_template(text)
 
 
+def test_short_texts_are_parsed_once_and_long_ones_are_not_kept():
+    for text, is_kept in (("<{{input.a}}>", True), ("{{input.a}}" + "x" * 5_000, False)):
+        assert (parse_template(text) is parse_template("".join(list(text)))) == is_kept
+
+
+@pytest.mark.parametrize("template", ["{{input.a}}", "<{{input.a}}>", "{{input}}", "{{input.b}}"])
+def test_placeholders_put_in_at_most_8_mib_in_one_call(template):
+    long = "x" * 1_000_000
+    fill = filler({"a": long, "b": [long]})
+    count = 4 if template == "{{input}}" else 8
+    assert len(fill.fill_json([template] * count)) == count
+    with pytest.raises(RefusedInputError, match="8,388,608 characters; give a shorter input"):
+        fill.fill_json({"more": template})
+
+
+def test_secrets_and_ids_count_too():
+    fill = TemplateFiller({}, "c" * 200, ENVIRONMENT, PROJECT)
+    for template in ("{{call.id}}" * 50_000, "${env.KEY}" * 700_000):
+        with pytest.raises(RefusedInputError, match="8,388,608"):
+            fill.fill_text(parse_template(template), "api.example.com")
+
+
 # ---- URLs ----
 
 
