@@ -4,8 +4,10 @@ import json
 
 import httpx
 import pytest
+from sqlalchemy import func, update
 from standardwebhooks import Webhook
 
+from proofbox.service.storage.gateway.schema import agent_versions
 from tests.support.asking import Asking, opened_asking
 from tests.support.recording_server import recording_server
 from tests.support.web_server import response
@@ -246,3 +248,15 @@ async def test_a_secret_signs_webhooks_to_its_own_hosts_only(asking, receiver):
     assert refused.status_code == 422
     [error] = refused.json()["errors"]
     assert (error["code"], error["field"]) == ("unknown_env", "tools[0].execution.secret")
+
+
+async def test_a_stored_header_that_cannot_be_sent_fails_the_call(asking, receiver):
+    changed = agent_versions.c.config
+    await asking.enter(webhook(receiver, headers={"X-Old": "trailers"}))
+    # As a release wrote it that took the header.
+    old = update(agent_versions).values(config=func.replace(changed, "X-Old", "TE"))
+    await asking.pipeline.database.write(lambda connection: connection.execute(old))
+    answer = await asking.call("notify", {"room": "a"})
+    assert (answer["ok"], answer["error"]["code"]) == (False, "external_failed")
+    assert "headers.TE" in answer["error"]["message"]
+    assert receiver.connections == 0
