@@ -46,7 +46,7 @@ class OwnTool(ToolExecution):
         """See `ToolExecution.interrupt`."""
         try:
             prepared = self._prepare(call)
-        except RefusedInputError:  # nothing of it was run
+        except RefusedInputError:  # it was never run
             return call.interrupt(why)
         return prepared.interrupt(why)
 
