@@ -61,6 +61,7 @@ class References:
     def __init__(self, root: Any) -> None:
         self._root = root
         self._anchors: dict[str, Any] = {}
+        self._targets: dict[str, Any] = {}
         for _, each in all_schemas(root):
             if isinstance(each, dict):
                 for keyword in ("$anchor", "$dynamicAnchor"):
@@ -71,6 +72,11 @@ class References:
         """The schema of a reference that begins with ``#``; None if there is none."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
+        if reference not in self._targets:
+            self._targets[reference] = self._find(reference)
+        return self._targets[reference]
+
+    def _find(self, reference: str) -> Any:
         if reference in {"#", "#/"}:
             return self._root if reference == "#" else None
         if not reference.startswith("#/"):

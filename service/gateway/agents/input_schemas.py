@@ -56,47 +56,57 @@ def default_input_schema(execution: Any) -> dict[str, Any]:
     return _ANY_OBJECT
 
 
-def can_have(schema: Any, path: Sequence[str | int]) -> bool:
+class InputPaths:
     """Whether a value that fits a schema may have something at a path.
 
-    It answers False only where the schema excludes it: a key of a closed object, a step into a value of another
-    type, a schema that nothing fits. A schema too large to be walked within 10,000 steps excludes nothing.
-    """
-    return _PathSearch(References(schema)).can_have(schema, tuple(path), 0)
+    A schema that is met again for the same rest of a path is not walked again: while it is still being walked, it
+    excludes nothing. So neither references in a circle nor many ways to one schema multiply the work. All paths
+    together are walked for 10,000 steps; after these the schema excludes nothing.
 
-
-class _PathSearch:
-    """Walks one schema for one path.
-
-    A schema that is met again for the same rest of the path is not walked again: while it is still being walked, it
-    excludes nothing. So neither references in a circle nor many ways to one schema multiply the work.
+    Args:
+        schema: any JSON Schema.
     """
 
-    def __init__(self, references: References) -> None:
-        self._references = references
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+        self._references = References(schema)
+        self._steps = 0
+        self._answers: dict[tuple[str | int, ...], bool] = {}
         self._known: dict[tuple[int, int], bool] = {}
 
-    def can_have(self, schema: Any, path: tuple[str | int, ...], depth: int) -> bool:
+    def can_have(self, path: Sequence[str | int]) -> bool:
+        """Whether it may; False only where the schema excludes it.
+
+        That is a key of a closed object, a step into a value of another type, a schema that nothing fits.
+        """
+        asked = tuple(path)
+        if asked not in self._answers:
+            if self._steps >= _STEPS_MAX:
+                return True
+            self._known = {}
+            self._answers[asked] = self._fits(self._schema, asked, 0)
+        return self._answers[asked]
+
+    def _fits(self, schema: Any, path: tuple[str | int, ...], depth: int) -> bool:
+        self._steps += 1
         if schema is False:
             return False
-        if depth > _DEPTH_MAX or not isinstance(schema, dict):
+        if depth > _DEPTH_MAX or self._steps > _STEPS_MAX or not isinstance(schema, dict):
             return True
         key = (id(schema), len(path))
         if key not in self._known:
-            if len(self._known) >= _STEPS_MAX:
-                return True
             self._known[key] = True
             self._known[key] = self._walk(schema, path, depth + 1)
         return self._known[key]
 
     def _walk(self, schema: dict[str, Any], path: tuple[str | int, ...], deeper: int) -> bool:
-        if not all(self.can_have(each, path, deeper) for each in self._references.targets(schema)):
+        if not all(self._fits(each, path, deeper) for each in self._references.targets(schema)):
             return False
-        if not all(self.can_have(each, path, deeper) for each in _listed(schema, "allOf")):
+        if not all(self._fits(each, path, deeper) for each in _listed(schema, "allOf")):
             return False
         for keyword in ("anyOf", "oneOf"):
             branches = _listed(schema, keyword)
-            if branches and not any(self.can_have(each, path, deeper) for each in branches):
+            if branches and not any(self._fits(each, path, deeper) for each in branches):
                 return False
         if not path:
             return True
@@ -105,7 +115,7 @@ class _PathSearch:
         if needed not in ([kinds] if isinstance(kinds, str) else kinds):
             return False
         inside = _object_parts(schema, path[0]) if isinstance(path[0], str) else _array_parts(schema, path[0])
-        return all(self.can_have(each, path[1:], deeper) for each in inside)
+        return all(self._fits(each, path[1:], deeper) for each in inside)
 
 
 def _object_parts(schema: dict[str, Any], key: str) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from proofbox.contracts.gateway.codes import ConfigurationCode, WarningCode
 from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.problems import FieldError
-from proofbox.service.gateway.agents.input_schemas import can_have
+from proofbox.service.gateway.agents.input_schemas import InputPaths
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.filling import is_header_value
 from proofbox.service.gateway.schema_check import spell_field
@@ -44,7 +44,7 @@ class TemplateCheck:
     def __init__(self, environment: Environment, project: str, schema: Any, name: str) -> None:
         self._environment = environment
         self._project = project
-        self._schema = schema
+        self._paths = None if schema is None else InputPaths(schema)
         self._name = name
         self.errors: list[FieldError] = []
         self.warnings: list[GatewayWarning] = []
@@ -159,9 +159,9 @@ class TemplateCheck:
                     )
                 if value is not None and in_header and not is_header_value(value):
                     self.refuse(field, str(UnknownEnvError(name)), ConfigurationCode.UNKNOWN_ENV)
-            elif self._schema is None:
+            elif self._paths is None:
                 self.refuse(field, "there is no input and no call here; ${env.X} is the only placeholder")
-            elif isinstance(part, InputValue) and not can_have(self._schema, part.path):
+            elif isinstance(part, InputValue) and not self._paths.can_have(part.path):
                 self.refuse(field, f"inputSchema does not allow {part.field}; name a field that it has")
 
     def _parsed(self, parse: Callable[[], Any], field: str) -> Any:

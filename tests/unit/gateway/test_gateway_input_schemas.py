@@ -2,7 +2,7 @@
 
 import pytest
 
-from proofbox.service.gateway.agents.input_schemas import can_have
+from proofbox.service.gateway.agents.input_schemas import InputPaths
 
 CIRCLE = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a", "title": "y"}]}
 
@@ -11,12 +11,19 @@ CIRCLE = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a", "title": "y"}]}
 def test_references_in_a_circle_exclude_nothing_and_end(keyword):
     circle = {keyword: CIRCLE["allOf"]}
     schema = {"type": "object", "$ref": "#/$defs/a", "$defs": {"a": circle}}
-    assert can_have(schema, ["x"])
+    assert InputPaths(schema).can_have(["x"])
     closed = {**schema, "properties": {"y": {"type": "string"}}, "additionalProperties": False}
-    assert not can_have(closed, ["x"])
-    assert can_have(closed, ["y"])
+    assert not InputPaths(closed).can_have(["x"])
+    assert InputPaths(closed).can_have(["y"])
 
 
 def test_a_schema_of_too_many_parts_excludes_nothing():
-    assert not can_have({"anyOf": [{"type": "string"}] * 2}, ["x"])
-    assert can_have({"anyOf": [{"type": "string", "title": str(at)} for at in range(10_001)]}, ["x"])
+    assert not InputPaths({"anyOf": [{"type": "string"}] * 2}).can_have(["x"])
+    assert InputPaths({"anyOf": [{"type": "string", "title": str(at)} for at in range(10_001)]}).can_have(["x"])
+
+
+def test_all_paths_of_a_schema_share_its_steps():
+    paths = InputPaths({"allOf": [True] * 100, "properties": {"a": True}, "additionalProperties": False})
+    answers = [paths.can_have([f"k{at}"]) for at in range(1_000)]
+    assert (answers[0], answers[-1]) == (False, True)
+    assert [paths.can_have(["k0"]), paths.can_have(["a"])] == [False, True]
