@@ -143,7 +143,8 @@ class SqlRunStore(RunStore):
             query = _claimable(principal, agent_ids, self._limits).with_for_update(of=runs, skip_locked=True)
             for row in connection.execute(query).all():
                 # Claims of one agent count one after another.
-                connection.execute(select(agents.c.id).where(agents.c.id == row.agent).with_for_update())
+                own = select(agents.c.id).where(agents.c.id == row.agent)
+                connection.execute(own.with_for_update(key_share=True))
                 if _running(connection, row.agent) >= self._limits.running_max:
                     continue
                 held = HeldRun(row.id, build_run(connection, row))
@@ -252,7 +253,7 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
         select(agents.c.id, agents.c.current, agents.c.project)
         .join_from(agents, projects, agents.c.project == projects.c.id)
         .where(of_project(principal), agents.c.agent_id == new.agent_id, agents.c.deleted.is_(None))
-        .with_for_update(of=agents)
+        .with_for_update(key_share=True, of=agents)
     ).first()
     if agent is None:
         raise UnknownAgentError(
