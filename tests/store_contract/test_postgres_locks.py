@@ -1,19 +1,21 @@
 """Transactions on a PostgreSQL server that meet: none waits for a row that is only referred to, none deadlocks."""
 
 import asyncio
+import json
 import threading
+from functools import partial
 
 import pytest
 from sqlalchemy import select
 
-from proofbox.service.errors import StoreFailedError
+from proofbox.contracts.gateway.spaces import SpaceCreation
 from proofbox.service.gateway.agents.port import NewVersion
 from proofbox.service.gateway.runs_port import NewRun, RunLimits
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.schema import spaces
-from proofbox.service.storage.gateway.space_rows import lock_space
+from proofbox.service.storage.gateway.space_rows import add_event, lock_space
 from tests.support.gateway_world import ANN, build_world
 
 LONG_S = 20
@@ -77,3 +79,30 @@ async def test_a_run_enters_a_space_while_it_is_locked(database):
     finally:
         held.let_go.set()
     await locking
+
+
+async def test_of_two_writers_that_wait_for_each_other_both_come_through(database):
+    world = await build_world(database)
+    first = world.space_id
+    made, _ = await world.spaces.create(world.actor, SpaceCreation(name="Hall", members=["ann"]), None)
+    second = json.loads(made)["space_id"]
+    both_have_one = threading.Barrier(2)
+    attempts = []
+
+    def lock_both(connection, order):
+        attempts.append(order)
+        for step, space_id in enumerate(order):
+            row = connection.execute(select(spaces.c.id).where(spaces.c.space_id == space_id)).scalar_one()
+            space = lock_space(connection, row)
+            if step == 0 and len(attempts) <= 2:
+                both_have_one.wait(LONG_S)
+            add_event(connection, space, "message.created", {})
+        announce(connection, "both")
+
+    orders = [(first, second), (second, first)]
+    with database.changes.listen("both") as listener:
+        await asyncio.gather(*(database.write(partial(lock_both, order=order)) for order in orders))
+        await asyncio.wait_for(listener.wait(LONG_S), LONG_S)
+    assert len(attempts) == 3
+    for space_id in (first, second):
+        assert [name for _, name, _ in await world.events(space_id)].count("message.created") == 2
