@@ -47,6 +47,7 @@ from proofbox.service.storage.gateway.run_rows import (
     build_run,
     end_run,
     find_run,
+    give_back,
     hold_run,
     in_seconds,
     move_run,
@@ -177,7 +178,7 @@ class SqlRunStore(RunStore):
         def work(connection: Connection) -> StoredRun:
             held = hold_run(connection, principal, run_id, lease)
             if held.run.status is RunStatus.RUNNING:
-                return move_run(connection, held, RunStatus.QUEUED, holder=None, lease_until=None).run
+                return give_back(connection, held).run
             connection.execute(update(runs).where(runs.c.id == held.row).values(holder=None, lease_until=None))
             return run_of_row(connection, held.row).run
 
@@ -218,11 +219,15 @@ class SqlRunStore(RunStore):
         await sweep_runs(self._database, self._limits)
 
     @override
-    async def calls_of_ended(self) -> Sequence[OpenCall]:
+    async def calls_of_ended(self, run_id: str | None = None) -> Sequence[OpenCall]:
+        queries = (_LEFT_WAITING, _LEFT_OPEN)
+        if run_id is not None:
+            queries = tuple(query.where(runs.c.run_id == run_id) for query in queries)
+
         def work(connection: Connection) -> list[OpenCall]:
             return [
                 OpenCall(Principal(row.tenant, row.project, row.user_type, row.user), row.name, row.tool_call_id)
-                for query in (_LEFT_WAITING, _LEFT_OPEN)
+                for query in queries
                 for row in connection.execute(query)
             ]
 
