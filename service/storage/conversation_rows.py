@@ -69,8 +69,16 @@ def lock_for_removal(connection: Connection, scope: ConversationKey) -> Any:
 
 def ensure_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int]:
     """Do the same as `lock_conversation`; insert the rows if they are new, and record that it is used."""
-    while (known := _locked(connection, scope)) is None:  # again if it was deleted in between
+    while (known := lock_used_conversation(connection, scope)) is None:  # again if it was deleted in between
         _insert(connection, scope)
+    return known
+
+
+def lock_used_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int] | None:
+    """Do the same as `lock_conversation`, and record that it is used."""
+    known = _locked(connection, scope)
+    if known is None:
+        return None
     now = datetime.now(UTC)
     if known.used < time_text(now - timedelta(seconds=USE_KNOWN_S)):
         connection.execute(_USED, {"of_id": known.id, "at": time_text(now)})
