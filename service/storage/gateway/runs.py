@@ -220,15 +220,13 @@ class SqlRunStore(RunStore):
 
     @override
     async def calls_of_ended(self, run_id: str | None = None) -> Sequence[OpenCall]:
-        queries = (_LEFT_WAITING, _LEFT_OPEN)
-        if run_id is not None:
-            queries = tuple(query.where(runs.c.run_id == run_id) for query in queries)
+        of_run = () if run_id is None else (runs.c.run_id == run_id,)
 
         def work(connection: Connection) -> list[OpenCall]:
             return [
                 OpenCall(Principal(row.tenant, row.project, row.user_type, row.user), row.name, row.tool_call_id)
-                for query in queries
-                for row in connection.execute(query)
+                for query in (_LEFT_WAITING, _LEFT_OPEN)
+                for row in connection.execute(query.where(*of_run))
             ]
 
         return await self._database.read(work)
