@@ -77,7 +77,7 @@ def _backup(file: Path, terminal: Terminal) -> int:
 def _restore(file: Path, terminal: Terminal) -> int:
     from proofbox.service.app.settings import Settings  # noqa: PLC0415
     from proofbox.service.errors import StoreFailedError  # noqa: PLC0415
-    from proofbox.service.storage.restoration import restore  # noqa: PLC0415
+    from proofbox.service.storage.restoration import count_agents, restore  # noqa: PLC0415
 
     settings = Settings()
     if settings.database_url.get_secret_value() or settings.s3_bucket:
@@ -90,6 +90,11 @@ def _restore(file: Path, terminal: Terminal) -> int:
         f"restored {end.blobs} files and the database of {head.created} into {settings.data_dir}; the next start "
         "makes new keys for download links and audit heads"
     )
+    if agents := count_agents(settings.data_dir):
+        terminal.print_error(
+            f"warning: the webhook secrets of {agents} agents change, because gateway-key is in no backup; copy it "
+            "from the old data folder before the first start, or give each receiver its new secret (docs/backup.md)"
+        )
     found = {"data_dir": str(settings.data_dir), "created": head.created, "release": head.release}
     return _end(
         terminal, {**found, "files": end.blobs, "size_bytes": end.blob_bytes}, end.damaged, "not in the backup"

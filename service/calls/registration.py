@@ -9,6 +9,7 @@ from typing import Any
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, NewCall, StoredCall
+from proofbox.service.errors import QueueFullError
 from proofbox.service.identity import ConversationKey
 
 _LOOK_AGAIN_S = 0.01
@@ -41,6 +42,23 @@ class CallRegistry:
         """
         with self._mark(new.key):
             yield await self._claim(new)
+
+    async def admit(self, key: CallKey, admit: Callable[[], None]) -> None:
+        """Refuses a call for which there is no place; one that is stored already gets its answer.
+
+        Args:
+            key: the call.
+            admit: raises QueueFullError if there is no place.
+
+        Raises:
+            QueueFullError: there is none, and the call is new.
+        """
+        try:
+            admit()
+        except QueueFullError:
+            found = await self._store.find(key.scope.principal, key.tool_call_id)
+            if all(call.key != key for call in found):
+                raise
 
     def is_claiming(self, scope: ConversationKey) -> bool:
         """Whether a request is about to register a call of a conversation."""

@@ -131,6 +131,7 @@ class Calls:
         scope = ConversationKey(principal, request.conversation_id)
         request, call = await self._find_tool(scope, request, run_lease)
         key = CallKey(scope, request.tool_call_id)
+        await self._registry.admit(key, call.admit)
         new = await new_call(key, request, self._settings.boot_id, idempotency_key, call.on_accept)
         async with self._registry.register(new) as (stored, is_new):
             if not is_new:

@@ -20,6 +20,10 @@ from proofbox.service.calls.suspension import (
 from proofbox.service.identity import ConversationKey
 
 
+def admit_all() -> None:
+    """Takes a call whatever is going on."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
     """A call whose parameters were parsed.
@@ -34,6 +38,7 @@ class PreparedCall:
         record: the facts of its audit line, if it is answered without running on: after a wait, or an interruption.
         on_accept: the changes of other records that are stored with a new call. A call with such changes has an
             answer whatever happens; it is never forgotten.
+        admit: raises QueueFullError if there is no place for it; only a new call is refused.
     """
 
     run: CallRun
@@ -42,6 +47,7 @@ class PreparedCall:
     conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
     record: CallRecord = field(default_factory=CallRecord)
     on_accept: Sequence[Effect] = ()
+    admit: Callable[[], None] = admit_all
 
     @property
     def may_be_forgotten(self) -> bool:

@@ -112,7 +112,6 @@ class GatewayTools:
             return request, self._refused(call, call.refuse_input(errors), accept)
         execution.check(call)
         if lease is not None:
-            execution.admit(call)
             call.posting = await self._parts.places.bind(run_id, request.tool_call_id, tool.shown)
             accept.append(StartRecord(call.recorded, call.posting))
         return request, _AgentCall(call, execution, self._parts).prepared(accept)
@@ -151,7 +150,13 @@ class _AgentCall:
     def prepared(self, accept: Sequence[Effect]) -> PreparedCall:
         """The call, as `Calls` runs it."""
         return PreparedCall(
-            self._run, self._interrupt, self._resume, self._conclude, record=self._record, on_accept=accept
+            self._run,
+            self._interrupt,
+            self._resume,
+            self._conclude,
+            record=self._record,
+            on_accept=accept,
+            admit=lambda: self._execution.admit(self._call),
         )
 
     async def _run(self, observer: CallObserver) -> ToolCallResponse | Suspension:

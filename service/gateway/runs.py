@@ -122,7 +122,7 @@ class Runs:
         error = None if finish.error is None else finish.error.model_dump(mode="json")
         end = RunEnd(RunStatus(finish.status), finish.summary, error)
         run = await self._store.finish(principal, run_id, lease, end, cancel_waits=finish.cancel_waits)
-        await self._cancel_left()
+        await self._cancel_left(run.run_id)
         return run
 
     async def cancel(self, principal: Principal, run_id: str) -> StoredRun:
@@ -132,7 +132,7 @@ class Runs:
             UnknownRunError: there is no such run.
         """
         run = await self._store.cancel(principal, run_id)
-        await self._cancel_left()
+        await self._cancel_left(run.run_id)
         return run
 
     async def find(self, principal: Principal, run_id: str) -> StoredRun:
@@ -196,9 +196,9 @@ class Runs:
                 async with asyncio.timeout(_SWEEP_S):
                     await self._stopping.wait()
 
-    async def _cancel_left(self) -> None:
-        """Cancels the calls that ended runs left; one that cannot be cancelled now is left to the next pass."""
-        for left in await self._store.calls_of_ended():
+    async def _cancel_left(self, run_id: str | None = None) -> None:
+        """Cancels the calls that ended runs (or one) left; what cannot be cancelled is left to the next pass."""
+        for left in await self._store.calls_of_ended(run_id):
             try:
                 await self._calls.cancel(left.principal, left.tool_call_id, left.conversation_id)
             except ServiceError as exc:

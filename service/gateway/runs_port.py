@@ -296,8 +296,8 @@ class RunStore(Protocol):
     async def sweep(self) -> None:
         """Takes back the runs whose lease has passed, and ends those whose time is over."""
 
-    async def calls_of_ended(self) -> Sequence[OpenCall]:
-        """The calls of ended runs that have no answer yet: they are to be cancelled."""
+    async def calls_of_ended(self, run_id: str | None = None) -> Sequence[OpenCall]:
+        """The calls of ended runs, or of one, that have no answer yet: they are to be cancelled."""
 
     async def context(self, principal: Principal, run_id: str) -> RunContext:
         """What a loop needs to know of a run.

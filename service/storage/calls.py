@@ -33,8 +33,8 @@ from proofbox.service.storage.conversation_rows import (
     CONVERSATION,
     PRINCIPAL,
     ensure_conversation,
-    lock_conversation,
     lock_principal,
+    lock_used_conversation,
     principal_values,
     scope_values,
     utc_now,
@@ -133,7 +133,7 @@ class SqlCallStore(CallStore):
         rows = await asyncio.to_thread(block_rows, blocks)
 
         def work(connection: Connection) -> StoredCall:
-            conversation, _ = lock_conversation(connection, key.scope) or (None, None)
+            conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
             values = {"in_conversation": conversation, "call_id": key.tool_call_id}
             new = {"new_state": state.value, "new_answer": answer, "new_partial": also.partial_response}
             new["was"] = also.was.value
@@ -175,7 +175,7 @@ class SqlCallStore(CallStore):
         was, new = step
 
         def work(connection: Connection) -> StoredCall | None:
-            conversation, _ = lock_conversation(connection, key.scope) or (None, None)
+            conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
             own = {"in_conversation": conversation, "call_id": key.tool_call_id}
             values = {**own, "was": was.value, "new_state": new.value, "new_boot_id": boot_id}
             changed = connection.execute(_MOVED, values).first()

@@ -53,24 +53,27 @@ def scope_values(scope: ConversationKey) -> dict[str, str]:
     return {**principal_values(scope.principal), "scope_conversation": scope.conversation_id}
 
 
-def lock_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int] | None:
-    """Return the rows of a conversation and of its principal, if it exists; its other writers wait.
-
-    So positions and versions in a conversation are assigned by one writer at a time. SQLite has one writer anyway.
-    """
-    found = _locked(connection, scope)
-    return None if found is None else (found.id, found.principal)
-
-
 def lock_for_removal(connection: Connection, scope: ConversationKey) -> Any:
     """Return the row of a conversation, if it exists, and its last use; all others that write to it wait."""
     return connection.execute(_LOCKED_FOR_REMOVAL, scope_values(scope)).first()
 
 
 def ensure_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int]:
-    """Do the same as `lock_conversation`; insert the rows if they are new, and record that it is used."""
-    while (known := _locked(connection, scope)) is None:  # again if it was deleted in between
+    """Do the same as `lock_used_conversation`; insert the rows if they are new."""
+    while (known := lock_used_conversation(connection, scope)) is None:  # again if it was deleted in between
         _insert(connection, scope)
+    return known
+
+
+def lock_used_conversation(connection: Connection, scope: ConversationKey) -> tuple[int, int] | None:
+    """Return the rows of a conversation and of its principal, if it exists, and record that it is used.
+
+    Its other writers wait, so positions and versions in it are assigned by one writer at a time. SQLite has one
+    writer anyway.
+    """
+    known = _locked(connection, scope)
+    if known is None:
+        return None
     now = datetime.now(UTC)
     if known.used < time_text(now - timedelta(seconds=USE_KNOWN_S)):
         connection.execute(_USED, {"of_id": known.id, "at": time_text(now)})

@@ -76,6 +76,10 @@ _UNUSED = (
         principals.c.tenant != DELETED,
         # LIKE of SQLite does not distinguish small and capital letters.
         func.substr(conversations.c.name, 1, bindparam("prefix_chars")) == bindparam("prefix"),
+        # They are not deleted, and would fill all rows of a pass.
+        ~select(calls.c.id)
+        .where(calls.c.conversation == conversations.c.id, calls.c.state.in_(("open", "waiting")))
+        .exists(),
     )
     .order_by(conversations.c.used)
     .limit(bindparam("rows_max"))

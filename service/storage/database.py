@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,11 @@ from typing import Protocol, TypeVar
 
 from pydantic import SecretStr
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from proofbox.service.concurrency import Changes, run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
-from proofbox.service.storage.error_translation import InUseError, translate_errors
+from proofbox.service.storage.error_translation import InUseError, is_deadlock, translate_errors
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
@@ -25,7 +27,10 @@ Work = Callable[[Connection], T]
 _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
+_ATTEMPTS_MAX = 5  # of a transaction that meets a deadlock each time
 _IDLE_S = 5.0  # the first commit after a checkpoint waits for the disk twice, so calls in a row share one
+
+_log = logging.getLogger("proofbox.storage")
 
 
 class Backend(Protocol):
@@ -168,6 +173,9 @@ class Database:
     async def write(self, work: Work[T]) -> T:
         """Run ``work`` as one durable transaction; then wake those who listen to the topics that it announced.
 
+        A server ends one of the transactions that wait for each other (a deadlock), and undoes it: ``work`` is then
+        run again, so it changes nothing but rows.
+
         Raises:
             StoreFailedError: the database failed or is closed.
             StoreFullError: no space is left.
@@ -181,10 +189,8 @@ class Database:
 
         def transaction() -> T:
             try:
-                with translate_errors(_ROLE, self.data_dir), backend.writing() as connection:
-                    connection.info[_TOPICS] = set()
-                    result = work(connection)
-                    announced = connection.info.pop(_TOPICS)
+                with translate_errors(_ROLE, self.data_dir):
+                    result, announced = _transact(backend, work)
             except StoreFullError:
                 backend.truncate_wal()
                 raise
@@ -218,6 +224,23 @@ class Database:
                 return work(connection)
 
         return await run_in_thread(self._readers, translating)
+
+
+def _transact(backend: Backend, work: Work[T]) -> tuple[T, set[str]]:
+    """The result of ``work`` in a committed transaction, and what it announced."""
+    for attempt in range(1, _ATTEMPTS_MAX + 1):
+        try:
+            with backend.writing() as connection:
+                connection.info[_TOPICS] = set()
+                result = work(connection)
+                announced: set[str] = connection.info.pop(_TOPICS)
+        except DBAPIError as exc:
+            if not is_deadlock(exc) or attempt == _ATTEMPTS_MAX:
+                raise
+            _log.warning("a transaction met a deadlock and is run again (attempt %d)", attempt + 1)
+        else:
+            return result, announced
+    raise AssertionError("the last attempt returns or raises")
 
 
 def announce(connection: Connection, topic: str) -> None:

@@ -27,6 +27,8 @@ _SQLITE_TEXTS = {
     sqlite3.SQLITE_TOOBIG: "does not take a value of that size",
 }
 
+# Deadlocks, and transactions that could not be put in order: the same transaction again may succeed.
+_POSTGRES_AGAIN = frozenset({"40001", "40P01"})
 # SQLSTATE, or the class in its first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POSTGRES_FULL = frozenset({"53100"})
 _POSTGRES_TEXTS = {
@@ -46,6 +48,11 @@ _POSTGRES_TEXTS = {
 
 class InUseError(StoreFailedError):
     """Another process of the service uses the data folder or the database."""
+
+
+def is_deadlock(exc: BaseException) -> bool:
+    """Whether a server ended a transaction, all of which is undone, because others were in its way."""
+    return isinstance(exc, DBAPIError) and getattr(exc.orig, "sqlstate", None) in _POSTGRES_AGAIN
 
 
 @contextmanager

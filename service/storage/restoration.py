@@ -91,6 +91,16 @@ def restore(file: Path, data_dir: Path) -> tuple[BackupHead, BackupEnd]:
     return head, end
 
 
+def count_agents(data_dir: Path) -> int:
+    """How many agents a restored database has: their webhook secrets change with the key of the data folder."""
+    with opened(data_dir / _DATABASE_FILE) as connection:
+        # A backup of an earlier release has no agents.
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'agents'").fetchone() is None:
+            return 0
+        (count,) = connection.execute("SELECT count(*) FROM agents WHERE deleted IS NULL").fetchone()
+        return int(count)
+
+
 def _is_empty(folder: Path, apart_from: frozenset[str]) -> bool:
     return folder.is_dir() and all(path.name in apart_from for path in folder.iterdir())
 

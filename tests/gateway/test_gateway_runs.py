@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import time
 
 import pytest
 
@@ -174,6 +175,24 @@ async def test_own_tools_are_called_by_name_with_code_among_the_params(loop):
     ]
     assert json.loads(answer["blocks"][1]["text"])["tool_id"] == EXEC
     assert answer["blocks"][0]["path"] == f"fi:turn_{run['run_id']}.code.call-1"
+
+
+async def test_a_full_queue_refuses_new_calls_and_answers_repeated_ones(tmp_path):
+    async with opened_loop(tmp_path, running_max=1) as loop:
+        await loop.begin(SAYS)
+        first = await loop.call(EXEC, {"contract": []}, code="print(1)")
+        until, admission = time.monotonic() + 60, loop.pipeline.admission
+        with await admission.enter(until, int):
+            waits = asyncio.create_task(admission.enter(until, int))
+            await asyncio.sleep(0)
+            loop.count = 0
+            again = await loop.post_call(EXEC, {"contract": []}, code="print(1)")
+            refused = await loop.post_call(EXEC, {"contract": []}, code="print(2)")
+        with await waits:
+            pass
+        assert (again.status_code, again.json()) == (200, first)
+        assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+        assert (await loop.web.get("/v1/tool-calls/call-2")).status_code == 404
 
 
 async def test_a_shown_own_tool_has_the_blocks_of_the_hidden_one(loop):

@@ -19,12 +19,15 @@ from whole_conversations import CONTENT, REPORT, AllStores, delete, fill, under
 from proofbox.cli import main
 from proofbox.service.calls.port import AuditDraft
 from proofbox.service.errors import StoreFailedError
+from proofbox.service.gateway.agents.port import NewVersion
+from proofbox.service.identity import Principal
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.s3_client import Bucket
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.backup import Backup
 from proofbox.service.storage.byte_check import check_bytes
+from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.restoration import restore
 from tests.services.s3_server import client_of
@@ -320,6 +323,17 @@ async def test_the_commands_back_up_a_running_service_and_restore(stores, scope,
     assert (status, "not empty" in json.dumps(json.loads(printed))) == (2, True)
     status, printed = await proofbox("audit", "verify", data_dir=tmp_path / "new")
     assert (status, "are whole" in printed) == (0, True)
+
+
+@pytest.mark.parametrize("has_agents", [True, False])
+async def test_restore_warns_that_webhook_secrets_change(stores, proofbox, tmp_path, has_agents):
+    if has_agents:
+        new = NewVersion("helper", '{"agent": {"name": "helper"}}', "a" * 64)
+        principal = Principal("acme", "books", "registered", "ann")
+        await SqlAgentStore(stores.database).write(principal, "helper", new, None)
+    await proofbox("backup", tmp_path / "b.tar")
+    status, printed = await proofbox("restore", tmp_path / "b.tar", data_dir=tmp_path / "new")
+    assert (status, "the webhook secrets of 1 agents change" in printed) == (0, has_agents)
 
 
 async def test_files_that_are_damaged_already_are_named_and_all_others_restored(

@@ -528,6 +528,34 @@ async def test_use_is_recorded_again_after_a_while(stores, scope, save):
         assert summary.last_used > "2026"
 
 
+async def test_the_end_and_the_waits_of_a_call_are_uses(stores, scope):
+    await stores.calls.claim(call := new_call(scope, "call-1"))
+    for use in (
+        lambda: stores.calls.suspend(call.key, []),
+        lambda: stores.calls.resume(call.key, "boot-1", []),
+        lambda: stores.calls.finish(call.key, CallState.DONE, "{}"),
+    ):
+        await used_at(stores, scope, "2025-01-02T00:00:00.000Z")
+        await use()
+        (summary,) = await stores.conversations.page(scope.principal, None, 1)
+        assert summary.last_used > "2026"
+
+
+async def test_conversations_with_calls_that_run_or_wait_keep_no_other_from_being_unused(stores, scope):
+    keys = []
+    for name in ("runs", "waits"):
+        call = new_call(under(scope, name), "call-1")
+        await stores.calls.claim(call)
+        keys.append(call.key)
+    await stores.calls.suspend(keys[1], [])
+    await stores.timelines.append(under(scope, "idle"), [prompt()])
+    for name in ("runs", "waits"):
+        await used_at(stores, under(scope, name), "2025-01-02T00:00:00.000Z")
+    assert await stores.conversations.unused("9999", 1) == [under(scope, "idle")]
+    await stores.calls.finish(keys[0], CallState.DONE, "{}")
+    assert sorted(one.conversation_id for one in await stores.conversations.unused("9999", 10)) == ["idle", "runs"]
+
+
 async def test_a_conversation_that_was_used_meanwhile_is_not_deleted_as_unused(stores, scope):
     await stores.timelines.append(scope, [prompt()])
     with pytest.raises(UnknownConversationError):

@@ -5,12 +5,16 @@ import json
 
 import pytest
 
+from proofbox.contracts.gateway.runs import RunFinish
 from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall
 from proofbox.service.errors import IdReusedError, QueueFullError
 from proofbox.service.gateway.agents.port import NewVersion
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.posting import Posting
+from proofbox.service.gateway.runs import RunParts, Runs
 from proofbox.service.gateway.runs_port import RUN_QUEUED_MAX, NewRun, RunEnd, RunFilter, RunLimits, RunStatus
 from proofbox.service.gateway.spaces.port import RequestKey
+from proofbox.service.gateway.waits.port import CancelWaits, OpenWait
 from proofbox.service.gateway_errors import (
     LeaseLostError,
     RunEndedError,
@@ -24,6 +28,7 @@ from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.gateway.runs import SqlRunStore
+from tests.support.gateway_world import recorded_call, shown_tool
 
 ANN = Principal("acme", "books", "registered", "ann")
 BOB = Principal("acme", "books", "registered", "bob")
@@ -239,6 +244,87 @@ async def test_calls_that_a_cancelled_run_left_are_found(run_store, calls):
     assert (left.principal, left.conversation_id, left.tool_call_id) == (ANN, "run:run_1", "call-1")
     await end(calls, stored.key)
     assert await run_store.calls_of_ended() == []
+
+
+class Cancelled:
+    """Notes which calls are to be cancelled, and cancels none."""
+
+    def __init__(self):
+        self.calls = []
+
+    async def cancel(self, _principal, tool_call_id, _conversation_id):
+        self.calls.append(tool_call_id)
+
+
+@pytest.mark.parametrize("how", ["cancel", "finish"])
+async def test_the_end_of_a_run_cancels_its_own_calls_and_a_pass_those_of_all(run_store, calls, database, how):
+    cancelled = Cancelled()
+    runs = Runs(RunParts(run_store, cancelled, database.changes, RunLimits()))
+    for number in (1, 2):
+        await made(run_store, number)
+        await calls.claim(a_call(number, run_id=f"run_{number}"))
+    await run_store.cancel(ANN, "run_2")
+    if how == "cancel":
+        await runs.cancel(ANN, "run_1")
+    else:
+        await runs.finish(ANN, "run_1", 1, RunFinish(status="failed"))
+    assert cancelled.calls == ["call-1"]
+    await runs.sweep()
+    assert sorted(cancelled.calls[1:]) == ["call-1", "call-2"]
+
+
+def a_wait(number=1, run_id="run_1"):
+    call = recorded_call(shown_tool("hidden"), f"call-{number}", run_id)
+    return OpenWait(f"wait_{number}", "external", call, Posting(), "2099-01-01T00:00:00.000Z")
+
+
+async def begin_wait(calls, number=1, lease=1, run_id="run_1"):
+    stored, _ = await calls.claim(a_call(number, lease, run_id=run_id))
+    await calls.suspend(stored.key, [a_wait(number, run_id)])
+    return stored.key
+
+
+async def end_wait(calls, key):
+    also = Alongside(was=CallState.WAITING, effects=[CancelWaits(60), EndRunCall(60)])
+    return await calls.finish(key, CallState.DONE, "{}", also=also)
+
+
+async def test_a_run_whose_call_begins_to_wait_after_its_release_is_claimed_after_the_wait(run_store, calls):
+    await made(run_store)
+    stored, _ = await calls.claim(a_call(1))
+    assert (await run_store.release(ANN, "run_1", 1)).status is RunStatus.QUEUED
+    await calls.suspend(stored.key, [a_wait()])
+    run = await run_store.find(ANN, "run_1")
+    assert (run.status, run.is_held) == (RunStatus.WAITING_TOOL, False)
+    assert [wait["wait_id"] for wait in run.waiting_for] == ["wait_1"]
+    assert await run_store.claim(ANN, None, 60) is None
+    await end_wait(calls, stored.key)
+    assert (await run_store.claim(ANN, None, 60)).lease == 2
+    assert await names(run_store) == [
+        "run.started",
+        "run.queued",
+        "run.waiting_tool",
+        "run.queued",
+        "call.answered",
+        "run.started",
+    ]
+
+
+@pytest.mark.parametrize("how", ["release", "lapse"])
+async def test_a_run_with_open_waits_is_never_queued(run_store, calls, change, how):
+    await made(run_store)
+    key = await begin_wait(calls)
+    await change("UPDATE runs SET status = 'running', lease_until = '2099-01-01T00:00:00.000Z'")
+    if how == "release":
+        await run_store.release(ANN, "run_1", 1)
+    else:
+        await change("UPDATE runs SET lease_until = :past", past=PAST)
+        await run_store.sweep()
+    run = await run_store.find(ANN, "run_1")
+    assert (run.status, run.is_held, run.lease_until) == (RunStatus.WAITING_TOOL, False, None)
+    assert await run_store.claim(ANN, None, 60) is None
+    await end_wait(calls, key)
+    assert (await run_store.claim(ANN, None, 60)).lease == 2
 
 
 async def test_the_queue_of_an_agent_is_bounded(run_store):

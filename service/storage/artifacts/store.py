@@ -286,6 +286,7 @@ class SqlArtifactStore(SqlWorkspaces):
         save, removal, old = uuid.uuid4().hex, uuid.uuid4().hex, set[str]()
 
         def finish(connection: Connection) -> list[StoredArtifact]:
+            old.clear()  # of an attempt that a deadlock undid
             rows.end_save(connection, save)
             conversation, _ = ensure_conversation(connection, scope)
             added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True))) if names else []

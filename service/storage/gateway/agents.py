@@ -130,7 +130,7 @@ def _write(
     project = ensure_project(connection, principal)
     _lock_project(connection, principal)
     values = {**project_values(principal), "of_agent": agent_id}
-    known = connection.execute(_AGENT.with_for_update(), values).first()
+    known = connection.execute(_AGENT.with_for_update(key_share=True), values).first()
     current = 0 if known is None or known.deleted is not None else known.current
     if if_version is not None and if_version != current:
         has = f"has version {current}" if current else "does not exist"
@@ -204,7 +204,7 @@ def _lock_project(connection: Connection, principal: Principal) -> None:
     query = select(projects.c.id).where(
         projects.c.tenant == principal.tenant, projects.c.project == principal.project
     )
-    connection.execute(query.with_for_update())
+    connection.execute(query.with_for_update(key_share=True))
 
 
 def _require_agent(
@@ -212,7 +212,7 @@ def _require_agent(
 ) -> Row[Any, Any, Any, Any, Any, Any, Any, Any]:
     query = _AGENT.where(agents.c.deleted.is_(None))
     values = {**project_values(principal), "of_agent": agent_id}
-    found = connection.execute(query.with_for_update() if lock else query, values).first()
+    found = connection.execute(query.with_for_update(key_share=True) if lock else query, values).first()
     if found is None:
         raise _unknown(agent_id)
     return found

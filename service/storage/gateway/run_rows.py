@@ -188,8 +188,9 @@ def end_run(connection: Connection, held: HeldRun, end: RunEnd) -> HeldRun:
 def update_waiting(connection: Connection, run_row: int, lease_s: float) -> None:
     """Moves a run to the status that its open waits ask for; called after a wait of it began or ended.
 
-    With an open wait it is ``waiting_tool`` or, if all are for replies, ``waiting_reply``. After the last one it
-    runs again, or is queued if its holder has released it.
+    With an open wait it is ``waiting_tool`` or, if all are for replies, ``waiting_reply``; also a queued run, whose
+    holder released it before its call began to wait. After the last wait it runs again, or is queued if nobody
+    holds it.
 
     Args:
         connection: the transaction.
@@ -198,17 +199,35 @@ def update_waiting(connection: Connection, run_row: int, lease_s: float) -> None
     """
     held = run_of_row(connection, run_row, lock=True)
     run = held.run
-    if run.status.is_ended or run.status is RunStatus.QUEUED:
+    if run.status.is_ended:
         return
-    kinds = {wait["kind"] for wait in run.waiting_for}
-    if kinds:
-        wanted = RunStatus.WAITING_REPLY if kinds == {"reply"} else RunStatus.WAITING_TOOL
+    if (wanted := _waiting_status(run)) is not None:
         if run.status is not wanted:
             move_run(connection, held, wanted, lease_until=None)
     elif run.status.is_waiting and run.is_held:
         move_run(connection, held, RunStatus.RUNNING, event="run.resumed", lease_until=in_seconds(lease_s))
     elif run.status.is_waiting:
         move_run(connection, held, RunStatus.QUEUED, lease_until=None)
+
+
+def give_back(connection: Connection, held: HeldRun, **values: Any) -> HeldRun:
+    """Takes a run that works from its holder: it is queued, or waits for what its calls wait for.
+
+    Args:
+        connection: the transaction.
+        held: the run, locked.
+        values: more columns.
+    """
+    status = _waiting_status(held.run) or RunStatus.QUEUED
+    return move_run(connection, held, status, holder=None, lease_until=None, **values)
+
+
+def _waiting_status(run: StoredRun) -> RunStatus | None:
+    """The status that the open waits of a run ask for; None without any."""
+    kinds = {wait["kind"] for wait in run.waiting_for}
+    if not kinds:
+        return None
+    return RunStatus.WAITING_REPLY if kinds == {"reply"} else RunStatus.WAITING_TOOL
 
 
 def open_waits(connection: Connection, run_row: int) -> int:
@@ -247,7 +266,7 @@ def build_run(connection: Connection, row: Row[Any]) -> StoredRun:
         lease_until=row.lease_until,
         is_held=row.holder is not None,
         attempt=row.attempt,
-        waiting_for=_waits_of(connection, row.id) if status.is_waiting or status is RunStatus.RUNNING else (),
+        waiting_for=() if status.is_ended else _waits_of(connection, row.id),
         warnings=json.loads(row.warnings),
         metadata=json.loads(row.metadata),
         created=row.created,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 from proofbox.service.gateway.runs_port import RUN_AGE_DAYS_MAX, RUN_ATTEMPTS_MAX, RunEnd, RunLimits, RunStatus
 from proofbox.service.storage.conversation_rows import time_text
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.run_rows import end_run, has_lapsed, move_run, run_of_row
+from proofbox.service.storage.gateway.run_rows import end_run, give_back, has_lapsed, run_of_row
 from proofbox.service.storage.gateway.schema import runs
 
 _WORKS = runs.c.status == RunStatus.RUNNING.value
@@ -56,7 +56,7 @@ def _settle(connection: Connection, row: int, limits: RunLimits) -> None:
     elif run.attempt >= RUN_ATTEMPTS_MAX:
         _fail(connection, row, "lease_lost", f"the lease of the run has passed {RUN_ATTEMPTS_MAX} times")
     else:
-        move_run(connection, held, RunStatus.QUEUED, attempt=run.attempt + 1, holder=None, lease_until=None)
+        give_back(connection, held, attempt=run.attempt + 1)
 
 
 def _fail(connection: Connection, row: int, code: str, message: str) -> None:

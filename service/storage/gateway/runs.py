@@ -47,6 +47,7 @@ from proofbox.service.storage.gateway.run_rows import (
     build_run,
     end_run,
     find_run,
+    give_back,
     hold_run,
     in_seconds,
     move_run,
@@ -143,7 +144,8 @@ class SqlRunStore(RunStore):
             query = _claimable(principal, agent_ids, self._limits).with_for_update(of=runs, skip_locked=True)
             for row in connection.execute(query).all():
                 # Claims of one agent count one after another.
-                connection.execute(select(agents.c.id).where(agents.c.id == row.agent).with_for_update())
+                own = select(agents.c.id).where(agents.c.id == row.agent)
+                connection.execute(own.with_for_update(key_share=True))
                 if _running(connection, row.agent) >= self._limits.running_max:
                     continue
                 held = HeldRun(row.id, build_run(connection, row))
@@ -176,7 +178,7 @@ class SqlRunStore(RunStore):
         def work(connection: Connection) -> StoredRun:
             held = hold_run(connection, principal, run_id, lease)
             if held.run.status is RunStatus.RUNNING:
-                return move_run(connection, held, RunStatus.QUEUED, holder=None, lease_until=None).run
+                return give_back(connection, held).run
             connection.execute(update(runs).where(runs.c.id == held.row).values(holder=None, lease_until=None))
             return run_of_row(connection, held.row).run
 
@@ -217,12 +219,14 @@ class SqlRunStore(RunStore):
         await sweep_runs(self._database, self._limits)
 
     @override
-    async def calls_of_ended(self) -> Sequence[OpenCall]:
+    async def calls_of_ended(self, run_id: str | None = None) -> Sequence[OpenCall]:
+        of_run = () if run_id is None else (runs.c.run_id == run_id,)
+
         def work(connection: Connection) -> list[OpenCall]:
             return [
                 OpenCall(Principal(row.tenant, row.project, row.user_type, row.user), row.name, row.tool_call_id)
                 for query in (_LEFT_WAITING, _LEFT_OPEN)
-                for row in connection.execute(query)
+                for row in connection.execute(query.where(*of_run))
             ]
 
         return await self._database.read(work)
@@ -252,7 +256,7 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
         select(agents.c.id, agents.c.current, agents.c.project)
         .join_from(agents, projects, agents.c.project == projects.c.id)
         .where(of_project(principal), agents.c.agent_id == new.agent_id, agents.c.deleted.is_(None))
-        .with_for_update(of=agents)
+        .with_for_update(key_share=True, of=agents)
     ).first()
     if agent is None:
         raise UnknownAgentError(

@@ -1,7 +1,8 @@
 """Rows of spaces, members and entities inside a transaction, and the events of a space.
 
 Lock order: conversation, run, space, audit chain. `lock_space` makes other writers of the space wait, so numbers of
-messages and events have no gaps and follow the order of commits.
+messages and events have no gaps and follow the order of commits. Rows of projects, agents and spaces are locked
+with ``key_share``: an insert of a row that refers to them does not wait, and so cannot close a circle.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ EVENTS_STORED = timedelta(days=7)
 _PRUNED_EVERY = 64
 
 _SPACE = select(spaces.c.id, spaces.c.space_id, spaces.c.archived).where(spaces.c.id == bindparam("of_space"))
-_LOCKED = _SPACE.with_for_update()
+_LOCKED = _SPACE.with_for_update(key_share=True)
 _SEQ = (
     update(spaces)
     .where(spaces.c.id == bindparam("of_space"))
