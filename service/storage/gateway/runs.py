@@ -46,6 +46,7 @@ from proofbox.service.storage.gateway.run_rows import (
     add_run_event,
     build_run,
     end_run,
+    find_own_run,
     find_run,
     hold_run,
     in_seconds,
@@ -156,7 +157,7 @@ class SqlRunStore(RunStore):
     @override
     async def require(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
         def work(connection: Connection) -> StoredRun:
-            held = find_run(connection, principal, run_id)
+            held = find_own_run(connection, principal, run_id)
             require_lease(connection, held, lease)
             return held.run
 
@@ -187,7 +188,7 @@ class SqlRunStore(RunStore):
         self, principal: Principal, run_id: str, lease: int, end: RunEnd, *, cancel_waits: bool
     ) -> StoredRun:
         def work(connection: Connection) -> StoredRun:
-            held = find_run(connection, principal, run_id, lock=True)
+            held = find_own_run(connection, principal, run_id, lock=True)
             run = held.run
             if run.status is end.status and run.lease == lease and run.summary == end.summary:
                 return run  # the same request again
