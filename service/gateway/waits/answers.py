@@ -20,7 +20,14 @@ from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.gateway.posting import ResumeRecord
 from proofbox.service.gateway.spaces.port import Actor
-from proofbox.service.gateway.waits.port import CloseWait, StoredWait, WaitMovedError, WaitState, WaitStore
+from proofbox.service.gateway.waits.port import (
+    SHOWS_INPUT,
+    CloseWait,
+    StoredWait,
+    WaitMovedError,
+    WaitState,
+    WaitStore,
+)
 from proofbox.service.gateway_errors import (
     AlreadyAnsweredError,
     InvalidResultError,
@@ -134,7 +141,8 @@ class WaitAnswers:
             outcome = WaitOutcome(wait.kind, _how(given), value, by.name, wait.spec)
             effects: list[Effect] = [closing]
             if wait.kind == "approval" and isinstance(value, dict) and value.get("approved") and wait.run_id:
-                effects.append(ResumeRecord(wait.run_id, wait.call.tool_call_id, by.name))
+                shows_input = wait.spec.get(SHOWS_INPUT, True)
+                effects.append(ResumeRecord(wait.run_id, wait.call.tool_call_id, by.name, shows_input))
             try:
                 if await self._calls.resolve(call, outcome, effects):
                     return Submitted(await self.call_of(wait.call), was_known=False)
