@@ -274,7 +274,7 @@ class ToolInputs:
         streams = self._streams.values()
         if sum(stream.run_id == run_id and stream.final is None for stream in streams) >= STREAMS_MAX:
             raise RateLimitedError(
-                f"tool_call_id: the arguments of {STREAMS_MAX} calls of a run are being written, as many as may be; "
+                f"tool_call_id: the arguments of {STREAMS_MAX} calls of a run are being written, as many as may; "
                 "make these calls first",
                 retry_after_s=1,
             )

@@ -60,6 +60,7 @@ from proofbox.service.storage.gateway.run_rows import (
 )
 from proofbox.service.storage.gateway.run_sweep import sweep_runs
 from proofbox.service.storage.gateway.schema import agents, projects, run_events, runs, spaces, waits
+from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _CANDIDATES = 20  # of the oldest queued runs: some agents may run as many as they may
@@ -261,6 +262,8 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
         )
     space = None
     if new.space_id is not None:
+        if new.actor is not None:
+            open_space(connection, new.actor, new.space_id)
         space = connection.execute(
             select(spaces.c.id).where(spaces.c.project == agent.project, spaces.c.space_id == new.space_id)
         ).scalar()

@@ -85,7 +85,7 @@ async def test_an_older_lease_and_an_ended_run_stream_nothing(people, run, post)
     assert (ended.status_code, ended.json()["code"]) == (409, "run_ended")
 
 
-async def test_only_the_holder_of_a_run_adds_to_its_stream(people, kitchen, run, post):
+async def test_only_the_holder_of_a_run_adds_to_its_stream(people, run, post):
     await post("{", 0)
     path, body = f"/v1/runs/{run['run_id']}/tool-inputs/call-1", {"tool": "show", "offset": 1, "delta": "x"}
     for stranger in (people.foreigner, people.bob):
