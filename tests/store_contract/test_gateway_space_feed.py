@@ -266,6 +266,22 @@ async def test_a_run_may_send_200_parts_in_a_second(world, inputs, clock):
     assert await _add(inputs, world, "x", 200) == 201
 
 
+async def test_arguments_are_read_once_for_all_followers_and_as_text_alone_over_32_kib(world, feed, inputs, clock):
+    async with Client(feed, world) as client:
+        await _add(inputs, world, '{"a": ["')
+        await client.until(_has("tool-input-delta"))
+        stream = inputs.find("run_1", "call-1")
+        assert stream.partial is stream.partial
+        assert stream.partial == {"a": [""]}
+        clock.now += 10
+        await _add(inputs, world, "x" * 32 * 1024, 8)
+        assert stream.partial is None
+        await client.until(lambda events: sum(event.name == "tool-input-delta" for event in events) == 2)
+    first, second = (json.loads(event.data) for event in client.events if event.name == "tool-input-delta")
+    assert (first["input"], "input" in second) == ({"a": [""]}, False)
+    assert client.text() == stream.text
+
+
 @pytest.mark.parametrize(
     ("caller", "error"),
     [((Principal("acme", "books", "registered", "bob"), 1), UnknownRunError), ((ANN, 2), LeaseLostError)],

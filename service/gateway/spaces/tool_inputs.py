@@ -29,6 +29,8 @@ STREAMS_MAX = 32
 """Calls of a run whose arguments may be written at the same time."""
 RUN_BYTES_MAX = 4 * 1024 * 1024
 """Bytes of arguments that are kept of a run, with those of calls that were just made."""
+PARTIAL_BYTES_MAX = 32 * 1024
+"""Up to how many bytes arguments that are being written are read; longer ones are text alone until the call."""
 SILENT_S_MAX = 60.0
 """After how many seconds without a part a call that was not made is abandoned."""
 _CHECKED_EVERY_S = 1.0
@@ -112,6 +114,19 @@ class InputStream:
     is_open: bool = False
     shows_input: bool = True
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _read: tuple[int, Any] = (0, None)
+
+    @property
+    def partial(self) -> Any:
+        """What can be read of the text; None if that is nothing, or the text has over 32 KiB.
+
+        It is read once for all followers.
+        """
+        if self.size_bytes > PARTIAL_BYTES_MAX:
+            return None
+        if self._read[0] != len(self.text):
+            self._read = len(self.text), read_partial(self.text)
+        return self._read[1]
 
 
 class ToolInputs:
