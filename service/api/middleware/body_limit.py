@@ -26,8 +26,8 @@ class BodyLimitMiddleware:
     Args:
         app: the application behind it.
         bytes_max: the bound, in bytes.
-        own_bytes_max: the bound of requests that have one of their own: by path, or by method and how the path begins
-            (``PUT /v1/conversations/``).
+        own_bytes_max: the bound of requests that have one of their own: by path, or by method and how the path
+            begins (``PUT /v1/conversations/``).
         body_s: how long the service waits for a body, beyond a second for each 64 KiB that comes.
         held_max: how many bytes of bodies may be in memory at one time; those with a bound of their own go to the
             disk and are not counted.
