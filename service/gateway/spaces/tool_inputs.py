@@ -156,7 +156,7 @@ class ToolInputs:
         self._now = now
         self._streams: dict[tuple[str, str], InputStream] = {}
         self._rates: dict[str, tuple[int, int]] = {}
-        self._kept_bytes: Counter[str] = Counter()
+        self._stored_bytes: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
     async def add(
@@ -216,7 +216,7 @@ class ToolInputs:
             return part.offset + len(part.delta)
         new = _new_text(stream, part)
         size = len(new.encode())
-        if self._kept_bytes[stream.run_id] + size > RUN_BYTES_MAX:
+        if self._stored_bytes[stream.run_id] + size > RUN_BYTES_MAX:
             raise RateLimitedError(
                 f"delta: {RUN_BYTES_MAX:,} bytes of arguments are kept of a run, as many as may be; "
                 "make the calls, or send the rest later",
@@ -224,7 +224,7 @@ class ToolInputs:
             )
         stream.text += new
         stream.size_bytes += size
-        self._kept_bytes[stream.run_id] += size
+        self._stored_bytes[stream.run_id] += size
         self._changes.notify([space_topic(stream.started.space)])
         return len(stream.text)
 
@@ -281,9 +281,9 @@ class ToolInputs:
                 _log.warning("abandoned calls could not be ended", exc_info=True)
 
     def _forget_bytes(self, stream: InputStream) -> None:
-        self._kept_bytes[stream.run_id] -= stream.size_bytes
-        if self._kept_bytes[stream.run_id] <= 0:
-            del self._kept_bytes[stream.run_id]
+        self._stored_bytes[stream.run_id] -= stream.size_bytes
+        if self._stored_bytes[stream.run_id] <= 0:
+            del self._stored_bytes[stream.run_id]
 
     def _require_few(self, run_id: str) -> None:
         streams = self._streams.values()
