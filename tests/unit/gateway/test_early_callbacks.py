@@ -10,9 +10,11 @@ class LateWaits:
 
     def __init__(self):
         self.looks = 0
+        self.looked = asyncio.Event()
 
     async def get(self, wait_id):
         self.looks += 1
+        self.looked.set()
         return f"the wait {wait_id}" if self.looks >= 3 else None
 
 
@@ -27,7 +29,6 @@ async def test_a_callback_that_hangs_up_leaves_the_others_their_wait():
     waits = LateWaits()
     answers = WaitAnswers(waits, None, None, None, 60)
     first, second = (asyncio.create_task(answers.find_for_callback("wait_1")) for _ in range(2))
-    while not waits.looks:
-        await asyncio.sleep(0)
+    await waits.looked.wait()
     first.cancel()
     assert await second == "the wait wait_1"
