@@ -79,7 +79,7 @@ class SpaceTokens:
             fields = json.loads(_decode(payload))
             given = _decode(signature)
             key_id, tenant, project, space_id, entity_id, expires = fields
-        except (ValueError, TypeError) as exc:
+        except (ValueError, TypeError, RecursionError) as exc:
             raise NotAuthenticatedError(_INVALID, was_given=True) from exc
         secret = next((secret for known, secret in self._keys() if known == key_id), None)
         is_signed = secret is not None and hmac.compare_digest(given, _sign(secret, payload))

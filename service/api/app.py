@@ -127,13 +127,20 @@ def create_app(
     return app
 
 
+_UPLOADS = tuple(
+    f"PUT {module.ROUTE.partition('{')[0]}" for module in (attachments, upload_links)
+)  # each goes to the disk
+
+
 def _add_middleware(app: FastAPI, services: Services, facades: Sequence[Facade]) -> None:
     """Add the middleware; the last one added is the outermost."""
     app.add_middleware(
         BodyLimitMiddleware,
         bytes_max=services.body_bytes_max,
-        # Only the upload of attachments uses this method.
-        own_bytes_max={"PUT": services.attachments.bytes_max, **_upload_bytes_max(facades)},
+        own_bytes_max={
+            **dict.fromkeys(_UPLOADS, services.attachments.bytes_max),
+            **_upload_bytes_max(facades),
+        },
         body_s=services.body_s,
         held_max=services.bodies_bytes_max,
     )

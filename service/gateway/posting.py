@@ -196,11 +196,13 @@ class ResumeRecord(Effect):
         run_id: its run.
         tool_call_id: the call.
         answered_by: the entity that answered.
+        shows_input: whether the record has the input while the call runs.
     """
 
     run_id: str
     tool_call_id: str
     answered_by: str | None = None
+    shows_input: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from proofbox.service.gateway.runs_port import (
     StoredRunEvent,
     run_topic,
 )
-from proofbox.service.gateway.spaces.port import RequestKey
+from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
 
 _ID_BYTES = 12
@@ -71,15 +71,17 @@ class Runs:
         self._sweeps: asyncio.Task[None] | None = None
 
     async def create(
-        self, principal: Principal, creation: RunCreation, key: RequestKey | None = None
+        self, actor: Actor, creation: RunCreation, key: RequestKey | None = None
     ) -> tuple[StoredRun, bool]:
         """Makes a run; its creator holds its first lease unless it is queued.
+
+        Its space must be open to the actor: to a member of it, or to one who may act as anybody.
 
         Returns:
             The run, and whether it was made by an earlier request with the same key.
 
         Raises:
-            UnknownAgentError, UnknownSpaceError: there is no such agent or space.
+            UnknownAgentError, UnknownSpaceError: there is no such agent or open space.
             QueueFullError: too many runs of the agent are queued.
             IdReusedError: the key was used for another request.
         """
@@ -91,11 +93,12 @@ class Runs:
             conversation_id=creation.conversation_id or f"run:{run_id}",
             trigger=trigger,
             space_id=creation.space_id,
+            actor=actor,
             metadata=creation.metadata,
             queued=creation.queued,
             lease_s=self._limits.lease_s,
         )
-        return await self._store.create(principal, new, key)
+        return await self._store.create(actor.principal, new, key)
 
     async def claim(self, principal: Principal, claim: RunClaim) -> StoredRun | None:
         """Gives the oldest queued run to its caller; waits for one as long as is asked; None if there is none."""
@@ -139,9 +142,16 @@ class Runs:
         """A run. Raises UnknownRunError."""
         return await self._store.find(principal, run_id)
 
-    async def context(self, principal: Principal, run_id: str) -> RunContext:
-        """What a loop needs to know of a run. Raises UnknownRunError."""
-        return await self._store.context(principal, run_id)
+    async def context(self, principal: Principal, run_id: str, *, with_spaces: bool) -> RunContext:
+        """What a loop needs to know of a run; without its spaces if the caller may not read them.
+
+        Raises:
+            UnknownRunError: there is no such run, or another principal has claimed it.
+        """
+        context = await self._store.context(principal, run_id)
+        if with_spaces:
+            return context
+        return context.model_copy(update={"active_space": None, "spaces": [], "history": []})
 
     async def list(self, principal: Principal, wanted: RunFilter) -> list[StoredRun]:
         """Runs, the newest first. Raises UnknownRunError for an unknown ``before``."""

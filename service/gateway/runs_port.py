@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from proofbox.contracts.gateway.runs import RunContext
-from proofbox.service.gateway.spaces.port import RequestKey
+from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
 
 RUN_ATTEMPTS_MAX = 3
@@ -137,6 +137,7 @@ class NewRun:
         conversation_id: the conversation of its calls.
         trigger: why it is made, as on the wire.
         space_id: its active space at the start.
+        actor: who asks for it: the space must be open to it; None: the service itself, which may name any.
         chain_depth: how many runs that were made by mentions are before it.
         metadata: anything that its creator wants to find again.
         queued: whether it waits for a claim; otherwise its creator holds its first lease, unless as many runs of
@@ -149,6 +150,7 @@ class NewRun:
     conversation_id: str
     trigger: Mapping[str, Any]
     space_id: str | None = None
+    actor: Actor | None = None
     chain_depth: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
     queued: bool = False
@@ -235,7 +237,8 @@ class OpenCall:
 class RunStore(Protocol):
     """Runs of a tenant's project. All methods raise StoreFailedError if the store fails.
 
-    The project is that of ``principal``; runs of other projects are unknown.
+    The project is that of ``principal``; runs of other projects are unknown. So are runs that another principal of
+    the project has claimed, but to `find`, `list`, `cancel` and `events`.
     """
 
     async def create(
@@ -244,7 +247,8 @@ class RunStore(Protocol):
         """Makes a run; or finds the one that an earlier request with the key has made, and returns True with it.
 
         Raises:
-            UnknownAgentError, UnknownSpaceError: there is no such agent or space.
+            UnknownAgentError, UnknownSpaceError: there is no such agent or space, or the space is not open to the
+                actor.
             QueueFullError: too many runs of the agent are queued.
             IdReusedError: the key was used for another request.
         """

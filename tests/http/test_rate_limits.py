@@ -135,6 +135,16 @@ async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(services, 
         assert served.status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/v1/agents/helper", "/v1/entities/ann"])
+async def test_a_document_that_is_put_is_bounded_as_each_body_is(services, path):
+    app = create_app(replace(services, body_bytes_max=1_000))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
+        refused = await client.put(path, content=b" " * 1_001, headers={"Content-Type": "application/json"})
+        assert (refused.status_code, refused.json()["code"]) == (413, "body_too_large")
+        stored = await client.put(ATTACHMENT, content=b"x" * 1_001)
+        assert stored.status_code == 201
+
+
 async def test_a_length_that_is_only_declared_takes_no_room(services, call_body):
     app = create_app(replace(services, bodies_bytes_max=2 * BODY_BYTES_MAX))
     stop = asyncio.Event()

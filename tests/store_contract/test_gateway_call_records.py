@@ -1,6 +1,7 @@
 """The records of calls in spaces: which events they have, where they are, and what ends them."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from proofbox.service.gateway.posting import (
     Posting,
     RecordEnding,
     RecordError,
+    ResumeRecord,
     WaitCard,
 )
 from proofbox.service.gateway.spaces.port import Actor
@@ -22,6 +24,7 @@ from tests.support.gateway_world import build_world, recorded_call, shown_tool
 
 DONE = RecordEnding("done", output={"degrees": 3})
 FAILED = RecordEnding("failed", error=RecordError("http_status", "the server answered 500"))
+RESUMED = ResumeRecord("run_1", "call-1", "ann")
 CARD = WaitCard("wait_1", "2030-01-01T00:00:00.000Z")
 
 
@@ -160,7 +163,7 @@ async def test_a_record_that_waits_and_runs_again(world):
     assert await _write(world, suspend) == posting
     [record] = await world.records()
     assert (record["tool"]["state"], record["tool"]["expires"]) == ("waiting", CARD.expires)
-    await _write(world, lambda connection: call_records.resume_record(connection, "run_1", "call-1", "ann"))
+    await _write(world, lambda connection: call_records.resume_record(connection, RESUMED))
     [record] = await world.records()
     assert (record["tool"]["state"], record["tool"]["answered_by"]) == ("running", "ann")
     await _end(world, call, posting)
@@ -200,6 +203,26 @@ async def test_a_display_without_input_and_output_leaves_both_out(world):
         if name.startswith("tool-call"):
             assert data["message"]["tool"]["input"] is None
             assert data["message"]["tool"]["output"] is None
+
+
+@pytest.mark.parametrize("text", ["s3cret", "s3cret" * 60_000], ids=["small", "large"])
+@pytest.mark.parametrize("resumes", [True, False])
+async def test_a_wait_shows_the_input_of_a_display_without_it_and_only_the_wait(world, text, resumes):
+    call = replace(recorded_call(shown_tool(shows_input=False), text=text), artifact_path="fi:turn_1.files/a.json")
+    posting = await _start(world, call)
+    await _write(world, lambda connection: call_records.suspend_record(connection, call, posting, CARD))
+    [record] = await world.records()
+    assert (record["tool"]["input"] or record["tool"]["truncated"]["input"]) is not None
+    if resumes:
+        resumed = replace(RESUMED, shows_input=False)
+        await _write(world, lambda connection: call_records.resume_record(connection, resumed))
+        [record] = await world.records()
+        assert (record["tool"]["input"], record["tool"]["truncated"]) == (None, {})
+    await _end(world, call, posting)
+    [record] = await world.records()
+    assert (record["tool"]["input"], record["tool"]["truncated"]) == (None, {})
+    assert record["tool"]["output"] == {"degrees": 3}
+    assert "s3cret" not in str((await world.events())[-1])
 
 
 async def test_values_over_256_kib_are_named_by_their_artifact(world):

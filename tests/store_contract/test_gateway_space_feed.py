@@ -14,13 +14,20 @@ from proofbox.service.gateway.posting import EndRecord, RecordEnding, RecordErro
 from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
-from proofbox.service.gateway_errors import StreamConflictError, StreamGapError, UnknownSpaceError
+from proofbox.service.gateway_errors import (
+    LeaseLostError,
+    StreamConflictError,
+    StreamGapError,
+    UnknownRunError,
+    UnknownSpaceError,
+)
+from proofbox.service.identity import Principal
 from proofbox.service.storage.gateway import call_records, space_rows
 from proofbox.service.storage.gateway.call_record_store import SqlCallRecords
 from proofbox.service.storage.gateway.messages import SqlMessageStore
 from proofbox.service.storage.gateway.schema import runs, space_events, spaces
 from proofbox.service.storage.gateway.space_events import SqlSpaceEventStore
-from tests.support.gateway_world import build_world, recorded_call, shown_tool
+from tests.support.gateway_world import ANN, build_world, recorded_call, shown_tool
 
 TEXT = '{"city": "Århus", "days": [1, 2], "note": "a \\" b"}'
 
@@ -31,7 +38,11 @@ class OneTool:
     def __init__(self, tool):
         self.tool = tool
 
-    async def find_shown(self, _principal, _run_id, _lease, _name):
+    async def find_shown(self, principal, run_id, lease, _name):
+        if principal != ANN:
+            raise UnknownRunError(f"there is no run '{run_id}'")
+        if lease != 1:
+            raise LeaseLostError("Run-Lease: another one")
         return self.tool
 
 
@@ -125,9 +136,10 @@ def _has(name):
     return lambda events: any(event.name == name for event in events)
 
 
-async def _add(inputs, world, text, offset=0, call_id="call-1"):
+async def _add(inputs, world, text, offset=0, call_id="call-1", caller=(ANN, 1)):
+    principal, lease = caller
     part = ToolInputDelta(tool="weather", offset=offset, delta=text)
-    return await inputs.add(world.principal, "run_1", call_id, 1, part)
+    return await inputs.add(principal, world.run_id, call_id, lease, part)
 
 
 async def _start(world, call):
@@ -252,6 +264,55 @@ async def test_a_run_may_send_200_parts_in_a_second(world, inputs, clock):
         await _add(inputs, world, "x", 200)
     clock.now += 1
     assert await _add(inputs, world, "x", 200) == 201
+
+
+async def test_arguments_are_read_once_for_all_followers_and_as_text_alone_over_32_kib(world, feed, inputs, clock):
+    async with Client(feed, world) as client:
+        await _add(inputs, world, '{"a": ["')
+        await client.until(_has("tool-input-delta"))
+        stream = inputs.find("run_1", "call-1")
+        assert stream.partial is stream.partial
+        assert stream.partial == {"a": [""]}
+        clock.now += 10
+        await _add(inputs, world, "x" * 32 * 1024, 8)
+        assert stream.partial is None
+        await client.until(lambda events: sum(event.name == "tool-input-delta" for event in events) == 2)
+    first, second = (json.loads(event.data) for event in client.events if event.name == "tool-input-delta")
+    assert (first["input"], "input" in second) == ({"a": [""]}, False)
+    assert client.text() == stream.text
+
+
+@pytest.mark.parametrize(
+    ("caller", "error"),
+    [((Principal("acme", "books", "registered", "bob"), 1), UnknownRunError), ((ANN, 2), LeaseLostError)],
+    ids=["principal", "lease"],
+)
+async def test_a_stream_that_is_open_takes_nothing_of_others_and_does_not_count_it(world, inputs, caller, error):
+    await _add(inputs, world, "a")
+    for _ in range(201):
+        with pytest.raises(error):
+            await _add(inputs, world, "x", 1, caller=caller)
+    assert await _add(inputs, world, "b", 1) == 2
+
+
+async def test_a_run_has_at_most_32_streams(world, inputs):
+    for number in range(32):
+        await _add(inputs, world, "x", call_id=f"call-{number}")
+    with pytest.raises(RateLimitedError, match="32 calls"):
+        await _add(inputs, world, "x", call_id="one more")
+    assert await _add(inputs, world, "y", 1, "call-3") == 2
+    inputs.finish("run_1", "call-3", {})
+    assert await _add(inputs, world, "x", call_id="one more") == 1
+
+
+async def test_a_run_keeps_at_most_4_mib_of_arguments(world, inputs, clock):
+    for number in range(16):
+        await _add(inputs, world, "x" * 256 * 1024, call_id=f"call-{number}")
+    with pytest.raises(RateLimitedError, match="4,194,304 bytes"):
+        await _add(inputs, world, "x", call_id="one more")
+    clock.now += 60
+    await inputs.sweep()
+    assert await _add(inputs, world, "x", call_id="after that") == 1
 
 
 @pytest.mark.parametrize("visibility", ["hidden", "result-only"])

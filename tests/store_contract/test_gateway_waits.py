@@ -12,7 +12,8 @@ import pytest
 
 import proofbox.service
 from proofbox.contracts.provenance import AuditLine
-from tests.support.asking import ASK, opened_asking
+from proofbox.service.storage.gateway.waits import SqlWaitStore
+from tests.support.asking import ASK, PAY, opened_asking
 from tests.support.pipeline import ANN
 
 SUBMITTER = Path(__file__).with_name("dying_submitter.py")
@@ -250,6 +251,18 @@ async def test_an_approved_call_runs(asking, tool):
     card = await asking.card(wait)
     assert (card["state"], card["answered_by"]) == ("done", "ann")
     assert card["output"] == ({"paid": 3} if tool == "pay" else {"approved": True})
+
+
+@pytest.mark.parametrize("shows", [True, False])
+async def test_an_approval_knows_whether_the_input_is_shown_afterwards(asking, shows):
+    await asking.enter({**PAY, "display": {"customUI": "pay", "showInput": shows}})
+    wait = await asking.ask("pay", {"amount": 3})
+    assert (await asking.card(wait))["input"] == {"amount": 3}
+    stored = await SqlWaitStore(asking.pipeline.database).get(wait["wait_id"])
+    assert stored.spec["shows_input"] is shows
+    await asking.answer(wait, result={"approved": True})
+    await until(asking.status, "done")
+    assert (await asking.card(wait)).get("input") == ({"amount": 3} if shows else None)
 
 
 async def test_a_denied_call_does_not_run(asking):

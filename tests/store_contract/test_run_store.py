@@ -84,6 +84,24 @@ async def test_the_creator_of_a_run_holds_its_first_lease(run_store):
     assert await names(run_store) == ["run.started"]
 
 
+async def test_a_run_that_another_principal_has_claimed_is_not_there_for_its_holders_part(run_store, calls):
+    await made(run_store)
+    end = RunEnd(RunStatus.COMPLETED)
+    for asked in (
+        run_store.require(BOB, "run_1", 1),
+        run_store.renew(BOB, "run_1", 1, 60),
+        run_store.release(BOB, "run_1", 1),
+        run_store.finish(BOB, "run_1", 1, end, cancel_waits=True),
+        run_store.context(BOB, "run_1"),
+        calls.claim(a_call(principal=BOB)),
+    ):
+        with pytest.raises(UnknownRunError):
+            await asked
+    assert (await run_store.find(BOB, "run_1")).status is RunStatus.RUNNING
+    await made(run_store, 2, queued=True)
+    assert (await run_store.context(BOB, "run_2")).calls == []
+
+
 async def test_unknown_agents_spaces_and_runs_of_another_project_are_not_there(run_store):
     await made(run_store)
     with pytest.raises(UnknownAgentError):

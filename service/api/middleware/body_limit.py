@@ -26,7 +26,8 @@ class BodyLimitMiddleware:
     Args:
         app: the application behind it.
         bytes_max: the bound, in bytes.
-        own_bytes_max: the bound of methods and paths that have one of their own, by method or path.
+        own_bytes_max: the bound of requests that have one of their own: by path, or by method and how the path
+            begins (``PUT /v1/conversations/``).
         body_s: how long the service waits for a body, beyond a second for each 64 KiB that comes.
         held_max: how many bytes of bodies may be in memory at one time; those with a bound of their own go to the
             disk and are not counted.
@@ -46,12 +47,18 @@ class BodyLimitMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        own_max = self._own_bytes_max.get(scope["path"], self._own_bytes_max.get(scope["method"]))
+        own_max = self._find_own_max(scope["method"], scope["path"])
         if own_max is not None:
             await self._app(scope, _Counted(scope, receive, own_max, self._body_s), send)
             return
         with self._held.room(_caller(scope)) as take:
             await self._app(scope, _Counted(scope, receive, self._bytes_max, self._body_s, take), send)
+
+    def _find_own_max(self, method: str, path: str) -> int | None:
+        if path in self._own_bytes_max:
+            return self._own_bytes_max[path]
+        asked = f"{method} {path}"
+        return next((own for start, own in self._own_bytes_max.items() if asked.startswith(start)), None)
 
 
 def _caller(scope: Scope) -> str:

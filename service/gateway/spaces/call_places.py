@@ -5,9 +5,8 @@ from typing import Any, Protocol
 from proofbox.service.errors import UnknownToolError
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.posting import Posting, ShownTool
-from proofbox.service.gateway.runs_port import RunStatus, RunStore
+from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.spaces.tool_inputs import RunTools, ToolInputs
-from proofbox.service.gateway_errors import RunEndedError, RunNotRunningError
 from proofbox.service.identity import Principal
 
 
@@ -51,16 +50,9 @@ class ToolsOfRuns(RunTools):
         self._runs = runs
         self._catalogue = catalogue
 
-    async def find_shown(self, principal: Principal, run_id: str, lease: int | None, name: str) -> ShownTool:
+    async def find_shown(self, principal: Principal, run_id: str, lease: int, name: str) -> ShownTool:
         """See `RunTools.find_shown`."""
-        if lease is not None:
-            run = await self._runs.require(principal, run_id, lease)
-        else:
-            run = await self._runs.find(principal, run_id)
-            if run.status.is_ended:
-                raise RunEndedError(f"run '{run_id}' has ended ({run.status}); make a new one")
-            if run.status is RunStatus.QUEUED:
-                raise RunNotRunningError(f"run '{run_id}' is queued; claim it first")
+        run = await self._runs.require(principal, run_id, lease)
         tool = (await self._catalogue.tools_of(principal, run.agent_id, run.agent_version)).find(name)
         if tool is None:
             raise UnknownToolError(

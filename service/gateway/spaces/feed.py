@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from proofbox.service.concurrency import Changes, Listener
 from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
 from proofbox.service.gateway.spaces.records import Json, compact_json
-from proofbox.service.gateway.spaces.tool_inputs import ToolInputs, read_partial, space_topic
+from proofbox.service.gateway.spaces.tool_inputs import PARTIAL_BYTES_MAX, ToolInputs, space_topic
 
 WAITING_MAX = 1_000
 """Events that may wait for a client that reads slowly; with more it gets ``reset``."""
@@ -200,8 +200,8 @@ class SpaceFeed:
         }
         if stream.final is not None:
             data["input"] = stream.final
-        elif self._now() - shown.input_s >= INPUT_EVERY_S:
-            data["input"], shown.input_s = read_partial(stream.text), self._now()
+        elif self._now() - shown.input_s >= INPUT_EVERY_S and stream.size_bytes <= PARTIAL_BYTES_MAX:
+            data["input"], shown.input_s = stream.partial, self._now()
         shown.length = len(stream.text)
         return [FeedEvent(None, "tool-input-delta", compact_json(data))]
 

@@ -122,9 +122,11 @@ def waiting(message: Json, card: WaitCard, call: RecordedCall, now: str) -> Json
     return _changed(message, _mark_cut(tool, "input", cut), now)
 
 
-def resumed(message: Json, answered_by: str | None, now: str) -> Json:
-    """Return a record whose call runs again after a wait."""
+def resumed(message: Json, answered_by: str | None, now: str, *, shows_input: bool = True) -> Json:
+    """Return a record whose call runs again after a wait; without the input, if the tool does not show it."""
     tool = {**message["tool"], "state": "running", "expires": None, "answered_by": answered_by}
+    if not shows_input:
+        tool = _without_input(tool)
     return _changed(message, tool, now)
 
 
@@ -140,9 +142,8 @@ def ended(message: Json, ending: RecordEnding, call: RecordedCall | None, now: s
         output = _APPROVED if ending.was_approved and ending.state in {"done", "failed"} else None
     elif ending.output is not None and (call is None or call.tool.shows_output):
         output, cut = _bounded(ending.output, ending.artifact_path)
-    if visibility != "visible":
-        tool["input"] = None
-        tool["truncated"] = {}
+    if visibility != "visible" or not (call is None or call.tool.shows_input):
+        tool = _without_input(tool)
     tool["output"] = output
     tool = _mark_cut(tool, "output", cut)
     if call is not None:
@@ -222,6 +223,12 @@ def _bounded(value: Any, artifact_path: str | None) -> tuple[Any, Json | None]:
     if size <= VALUE_BYTES_MAX:
         return value, None
     return None, {"size_bytes": size, "artifact_path": artifact_path}
+
+
+def _without_input(tool: Json) -> Json:
+    """Return the tool part without the input, which only a wait had shown."""
+    cut = {name: value for name, value in tool["truncated"].items() if name != "input"}
+    return {**tool, "input": None, "truncated": cut}
 
 
 def _mark_cut(tool: Json, name: str, cut: Json | None) -> Json:

@@ -7,6 +7,7 @@ them from here, so a client that connects again continues at its length.
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -24,6 +25,12 @@ from proofbox.service.identity import Principal
 
 POSTS_PER_S_MAX = 200
 """Parts of arguments that a run may send in a second."""
+STREAMS_MAX = 32
+"""Calls of a run whose arguments may be written at the same time."""
+RUN_BYTES_MAX = 4 * 1024 * 1024
+"""Bytes of arguments that are kept of a run, with those of calls that were just made."""
+PARTIAL_BYTES_MAX = 32 * 1024
+"""Up to how many bytes arguments that are being written are read; longer ones are text alone until the call."""
 SILENT_S_MAX = 60.0
 """After how many seconds without a part a call that was not made is abandoned."""
 _CHECKED_EVERY_S = 1.0
@@ -61,13 +68,13 @@ class StreamStore(Protocol):
 class RunTools(Protocol):
     """The tools of a run, as they are pinned to it."""
 
-    async def find_shown(self, principal: Principal, run_id: str, lease: int | None, name: str) -> ShownTool:
+    async def find_shown(self, principal: Principal, run_id: str, lease: int, name: str) -> ShownTool:
         """Return how a tool of a run is shown.
 
         Args:
-            principal: the caller; runs of other projects are unknown.
+            principal: the caller; runs of other principals are unknown.
             run_id: the run.
-            lease: the number of the caller's lease; None: it is not checked.
+            lease: the number of the caller's lease.
             name: the tool's name for the model, or its ``tool_id``.
 
         Raises:
@@ -88,7 +95,8 @@ class InputStream:
         size_bytes: its bytes as UTF-8.
         final: the parameters of the call, once it was made.
         last_s: when the last part came, on the monotonic clock.
-        checked_s: when its run was last seen to take calls.
+        checked_for: whose calls its run was last seen to take: the principal and its lease.
+        checked_s: when that was.
         is_open: whether its first part was taken.
         shows_input: whether the record shows the arguments; otherwise no text is kept.
         lock: held while a part is added.
@@ -101,10 +109,24 @@ class InputStream:
     size_bytes: int = 0
     final: Json | None = None
     last_s: float = 0.0
+    checked_for: tuple[Principal, int] | None = None
     checked_s: float = float("-inf")
     is_open: bool = False
     shows_input: bool = True
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _read: tuple[int, Any] = (0, None)
+
+    @property
+    def partial(self) -> Any:
+        """What can be read of the text; None if that is nothing, or the text has over 32 KiB.
+
+        It is read once for all followers.
+        """
+        if self.size_bytes > PARTIAL_BYTES_MAX:
+            return None
+        if self._read[0] != len(self.text):
+            self._read = len(self.text), read_partial(self.text)
+        return self._read[1]
 
 
 class ToolInputs:
@@ -134,10 +156,11 @@ class ToolInputs:
         self._now = now
         self._streams: dict[tuple[str, str], InputStream] = {}
         self._rates: dict[str, tuple[int, int]] = {}
+        self._stored_bytes: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
 
     async def add(
-        self, principal: Principal, run_id: str, tool_call_id: str, lease: int | None, part: ToolInputDelta
+        self, principal: Principal, run_id: str, tool_call_id: str, lease: int, part: ToolInputDelta
     ) -> int:
         """Add a part of the arguments of a call that a model is writing.
 
@@ -147,7 +170,7 @@ class ToolInputs:
             principal: the caller.
             run_id: the run.
             tool_call_id: the id that the call will have.
-            lease: the number of the caller's lease, if it gave one.
+            lease: the number of the caller's lease.
             part: the part.
 
         Returns:
@@ -158,33 +181,50 @@ class ToolInputs:
             StreamGapError: text before the part is missing.
             StreamConflictError: the part repeats known text with other characters.
             InvalidRequestError: the text has over 256 KiB.
-            RateLimitedError: over 200 parts in a second.
+            RateLimitedError: over 200 parts in a second, 32 calls at the same time, or 4 MiB of the run.
         """
+        key, caller = (run_id, tool_call_id), (principal, lease)
+        stream, tool = self._streams.get(key), None
+        if stream is None or stream.checked_for != caller or self._now() - stream.checked_s >= _CHECKED_EVERY_S:
+            tool = await self._tools.find_shown(principal, run_id, lease, part.tool)
+            stream = self._streams.get(key)
         self._count(run_id)
-        key = (run_id, tool_call_id)
-        stream = self._streams.get(key)
         if stream is None:
+            self._require_few(run_id)
             stream = self._streams[key] = InputStream(run_id, tool_call_id, last_s=self._now())
         async with stream.lock:
             try:
-                return await self._add(principal, stream, lease, part)
+                if tool is not None:
+                    await self._open(stream, tool, part)
+                    stream.checked_for, stream.checked_s = caller, self._now()
+                return self._append(stream, part)
             finally:
                 if not stream.is_open and self._streams.get(key) is stream:
                     del self._streams[key]
 
-    async def _add(self, principal: Principal, stream: InputStream, lease: int | None, part: ToolInputDelta) -> int:
-        if self._now() - stream.checked_s >= _CHECKED_EVERY_S or not stream.is_open:
-            tool = await self._tools.find_shown(principal, stream.run_id, lease, part.tool)
-            stream.checked_s = self._now()
-            if not stream.is_open:
-                _require_start(part.offset)
-                call = RecordedCall(stream.run_id, stream.tool_call_id, tool, {})
-                stream.started = await self._store.start_stream(call) if tool.is_shown_from_start else None
-                stream.is_open, stream.shows_input = True, tool.shows_input
+    async def _open(self, stream: InputStream, tool: ShownTool, part: ToolInputDelta) -> None:
+        if stream.is_open:
+            return
+        _require_start(part.offset)
+        call = RecordedCall(stream.run_id, stream.tool_call_id, tool, {})
+        stream.started = await self._store.start_stream(call) if tool.is_shown_from_start else None
+        stream.is_open, stream.shows_input = True, tool.shows_input
+
+    def _append(self, stream: InputStream, part: ToolInputDelta) -> int:
         stream.last_s = self._now()
         if stream.started is None or stream.final is not None or not stream.shows_input:
             return part.offset + len(part.delta)
-        _append(stream, part)
+        new = _new_text(stream, part)
+        size = len(new.encode())
+        if self._stored_bytes[stream.run_id] + size > RUN_BYTES_MAX:
+            raise RateLimitedError(
+                f"delta: {RUN_BYTES_MAX:,} bytes of arguments are kept of a run, as many as may be; "
+                "make the calls, or send the rest later",
+                retry_after_s=self._silent_s_max,
+            )
+        stream.text += new
+        stream.size_bytes += size
+        self._stored_bytes[stream.run_id] += size
         self._changes.notify([space_topic(stream.started.space)])
         return len(stream.text)
 
@@ -229,7 +269,8 @@ class ToolInputs:
                 continue
             if stream.final is None and stream.started is not None:
                 await self._store.end_stream(stream.run_id, stream.tool_call_id, ABANDONED)
-            self._streams.pop(key, None)
+            if self._streams.pop(key, None) is not None:
+                self._forget_bytes(stream)
 
     async def _sweep_regularly(self) -> None:
         while True:
@@ -238,6 +279,20 @@ class ToolInputs:
                 await self.sweep()
             except OurError:
                 _log.warning("abandoned calls could not be ended", exc_info=True)
+
+    def _forget_bytes(self, stream: InputStream) -> None:
+        self._stored_bytes[stream.run_id] -= stream.size_bytes
+        if self._stored_bytes[stream.run_id] <= 0:
+            del self._stored_bytes[stream.run_id]
+
+    def _require_few(self, run_id: str) -> None:
+        streams = self._streams.values()
+        if sum(stream.run_id == run_id and stream.final is None for stream in streams) >= STREAMS_MAX:
+            raise RateLimitedError(
+                f"tool_call_id: the arguments of {STREAMS_MAX} calls of a run are being written, as many as may; "
+                "make these calls first",
+                retry_after_s=1,
+            )
 
     def _count(self, run_id: str) -> None:
         second = int(self._now())
@@ -269,7 +324,7 @@ def _require_start(offset: int) -> None:
         raise StreamGapError("offset: nothing of these arguments has arrived (length 0); send them from offset 0")
 
 
-def _append(stream: InputStream, part: ToolInputDelta) -> None:
+def _new_text(stream: InputStream, part: ToolInputDelta) -> str:
     length = len(stream.text)
     if part.offset > length:
         raise StreamGapError(
@@ -284,5 +339,4 @@ def _append(stream: InputStream, part: ToolInputDelta) -> None:
     size = stream.size_bytes + len(new.encode())
     if size > VALUE_BYTES_MAX:
         raise invalid_value("delta", f"the arguments have {size:,} bytes (limit {VALUE_BYTES_MAX:,}); send less")
-    stream.text += new
-    stream.size_bytes = size
+    return new

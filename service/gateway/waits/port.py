@@ -9,6 +9,8 @@ from proofbox.service.calls.port import CallKey, Effect
 from proofbox.service.gateway.posting import Posting, RecordedCall, WaitCard
 from proofbox.service.gateway.spaces.port import Actor
 
+SHOWS_INPUT = "shows_input"
+"""The entry of a wait's ``spec``: whether the record of its call has the input when nobody is asked any more."""
 RUN_WAITS_MAX = 20
 """Open waits of one run."""
 

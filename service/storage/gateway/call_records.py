@@ -21,6 +21,7 @@ from proofbox.service.gateway.posting import (
     RecordedCall,
     RecordEnding,
     RecordError,
+    ResumeRecord,
     ShownTool,
     WaitCard,
     left_ending,
@@ -169,13 +170,14 @@ def suspend_record(connection: Connection, call: RecordedCall, posting: Posting,
     return posting
 
 
-def resume_record(connection: Connection, run_id: str, tool_call_id: str, answered_by: str | None = None) -> None:
+def resume_record(connection: Connection, effect: ResumeRecord) -> None:
     """Show in the record that its call runs again, without an event; a record that does not wait stays."""
-    run = _lock_run(connection, run_id)
-    found = _find_record(connection, run.id, tool_call_id)
+    run = _lock_run(connection, effect.run_id)
+    found = _find_record(connection, run.id, effect.tool_call_id)
     if found is not None and found.state == "waiting":
         lock_space(connection, found.space)
-        _store(connection, found, records.resumed(json.loads(found.body), answered_by, utc_now()))
+        shown, by = json.loads(found.body), effect.answered_by
+        _store(connection, found, records.resumed(shown, by, utc_now(), shows_input=effect.shows_input))
 
 
 def end_record(connection: Connection, effect: EndRecord) -> Json | None:

@@ -38,7 +38,7 @@ def _suspend_record(connection: Connection, _call: CallRow, effect: SuspendRecor
 
 
 def _resume_record(connection: Connection, _call: CallRow, effect: ResumeRecord) -> None:
-    resume_record(connection, effect.run_id, effect.tool_call_id, effect.answered_by)
+    resume_record(connection, effect)
 
 
 def _end_record(connection: Connection, _call: CallRow, effect: EndRecord) -> None:

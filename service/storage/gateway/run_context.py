@@ -25,7 +25,7 @@ from proofbox.contracts.gateway.runs import (
 from proofbox.service.gateway.runs_port import StoredRun, run_json
 from proofbox.service.identity import Principal
 from proofbox.service.storage.gateway.messages import read_newest
-from proofbox.service.storage.gateway.run_rows import HeldRun, build_run, find_run, select_runs
+from proofbox.service.storage.gateway.run_rows import HeldRun, build_run, find_own_run, select_runs
 from proofbox.service.storage.gateway.schema import agent_versions, agents, entities, members, runs, spaces
 from proofbox.service.storage.gateway.spaces import space_members
 from proofbox.service.storage.schema import calls
@@ -42,7 +42,7 @@ def read_context(connection: Connection, principal: Principal, run_id: str) -> R
     Raises:
         UnknownRunError: there is no such run.
     """
-    held = find_run(connection, principal, run_id)
+    held = find_own_run(connection, principal, run_id)
     run = held.run
     joined = _spaces(connection, held.row)
     found = space_members(connection, [space.id for space in joined])

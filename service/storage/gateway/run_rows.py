@@ -81,8 +81,20 @@ def find_run(connection: Connection, principal: Principal, run_id: str, *, lock:
     query = _ALL.where(of_project(principal), runs.c.run_id == run_id)
     found = connection.execute(query.with_for_update(of=runs) if lock else query).first()
     if found is None:
-        raise UnknownRunError(f"run_id: there is no run '{run_id[:100]}' here; POST /v1/runs makes one")
+        raise _unknown(run_id)
     return HeldRun(found.id, build_run(connection, found))
+
+
+def find_own_run(connection: Connection, principal: Principal, run_id: str, *, lock: bool = False) -> HeldRun:
+    """Finds a run that nobody has claimed, or the principal itself. Raises as `find_run` does."""
+    held = find_run(connection, principal, run_id, lock=lock)
+    if held.run.principal not in (None, principal):
+        raise _unknown(run_id)
+    return held
+
+
+def _unknown(run_id: str) -> UnknownRunError:
+    return UnknownRunError(f"run_id: there is no run '{run_id[:100]}' here; POST /v1/runs makes one")
 
 
 def run_of_row(connection: Connection, row: int, *, lock: bool = False) -> HeldRun:
@@ -106,7 +118,7 @@ def hold_run(connection: Connection, principal: Principal, run_id: str, lease: i
         RunNotRunningError: it is queued.
         RunEndedError: it has ended.
     """
-    held = find_run(connection, principal, run_id, lock=True)
+    held = find_own_run(connection, principal, run_id, lock=True)
     require_lease(connection, held, lease)
     return held
 

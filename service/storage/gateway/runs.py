@@ -46,6 +46,7 @@ from proofbox.service.storage.gateway.run_rows import (
     add_run_event,
     build_run,
     end_run,
+    find_own_run,
     find_run,
     give_back,
     hold_run,
@@ -60,6 +61,7 @@ from proofbox.service.storage.gateway.run_rows import (
 )
 from proofbox.service.storage.gateway.run_sweep import sweep_runs
 from proofbox.service.storage.gateway.schema import agents, projects, run_events, runs, spaces, waits
+from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _CANDIDATES = 20  # of the oldest queued runs: some agents may run as many as they may
@@ -158,7 +160,7 @@ class SqlRunStore(RunStore):
     @override
     async def require(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
         def work(connection: Connection) -> StoredRun:
-            held = find_run(connection, principal, run_id)
+            held = find_own_run(connection, principal, run_id)
             require_lease(connection, held, lease)
             return held.run
 
@@ -189,7 +191,7 @@ class SqlRunStore(RunStore):
         self, principal: Principal, run_id: str, lease: int, end: RunEnd, *, cancel_waits: bool
     ) -> StoredRun:
         def work(connection: Connection) -> StoredRun:
-            held = find_run(connection, principal, run_id, lock=True)
+            held = find_own_run(connection, principal, run_id, lock=True)
             run = held.run
             if run.status is end.status and run.lease == lease and run.summary == end.summary:
                 return run  # the same request again
@@ -264,6 +266,8 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
         )
     space = None
     if new.space_id is not None:
+        if new.actor is not None:
+            open_space(connection, new.actor, new.space_id)
         space = connection.execute(
             select(spaces.c.id).where(spaces.c.project == agent.project, spaces.c.space_id == new.space_id)
         ).scalar()

@@ -12,6 +12,7 @@ from proofbox.service.calls.port import CallKey, EffectRefusedError
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
+    SHOWS_INPUT,
     AskedWait,
     CancelWaits,
     CloseWait,
@@ -174,7 +175,9 @@ def open_wait(connection: Connection, call: CallRow, effect: OpenWait) -> None:
         "state": _PENDING,
         "created": utc_now(),
         "expires": effect.expires,
-        "spec": json.dumps({**effect.spec, "posting": posting.to_json()}),
+        "spec": json.dumps(
+            {**effect.spec, "posting": posting.to_json(), SHOWS_INPUT: effect.call.tool.shows_input}
+        ),
     }
     connection.execute(insert(waits), new)
     announce(connection, WAITS_TOPIC)

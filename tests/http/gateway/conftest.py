@@ -38,6 +38,7 @@ class Office:
         admin: may act as anybody.
         ann, bob: act as themselves.
         reader: bob without `spaces:write`.
+        blind: ann without `spaces:read`.
         foreigner: an admin of another tenant.
     """
 
@@ -48,6 +49,7 @@ class Office:
     ann: httpx.AsyncClient = None
     bob: httpx.AsyncClient = None
     reader: httpx.AsyncClient = None
+    blind: httpx.AsyncClient = None
     foreigner: httpx.AsyncClient = None
 
     async def key(self, user, permissions=NO_ACT_AS, tenant="acme", project="books"):
@@ -89,6 +91,7 @@ async def office(tmp_path):
         office.admin = await office.key("admin", ALL_PERMISSIONS)
         office.ann, office.bob = await office.key("ann"), await office.key("bob")
         office.reader = await office.key("bob", NO_ACT_AS - {Permission.SPACES_WRITE})
+        office.blind = await office.key("ann", NO_ACT_AS - {Permission.SPACES_READ})
         office.foreigner = await office.key("ann", ALL_PERMISSIONS, tenant="other")
         yield office
 

@@ -129,7 +129,8 @@ async def test_all_streams_end_when_the_service_stops_over_http(people, kitchen,
 async def test_streams_that_a_dead_process_left_are_abandoned_at_the_start(tmp_path, people, kitchen):
     run = await people.loop.begin(SHOW, space_id=kitchen)
     url = f"/v1/runs/{run['run_id']}/tool-inputs/call-1"
-    await people.loop.web.post(url, json={"tool": "show", "offset": 0, "delta": "{"})
+    part = {"tool": "show", "offset": 0, "delta": "{"}
+    assert (await people.loop.web.post(url, json=part, headers=people.loop.leased())).status_code == 200
     database = people.loop.pipeline.database
     await database.close()  # as a process that ended: nothing of it was told
     async with opened_loop(tmp_path) as loop:

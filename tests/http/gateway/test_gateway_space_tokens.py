@@ -1,6 +1,7 @@
 """Space tokens: each opens one space as one person and nothing else, also for pages of named origins."""
 
 import asyncio
+import base64
 from dataclasses import replace
 
 import pytest
@@ -96,6 +97,7 @@ async def test_changed_expired_and_foreign_tokens_are_refused(people, kitchen, m
         f"{token}x",
         "pbs_",
         "pbs_.",
+        f"pbs_{base64.urlsafe_b64encode(b'[' * 6_000).decode()}.{signature}",
     ]
     for given in wrong:
         page = await people.client(given)

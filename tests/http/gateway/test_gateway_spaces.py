@@ -1,6 +1,7 @@
 """Entities, spaces, members and messages: who may do what, and what is refused."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -10,6 +11,12 @@ from proofbox.contracts.gateway.spaces import Entity, Space, SpacePage
 
 async def _code(answer):
     return answer.status_code, answer.json()["code"]
+
+
+async def test_an_entity_has_64_kib_at_most(people):
+    body = json.dumps({"type": "human", "handle": "eve", "display_name": "Eve"}).ljust(64 * 1024 + 1)
+    answer = await people.admin.put("/v1/entities/eve", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
 async def test_a_person_is_made_changed_and_read(office):

@@ -26,6 +26,7 @@ def post(people):
     async def posted(delta, offset, tool="show", **headers):
         run_id = people.loop.run["run_id"]
         body = {"tool": tool, "offset": offset, "delta": delta}
+        headers = {**people.loop.leased(), **headers}
         return await people.loop.web.post(f"/v1/runs/{run_id}/tool-inputs/call-1", json=body, headers=headers)
 
     return posted
@@ -55,13 +56,17 @@ async def test_parts_that_do_not_fit_are_refused(people, run, post):
     assert (gap.status_code, gap.json()["code"]) == (409, "stream_gap")
     assert f"length {len(TEXT)}" in gap.json()["detail"]
     unknown = await people.loop.web.post(
-        "/v1/runs/run_0/tool-inputs/call-1", json={"tool": "show", "offset": 0, "delta": "x"}
+        "/v1/runs/run_0/tool-inputs/call-1",
+        json={"tool": "show", "offset": 0, "delta": "x"},
+        headers=people.loop.leased(),
     )
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_run")
     nameless = await post("{", 0, tool="nameless")
     assert nameless.status_code == 200  # the stream has begun: only its first part names the tool
     other = await people.loop.web.post(
-        f"/v1/runs/{run['run_id']}/tool-inputs/call-9", json={"tool": "nameless", "offset": 0, "delta": "x"}
+        f"/v1/runs/{run['run_id']}/tool-inputs/call-9",
+        json={"tool": "nameless", "offset": 0, "delta": "x"},
+        headers=people.loop.leased(),
     )
     assert (other.status_code, other.json()["code"]) == (404, "unknown_tool")
 
@@ -70,12 +75,27 @@ async def test_an_older_lease_and_an_ended_run_stream_nothing(people, run, post)
     old = await post("x", 0, **{"Run-Lease": "7"})
     assert (old.status_code, old.json()["code"]) == (409, "lease_lost")
     foreign = await people.foreigner.post(
-        f"/v1/runs/{run['run_id']}/tool-inputs/call-1", json={"tool": "show", "offset": 0, "delta": "x"}
+        f"/v1/runs/{run['run_id']}/tool-inputs/call-1",
+        json={"tool": "show", "offset": 0, "delta": "x"},
+        headers=people.loop.leased(),
     )
     assert foreign.status_code == 404
     await people.loop.web.delete(f"/v1/runs/{run['run_id']}")
     ended = await post("x", 0)
     assert (ended.status_code, ended.json()["code"]) == (409, "run_ended")
+
+
+async def test_only_the_holder_of_a_run_adds_to_its_stream(people, run, post):
+    await post("{", 0)
+    path, body = f"/v1/runs/{run['run_id']}/tool-inputs/call-1", {"tool": "show", "offset": 1, "delta": "x"}
+    for stranger in (people.foreigner, people.bob):
+        answer = await stranger.post(path, json=body, headers=people.loop.leased())
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_run")
+    older = await post("x", 1, **{"Run-Lease": "7"})
+    assert (older.status_code, older.json()["code"]) == (409, "lease_lost")
+    nobody = await people.loop.web.post(path, json=body)
+    assert (nobody.status_code, nobody.json()["code"]) == (422, "invalid_request")
+    assert (await post("}", 1)).json() == {"length": 2}
 
 
 async def test_a_stream_ends_with_its_run(people, kitchen, run, post):

@@ -12,6 +12,7 @@ from proofbox.service.api.routes.gateway.actors import ManagingKey
 from proofbox.service.api.routes.gateway.parameters import BeforeInQuery, EntityIdInPath, LimitInQuery
 from proofbox.service.api.strict_json import read_model
 
+BODY_BYTES_MAX = 64 * 1024
 router = APIRouter(prefix="/v1/entities", tags=["spaces"])
 
 
@@ -44,7 +45,7 @@ async def put_entity(
 
     Agents are entities by themselves, as `agent:<agent_id>`.
     """
-    definition = await read_model(request, EntityDefinition)
+    definition = await read_model(request, EntityDefinition, BODY_BYTES_MAX)
     entity, is_new = await gateway.spaces.put_entity(actor, entity_id, definition)
     return model_response(entity, status=201 if is_new else 200, headers=NO_STORE)
 

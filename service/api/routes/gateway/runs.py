@@ -18,10 +18,13 @@ from proofbox.contracts.gateway.runs import (
     RunStatus,
 )
 from proofbox.service import errors, gateway_errors
+from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.gateway_services import InjectedGateway
 from proofbox.service.api.identity import ReadsRuns, WritesRuns
+from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
 from proofbox.service.api.responses import NO_STORE, model_response
+from proofbox.service.api.routes.gateway.actors import build_actor
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.gateway.runs_port import RunFilter, StoredRun, run_json
@@ -90,11 +93,12 @@ def _takes(model: Any) -> dict[str, Any]:
     },
 )
 async def create_run(
-    request: Request, gateway: InjectedGateway, principal: WritesRuns, idempotency_key: IdempotencyKey = None
+    request: Request, gateway: InjectedGateway, _principal: WritesRuns, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Its creator holds the first lease, unless it is queued.
 
-    It is queued if that is asked for, or while as many runs of the agent run as may.
+    It is queued if that is asked for, or while as many runs of the agent run as may. Its space is one that the
+    caller's entity is a member of; with `spaces:act_as` any of the project.
     """
     creation = await read_model(request, RunCreation, _BODY_BYTES_MAX)
     _require_size("trigger.payload", creation.trigger.model_dump_json().encode(), PAYLOAD_BYTES_MAX)
@@ -103,7 +107,7 @@ async def create_run(
     if idempotency_key is not None:
         text = f"POST {ROUTE}\n{creation.model_dump_json()}"
         key = RequestKey(idempotency_key, hashlib.sha256(text.encode()).hexdigest())
-    run, was_known = await gateway.runs.create(principal, creation, key)
+    run, was_known = await gateway.runs.create(build_actor(request), creation, key)
     replayed = {"Idempotent-Replayed": "true"} if was_known else {}
     return _response(run, status=201, headers={"Location": f"{ROUTE}/{run.run_id}", **replayed})
 
@@ -181,9 +185,16 @@ async def get_run(gateway: InjectedGateway, principal: ReadsRuns, run_id: RunIdI
         **problems(gateway_errors.UnknownRunError, errors.InvalidRequestError, errors.StoreFailedError),
     },
 )
-async def get_run_context(gateway: InjectedGateway, principal: ReadsRuns, run_id: RunIdInPath) -> Response:
-    """The agent, why the run exists, its spaces with the newest messages, its runs and its calls: no prompt."""
-    return model_response(await gateway.runs.context(principal, run_id), headers=NO_STORE)
+async def get_run_context(
+    request: Request, gateway: InjectedGateway, principal: ReadsRuns, run_id: RunIdInPath
+) -> Response:
+    """The agent, why the run exists, its spaces with the newest messages, its runs and its calls: no prompt.
+
+    A key without `spaces:read` gets no spaces and no messages.
+    """
+    with_spaces = Permission.SPACES_READ in caller_of(request.scope["state"]).permissions
+    context = await gateway.runs.context(principal, run_id, with_spaces=with_spaces)
+    return model_response(context, headers=NO_STORE)
 
 
 @router.post(

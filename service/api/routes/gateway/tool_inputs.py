@@ -1,11 +1,8 @@
 """``POST /v1/runs/{run_id}/tool-inputs/{tool_call_id}``: the arguments of a call while a model writes them."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from proofbox.contracts.gateway.messages import ToolInputDelta, ToolInputLength
-from proofbox.contracts.gateway.runs import RUN_LEASE_HEADER
 from proofbox.service import errors, gateway_errors
 from proofbox.service.api.gateway_services import InjectedGateway
 from proofbox.service.api.identity import WritesRuns
@@ -13,6 +10,7 @@ from proofbox.service.api.openapi_responses import json_answer, json_content, pr
 from proofbox.service.api.parameters import CallIdInPath
 from proofbox.service.api.responses import NO_STORE, model_response
 from proofbox.service.api.routes.gateway.parameters import RunIdInPath
+from proofbox.service.api.routes.gateway.runs import LeaseInHeader
 from proofbox.service.api.strict_json import read_model
 
 router = APIRouter(tags=["runs"])
@@ -48,9 +46,7 @@ async def post_tool_input(
     principal: WritesRuns,
     run_id: RunIdInPath,
     tool_call_id: CallIdInPath,
-    run_lease: Annotated[
-        int | None, Header(alias=RUN_LEASE_HEADER, ge=0, le=2**31, description="The number of the run's lease.")
-    ] = None,
+    run_lease: LeaseInHeader,
 ) -> Response:
     """The active space shows the arguments as they grow; `POST /v1/tool-calls` with that id makes the call.
 
