@@ -49,6 +49,18 @@ async def test_the_files_of_a_call_are_those_that_it_made_by_their_paths(artifac
     assert [each.path.rel for each in await history.of_call(scope, "call-1", 1)] == ["a"]
 
 
+async def test_the_limit_of_a_call_counts_paths_and_neither_older_versions_nor_removed_files(
+    artifacts, database, scope, save
+):
+    for content in (b"1", b"22", b"333"):
+        await save(artifacts, scope, {PATH.physical: content}, tool_call_id="call-1")
+    [gone] = await save(artifacts, scope, {"turn_1/files/b": b"b"}, tool_call_id="call-1")
+    await save(artifacts, scope, {"turn_1/files/c": b"c"}, tool_call_id="call-1")
+    await artifacts.remove(scope, [gone])
+    found = await SqlFileHistory(database).of_call(scope, "call-1", 2)
+    assert [(each.path.rel, each.version) for each in found] == [("a.txt", 3), ("c", 1)]
+
+
 async def test_another_principal_or_conversation_has_no_history_of_it(artifacts, database, scope, save):
     await save(artifacts, scope, {PATH.physical: b"1"}, tool_call_id="call-1")
     history = SqlFileHistory(database)
