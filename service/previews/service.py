@@ -38,6 +38,9 @@ _SIDE_PX_MAX = 4_000
 _TABLE_BYTES_MAX = 8 * 1024 * 1024
 _DIFF_BYTES_MAX = 1024 * 1024
 _CACHE_BYTES_MAX = 64 * 1024 * 1024
+_ENTRY_BYTES = 1_000  # of an entry without content: its key and objects
+_SHEETS_MAX = 1_000
+_SHEET_CHARS_MAX = 300
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"
 _PNG_SIZE = struct.Struct(">II")
 
@@ -68,13 +71,17 @@ class Previews:
     Args:
         jobs: runs programs in sandboxes.
         artifacts: the files.
+        cache_bytes_max: how much of pictures and tables stays in memory.
     """
 
-    def __init__(self, jobs: OneShotJobs, artifacts: ArtifactStore) -> None:
+    def __init__(
+        self, jobs: OneShotJobs, artifacts: ArtifactStore, cache_bytes_max: int = _CACHE_BYTES_MAX
+    ) -> None:
         self._jobs = jobs
         self._artifacts = artifacts
         self._cache: OrderedDict[_CacheKey, PagePicture | TablePreview] = OrderedDict()
         self._cached_bytes = 0
+        self._cache_bytes_max = cache_bytes_max
         # One sandbox at a time for each caller: a view that asks for many previews takes one of its slots.
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -200,7 +207,7 @@ class Previews:
         if key not in self._cache:
             self._cached_bytes += _size_bytes(made)
         self._cache[key] = made
-        while self._cached_bytes > _CACHE_BYTES_MAX and len(self._cache) > 1:
+        while self._cached_bytes > self._cache_bytes_max and len(self._cache) > 1:
             self._cached_bytes -= _size_bytes(self._cache.popitem(last=False)[1])
         return made
 
@@ -212,8 +219,9 @@ def _key(scope: ConversationKey, artifact: StoredArtifact, kind: PreviewKind, pa
 
 def _size_bytes(made: PagePicture | TablePreview) -> int:
     if isinstance(made, PagePicture):
-        return len(made.png)
-    return sum(100 + sum(100 + 4 * len(cell) for cell in row) for row in made.rows)
+        return _ENTRY_BYTES + len(made.png)
+    texts = sum(100 + 4 * len(name) for name in made.sheets)
+    return _ENTRY_BYTES + texts + sum(100 + sum(100 + 4 * len(cell) for cell in row) for row in made.rows)
 
 
 def _refuse_large(artifact: StoredArtifact, bytes_max: int) -> None:
@@ -274,4 +282,5 @@ def _parse_table(content: bytes, page: int) -> TablePreview:
     except (ValueError, TypeError, RecursionError, ValidationError) as exc:
         raise NoPreviewError("preview: the program gave no table; download the file") from exc
     rows = [[visible_text(cell) for cell in row[:TABLE_COLUMNS_MAX]] for row in table.rows[:TABLE_ROWS_MAX]]
-    return table.model_copy(update={"rows": rows, "sheets": [visible_text(name) for name in table.sheets[:1_000]]})
+    sheets = [visible_text(name[:_SHEET_CHARS_MAX]) for name in table.sheets[:_SHEETS_MAX]]
+    return table.model_copy(update={"rows": rows, "sheets": sheets})

@@ -2,13 +2,15 @@
 
 import io
 import json
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
 from PIL import Image
 
 from proofbox.service.api.app import create_app
-from proofbox.service.previews.service import SOURCE_BYTES_MAX
+from proofbox.service.previews.service import SOURCE_BYTES_MAX, Previews
 from tests.support.pipeline import opened_pipeline, services_over
 
 URL = "/v1/conversations/conv-1/previews/fi:turn_1.files/"
@@ -26,10 +28,18 @@ async def pipeline(tmp_path):
         yield pipeline
 
 
+@asynccontextmanager
+async def opened_client(pipeline, **bounds):
+    """A client of an application whose previews have these bounds."""
+    services = replace(services_over(pipeline), previews=Previews(pipeline.one_shot, pipeline.artifacts, **bounds))
+    transport = httpx.ASGITransport(create_app(services), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        yield client
+
+
 @pytest.fixture
 async def client(pipeline):
-    transport = httpx.ASGITransport(create_app(services_over(pipeline)), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+    async with opened_client(pipeline) as client:
         yield client
 
 
@@ -43,6 +53,7 @@ def answering(pipeline, fields, content):
     pipeline.engine.program = program
 
 
+EMPTY_TABLE = {"sheets": [], "rows": [], "rows_total": 0, "columns_total": 0}
 PAGES = {"ok": True, "first": 1, "total": 2, "exact": False}
 
 
@@ -157,3 +168,21 @@ async def test_a_difference_counts_lines_and_shows_hidden_characters(pipeline, c
     found = (await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")).json()
     assert (found["added"], found["removed"], found["truncated"]) == (1, 1, True)
     assert found["text"] == text.replace("\u202e", "\\u202e")
+
+
+@pytest.mark.parametrize("sheets", [[], ["x" * 300] * 4], ids=["empty", "names"])
+async def test_tables_in_memory_count_their_sheets_and_themselves(pipeline, sheets):
+    answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, "sheets": sheets}).encode())
+    size_bytes = 1_000 + sum(100 + 4 * len(name) for name in sheets)
+    async with opened_client(pipeline, cache_bytes_max=2 * size_bytes) as client:
+        for number in (1, 2, 3):
+            await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
+        for number in (1, 2, 2, 3, 3, 1):
+            assert (await client.get(f"{URL}{number}.csv")).status_code == 200
+    assert len(pipeline.engine.jobs) == 4
+
+
+async def test_the_names_of_sheets_are_cut(pipeline, client):
+    answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, "sheets": ["x" * 1_000_000]}).encode())
+    await pipeline.save("turn_1/files/a.csv", mime="text/csv")
+    assert (await client.get(URL + "a.csv")).json()["sheets"] == ["x" * 300]
