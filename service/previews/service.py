@@ -7,11 +7,8 @@ import asyncio
 import json
 import struct
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
@@ -23,6 +20,7 @@ from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.one_shot import OneShotFile, OneShotJobs
 from proofbox.service.previews.kinds import PreviewKind, preview_kind, text_kind
 from proofbox.service.previews.sandboxed import run_preview_program, sandbox_path
+from proofbox.service.previews.turns import Turns
 from proofbox.service.visible_text import visible_text
 
 SOURCE_BYTES_MAX = 64 * 1024 * 1024
@@ -72,18 +70,22 @@ class Previews:
         jobs: runs programs in sandboxes.
         artifacts: the files.
         cache_bytes_max: how much of pictures and tables stays in memory.
+        turns: the turns of callers.
     """
 
     def __init__(
-        self, jobs: OneShotJobs, artifacts: ArtifactStore, cache_bytes_max: int = _CACHE_BYTES_MAX
+        self,
+        jobs: OneShotJobs,
+        artifacts: ArtifactStore,
+        cache_bytes_max: int = _CACHE_BYTES_MAX,
+        turns: Turns | None = None,
     ) -> None:
         self._jobs = jobs
         self._artifacts = artifacts
         self._cache: OrderedDict[_CacheKey, PagePicture | TablePreview] = OrderedDict()
         self._cached_bytes = 0
         self._cache_bytes_max = cache_bytes_max
-        # One sandbox at a time for each caller: a view that asks for many previews takes one of its slots.
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turns = turns or Turns()
 
     async def preview(
         self, scope: ConversationKey, artifact: StoredArtifact, page: int, request_id: str
@@ -107,7 +109,7 @@ class Previews:
         key = _key(scope, artifact, kind, page)
         if (known := self._known(key)) is not None:
             return known
-        async with self._turn(scope):
+        async with self._turns.take(scope.principal.caller):
             if (known := self._known(key)) is not None:
                 return known
             if kind.shape == "table":
@@ -140,7 +142,10 @@ class Previews:
                 raise NoPreviewError(f"difference: {each.mime} has no text to compare; download both versions")
             _refuse_large(each, TEXT_BYTES_MAX)
         labels = [f"version {each.version}" for each in (old, new)]
-        async with self._turn(scope), self._jobs.open(scope.principal, scope.conversation_id, request_id) as run:
+        async with (
+            self._turns.take(scope.principal.caller),
+            self._jobs.open(scope.principal, scope.conversation_id, request_id) as run,
+        ):
             paths = await self._artifacts.fetch_all(scope, [old, new], run.folder)
             files = [OneShotFile(f"v{place}", FileContent(path)) for place, path in enumerate(paths)]
             request = {
@@ -191,12 +196,6 @@ class Previews:
             whole = {**request, "input": sandbox_path(name), "kind": kind.name}
             answer = await run_preview_program(run, kind.program, whole, files, bytes_max)
         return answer.fields, answer.content
-
-    @asynccontextmanager
-    async def _turn(self, scope: ConversationKey) -> AsyncIterator[None]:
-        lock = self._turns.setdefault(scope.principal.caller, asyncio.Lock())
-        async with lock:
-            yield
 
     def _known(self, key: _CacheKey) -> PagePicture | TablePreview | None:
         if key in self._cache:

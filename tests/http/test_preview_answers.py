@@ -1,5 +1,6 @@
 """Previews over HTTP, with programs in memory: what is refused, and answers that a hostile file could cause."""
 
+import asyncio
 import io
 import json
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ from PIL import Image
 
 from proofbox.service.api.app import create_app
 from proofbox.service.previews.service import SOURCE_BYTES_MAX, Previews
+from proofbox.service.previews.turns import WAITING_MAX, Turns
 from tests.support.pipeline import opened_pipeline, services_over
 
 URL = "/v1/conversations/conv-1/previews/fi:turn_1.files/"
@@ -186,3 +188,80 @@ async def test_the_names_of_sheets_are_cut(pipeline, client):
     answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, "sheets": ["x" * 1_000_000]}).encode())
     await pipeline.save("turn_1/files/a.csv", mime="text/csv")
     assert (await client.get(URL + "a.csv")).json()["sheets"] == ["x" * 300]
+
+
+def waiting_for(pipeline, let_end):
+    """The programs wait for an event, then answer an empty table; the event that one has begun."""
+    began = asyncio.Event()
+
+    async def program(run):
+        began.set()
+        await let_end.wait()
+        run.write("result", json.dumps(EMPTY_TABLE).encode())
+        run.print('{"ok": true}\n')
+
+    pipeline.engine.program = program
+    return began
+
+
+async def test_previews_of_a_caller_that_wait_are_bounded(pipeline, client):
+    let_end = asyncio.Event()
+    waiting_for(pipeline, let_end)
+    for number in range(WAITING_MAX + 2):
+        await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
+    sent = [asyncio.create_task(client.get(f"{URL}{number}.csv")) for number in range(WAITING_MAX + 2)]
+    ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+    [refused] = [task.result() for task in ended]
+    let_end.set()
+    answers = [(await task).status_code for task in sent]
+    assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+    assert "(limit 8, got 9)" in refused.json()["detail"]
+    assert refused.headers["retry-after"] == "2"
+    assert sorted(answers) == [200] * (WAITING_MAX + 1) + [429]
+
+
+async def test_a_preview_waits_for_its_turn_for_a_bounded_time(pipeline):
+    let_end = asyncio.Event()
+    waiting_for(pipeline, let_end)
+    for number in (1, 2):
+        await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
+    async with opened_client(pipeline, turns=Turns(wait_s=0.05)) as client:
+        sent = [asyncio.create_task(client.get(f"{URL}{number}.csv")) for number in (1, 2)]
+        ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+        [late] = [task.result() for task in ended]
+        let_end.set()
+        assert sorted([(await task).status_code for task in sent]) == [200, late.status_code]
+    assert (late.status_code, late.json()["code"]) == (503, "queue_timeout")
+    assert len(pipeline.engine.jobs) == 1
+
+
+@pytest.mark.parametrize("route", ["previews", "differences"])
+async def test_a_preview_ends_when_its_client_has_gone(pipeline, client, route):
+    began = waiting_for(pipeline, asyncio.Event())
+    for content in (b"1", b"2"):
+        await pipeline.save("turn_1/files/a.csv", content, "text/csv")
+    path = f"/v1/conversations/conv-1/{route}/fi:turn_1.files/a.csv"
+    messages = iter([{"type": "http.request"}])
+
+    async def receive():
+        if (message := next(messages, None)) is not None:
+            return message
+        await began.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        pass
+
+    request = client.build_request("GET", path)
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": request.url.path,
+        "raw_path": request.url.raw_path,
+        "query_string": b"",
+        "headers": [],
+    }
+    async with asyncio.timeout(10):
+        await client._transport.app(scope, receive, send)
+    answering(pipeline, {"ok": True}, json.dumps(EMPTY_TABLE).encode())
+    assert (await client.get(URL + "a.csv")).status_code == 200

@@ -7,8 +7,10 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from proofbox.contracts.previews import TablePreview
 from proofbox.service import errors
+from proofbox.service.api.connected_work import run_until_disconnected
 from proofbox.service.api.download_headers import is_same_tag
 from proofbox.service.api.identity import ReadsArtifacts
+from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.openapi_responses import answer, header, json_content, problems
 from proofbox.service.api.responses import model_response, request_id_of
 from proofbox.service.api.routes.file_versions import find_version, parse_file_path
@@ -90,7 +92,10 @@ async def get_preview(
         return Response(status_code=304, headers={**_HEADERS, "ETag": tag})
     if services.draining():
         raise errors.ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
-    shown = await services.previews.preview(scope, artifact, choice.page, request_id_of(request))
+    work = services.previews.preview(scope, artifact, choice.page, request_id_of(request))
+    shown = await run_until_disconnected(request, work)
+    if shown is None:
+        return Response(status_code=CLIENT_GONE)
     headers = {**_HEADERS, "ETag": tag}
     if not isinstance(shown, PagePicture):
         return model_response(shown, headers=headers)
