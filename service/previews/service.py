@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+from typing_extensions import TypeIs
 
 from proofbox.contracts.previews import TABLE_COLUMNS_MAX, TABLE_ROWS_MAX, FileDifference, TablePreview
 from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
@@ -37,6 +38,7 @@ _TABLE_BYTES_MAX = 8 * 1024 * 1024
 _DIFF_BYTES_MAX = 1024 * 1024
 _CACHE_BYTES_MAX = 64 * 1024 * 1024
 _ENTRY_BYTES = 1_000  # of an entry without content: its key and objects
+_COUNT_MAX = 2**53  # the largest integer that every JSON parser reads exactly
 _SHEETS_MAX = 1_000
 _SHEET_CHARS_MAX = 300
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"
@@ -156,10 +158,13 @@ class Previews:
                 "labels": labels,
             }
             answer = await run_preview_program(run, "difference", request, files, _DIFF_BYTES_MAX)
-        counts = {name: answer.fields.get(name) for name in ("added", "removed")}
+        added, removed = (answer.fields.get(name) for name in ("added", "removed"))
+        if not _is_count(added) or not _is_count(removed):
+            raise NoPreviewError("difference: the program gave no counts; download both versions")
         return FileDifference(
             **found,
-            **{name: count if isinstance(count, int) else 0 for name, count in counts.items()},
+            added=added,
+            removed=removed,
             text=visible_text(answer.content.decode("utf-8", errors="replace")),
             truncated=answer.fields.get("truncated") is True,
         )
@@ -223,6 +228,11 @@ def _size_bytes(made: PagePicture | TablePreview) -> int:
     return _ENTRY_BYTES + texts + sum(100 + sum(100 + 4 * len(cell) for cell in row) for row in made.rows)
 
 
+def _is_count(value: object) -> TypeIs[int]:
+    """Whether a value that a program printed is a count; True and False are not."""
+    return type(value) is int and 0 <= value <= _COUNT_MAX
+
+
 def _refuse_large(artifact: StoredArtifact, bytes_max: int) -> None:
     if artifact.size_bytes > bytes_max:
         raise NoPreviewError(
@@ -239,9 +249,9 @@ def _cut_pages(fields: dict[str, Any], content: bytes, page: int) -> list[PagePi
     total = fields.get("total")
     pages: list[PagePicture] = []
     at = 0
-    if not isinstance(total, int) or total < page:
-        total = 0
-    for size in _sizes(fields, content) if total else ():
+    if not _is_count(total) or total < page:
+        raise NoPreviewError("preview: the program gave no number of pages; download the file")
+    for size in _sizes(fields, content):
         png = content[at : at + size]
         at += size
         if not _is_small_png(png):
@@ -257,7 +267,7 @@ def _sizes(fields: dict[str, Any], content: bytes) -> list[int]:
     sizes = fields.get("sizes")
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= _PAGES_AT_ONCE:
         return []
-    if not all(isinstance(size, int) and size > 0 for size in sizes) or sum(sizes) != len(content):
+    if not all(_is_count(size) and size > 0 for size in sizes) or sum(sizes) != len(content):
         return []
     return sizes
 
@@ -278,6 +288,8 @@ def _parse_table(content: bytes, page: int) -> TablePreview:
     try:
         fields = json.loads(content)
         table = TablePreview(**fields, page=page)
+        if not all(_is_count(fields[name]) for name in ("rows_total", "columns_total")):
+            raise ValueError("a total is not a count")
     except (ValueError, TypeError, RecursionError, ValidationError) as exc:
         raise NoPreviewError("preview: the program gave no table; download the file") from exc
     rows = [[visible_text(cell) for cell in row[:TABLE_COLUMNS_MAX]] for row in table.rows[:TABLE_ROWS_MAX]]

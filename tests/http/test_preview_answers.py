@@ -96,6 +96,8 @@ async def test_a_preview_is_recorded_in_the_audit_log(pipeline, client):
         ({**PAGES, "sizes": [len(png_of(5_000, 4))]}, png_of(5_000, 4)),
         ({**PAGES, "sizes": [len(png_of())], "total": "many"}, png_of()),
         ({**PAGES, "sizes": [len(png_of())], "total": 0}, png_of()),
+        ({**PAGES, "sizes": [len(png_of())], "total": True}, png_of()),
+        ({**PAGES, "sizes": [len(png_of())], "total": 2**53 + 1}, png_of()),
         ([1], png_of()),
         ({"ok": False, "message": ["x"]}, b""),
         ({"ok": False, "message": "it is protected by a password"}, b""),
@@ -265,3 +267,26 @@ async def test_a_preview_ends_when_its_client_has_gone(pipeline, client, route):
         await client._transport.app(scope, receive, send)
     answering(pipeline, {"ok": True}, json.dumps(EMPTY_TABLE).encode())
     assert (await client.get(URL + "a.csv")).status_code == 200
+
+
+HOSTILE_COUNTS = [-5, True, 10**4_000, 2**53 + 1, 1.0, "1", None]
+
+
+@pytest.mark.parametrize("count", HOSTILE_COUNTS, ids=lambda count: repr(count)[:9])
+@pytest.mark.parametrize("name", ["rows_total", "columns_total"])
+async def test_a_table_whose_totals_are_no_counts_is_refused(pipeline, client, name, count):
+    answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, name: count}).encode())
+    await pipeline.save("turn_1/files/a.csv", mime="text/csv")
+    answer = await client.get(URL + "a.csv")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+
+
+@pytest.mark.parametrize("count", HOSTILE_COUNTS, ids=lambda count: repr(count)[:9])
+@pytest.mark.parametrize("name", ["added", "removed"])
+async def test_a_difference_whose_counts_are_no_counts_is_refused(pipeline, client, name, count):
+    answering(pipeline, {"ok": True, "added": 1, "removed": 1, name: count}, b"")
+    for content in (b"a\n", b"b\n"):
+        await pipeline.save("turn_1/files/a.txt", content)
+    answer = await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+    assert answer.json()["detail"] == "difference: the program gave no counts; download both versions"
