@@ -3,11 +3,11 @@
 The service itself never opens a file. Pictures and tables stay in memory for the next request.
 """
 
-import asyncio
 import json
 import struct
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +15,7 @@ from typing_extensions import TypeIs
 
 from proofbox.contracts.previews import TABLE_COLUMNS_MAX, TABLE_ROWS_MAX, FileDifference, TablePreview
 from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import NoPreviewError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
@@ -165,7 +166,7 @@ class Previews:
             **found,
             added=added,
             removed=removed,
-            text=visible_text(answer.content.decode("utf-8", errors="replace")),
+            text=await run_in_thread(None, partial(_visible_text_of, answer.content)),
             truncated=answer.fields.get("truncated") is True,
         )
 
@@ -175,14 +176,14 @@ class Previews:
         """Pictures of a page and the ones behind it."""
         request = {"first": page, "count": _PAGES_AT_ONCE, "width_px": PAGE_WIDTH_PX}
         answer = await self._run(scope, artifact, kind, request, request_id)
-        return await asyncio.to_thread(_cut_pages, answer[0], answer[1], page)
+        return await run_in_thread(None, partial(_cut_pages, answer[0], answer[1], page))
 
     async def _make_table(
         self, scope: ConversationKey, artifact: StoredArtifact, kind: PreviewKind, page: int, request_id: str
     ) -> TablePreview:
         request = {"first": page, "rows_max": TABLE_ROWS_MAX, "columns_max": TABLE_COLUMNS_MAX}
         _, content = await self._run(scope, artifact, kind, request, request_id)
-        return await asyncio.to_thread(_parse_table, content, page)
+        return await run_in_thread(None, partial(_parse_table, content, page))
 
     async def _run(
         self,
@@ -226,6 +227,10 @@ def _size_bytes(made: PagePicture | TablePreview) -> int:
         return _ENTRY_BYTES + len(made.png)
     texts = sum(100 + 4 * len(name) for name in made.sheets)
     return _ENTRY_BYTES + texts + sum(100 + sum(100 + 4 * len(cell) for cell in row) for row in made.rows)
+
+
+def _visible_text_of(content: bytes) -> str:
+    return visible_text(content.decode("utf-8", errors="replace"))
 
 
 def _is_count(value: object) -> TypeIs[int]:
@@ -288,10 +293,10 @@ def _parse_table(content: bytes, page: int) -> TablePreview:
     try:
         fields = json.loads(content)
         table = TablePreview(**fields, page=page)
-        if not all(_is_count(fields[name]) for name in ("rows_total", "columns_total")):
-            raise ValueError("a total is not a count")
     except (ValueError, TypeError, RecursionError, ValidationError) as exc:
         raise NoPreviewError("preview: the program gave no table; download the file") from exc
+    if not all(_is_count(fields[name]) for name in ("rows_total", "columns_total")):
+        raise NoPreviewError("preview: the program gave no table with its totals; download the file")
     rows = [[visible_text(cell) for cell in row[:TABLE_COLUMNS_MAX]] for row in table.rows[:TABLE_ROWS_MAX]]
     sheets = [visible_text(name[:_SHEET_CHARS_MAX]) for name in table.sheets[:_SHEETS_MAX]]
     return table.model_copy(update={"rows": rows, "sheets": sheets})

@@ -3,7 +3,8 @@
 import asyncio
 import io
 import json
-from contextlib import asynccontextmanager
+import sys
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import httpx
@@ -290,3 +291,26 @@ async def test_a_difference_whose_counts_are_no_counts_is_refused(pipeline, clie
     answer = await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")
     assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
     assert answer.json()["detail"] == "difference: the program gave no counts; download both versions"
+
+
+@contextmanager
+def functions_of_the_loop():
+    """The names of the functions that are called in this thread, which is the one of the event loop."""
+    called = set()
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name) if event == "call" else None)
+    try:
+        yield called
+    finally:
+        sys.setprofile(before)
+
+
+async def test_the_event_loop_reads_no_result_and_escapes_no_text_of_a_difference(pipeline, client):
+    answering(pipeline, {"ok": True, "added": 1, "removed": 1}, "\u202e".encode() * 1_000)
+    for content in (b"a\n", b"b\n"):
+        await pipeline.save("turn_1/files/a.txt", content)
+    with functions_of_the_loop() as called:
+        answer = await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")
+    assert answer.json()["text"] == "\\u202e" * 1_000
+    assert "run_preview_program" in called
+    assert not called & {"read_bytes", "visible_text"}
