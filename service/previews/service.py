@@ -20,7 +20,7 @@ from proofbox.service.errors import NoPreviewError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.one_shot import OneShotFile, OneShotJobs
-from proofbox.service.previews.kinds import PreviewKind, preview_kind, text_kind
+from proofbox.service.previews.kinds import PreviewKind, require_preview_kind, text_kind
 from proofbox.service.previews.sandboxed import run_preview_program, sandbox_path
 from proofbox.service.previews.turns import Turns
 from proofbox.service.visible_text import visible_text
@@ -105,9 +105,7 @@ class Previews:
             NoPreviewError: the format has none, the file is too large or cannot be opened, there is no such page.
             ServiceError: the service cannot do it now.
         """
-        kind = preview_kind(artifact.mime)
-        if kind is None:
-            raise NoPreviewError(f"preview: {artifact.mime} has none; download the file")
+        kind = require_preview_kind(artifact.mime)
         _refuse_large(artifact, SOURCE_BYTES_MAX)
         key = _key(scope, artifact, kind, page)
         if (known := self._known(key)) is not None:

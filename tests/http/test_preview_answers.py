@@ -11,7 +11,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from proofbox.service.api.app import create_app
+from proofbox.service.api.app import create_app, release
 from proofbox.service.previews.service import SOURCE_BYTES_MAX, Previews
 from proofbox.service.previews.turns import WAITING_MAX, Turns
 from tests.support.pipeline import opened_pipeline, services_over
@@ -314,3 +314,16 @@ async def test_the_event_loop_reads_no_result_and_escapes_no_text_of_a_differenc
     assert answer.json()["text"] == "\\u202e" * 1_000
     assert "run_preview_program" in called
     assert not called & {"read_bytes", "visible_text"}
+
+
+async def test_the_tag_of_a_preview_names_its_content_format_page_and_release(pipeline, client):
+    answering(pipeline, {"ok": True}, json.dumps(EMPTY_TABLE).encode())
+    for name, mime in (("a.csv", "text/csv"), ("a.tsv", "text/tab-separated-values"), ("a.zip", "application/zip")):
+        artifact = await pipeline.save(f"turn_1/files/{name}", mime=mime)
+    tag = (await client.get(URL + "a.csv")).headers["etag"]
+    assert tag == f'"{artifact.sha256}-csv-1-{release()}"'
+    of_csv = {"If-None-Match": tag}
+    assert (await client.get(URL + "a.csv", headers=of_csv)).status_code == 304
+    assert (await client.get(URL + "a.tsv", headers=of_csv)).status_code == 200
+    refused = await client.get(URL + "a.zip", headers={"If-None-Match": "*"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_preview")
