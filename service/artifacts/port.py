@@ -253,7 +253,10 @@ class FileHistory(Protocol):
         """At most ``limit`` versions of a path, below the number ``before``, the newest first; without hosting."""
 
     async def of_call(self, scope: ConversationKey, tool_call_id: str, limit: int) -> list[StoredArtifact]:
-        """At most ``limit`` versions that a call made, in the order of their paths; without hosting."""
+        """The last versions that a call made of at most ``limit`` paths, by their paths; without hosting.
+
+        Those that a program removed are not among them.
+        """
 
 
 @dataclass(frozen=True, slots=True)

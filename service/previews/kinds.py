@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from proofbox.contracts.media_types import MIME_ALIASES, MIME_BY_EXTENSION
+from proofbox.service.errors import NoPreviewError
 
 Shape = Literal["pages", "table"]
 
@@ -59,6 +60,18 @@ _TEXT_TYPES = frozenset(
 def preview_kind(mime: str) -> PreviewKind | None:
     """How a file of a media type is shown; None if it has no preview."""
     return KINDS.get(MIME_ALIASES.get(mime, mime))
+
+
+def require_preview_kind(mime: str) -> PreviewKind:
+    """How a file of a media type is shown.
+
+    Raises:
+        NoPreviewError: it has no preview.
+    """
+    kind = preview_kind(mime)
+    if kind is None:
+        raise NoPreviewError(f"preview: {mime} has none; download the file")
+    return kind
 
 
 def text_kind(mime: str) -> str | None:

@@ -4,10 +4,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import NoPreviewError
 from proofbox.service.jobs.one_shot import TURN_ID, OneShot, OneShotFile
 from proofbox.service.visible_text import visible_line
@@ -70,9 +71,14 @@ async def run_preview_program(
         message = fields.get("message")
         reason = visible_line(message)[:_MESSAGE_CHARS_MAX] if isinstance(message, str) else "it cannot be opened"
         raise NoPreviewError(f"preview: {reason}; download the file")
-    if result.output is None or result.output.stat().st_size > bytes_max:
+    content = None if result.output is None else await run_in_thread(None, partial(_read, result.output, bytes_max))
+    if content is None:
         raise NoPreviewError(f"preview: it is larger than {bytes_max} bytes; download the file")
-    return ProgramAnswer(fields, result.output.read_bytes())
+    return ProgramAnswer(fields, content)
+
+
+def _read(output: Path, bytes_max: int) -> bytes | None:
+    return output.read_bytes() if output.stat().st_size <= bytes_max else None
 
 
 def sandbox_path(name: str) -> str:

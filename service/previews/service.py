@@ -3,26 +3,26 @@
 The service itself never opens a file. Pictures and tables stay in memory for the next request.
 """
 
-import asyncio
 import json
 import struct
 from collections import OrderedDict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
+from typing_extensions import TypeIs
 
 from proofbox.contracts.previews import TABLE_COLUMNS_MAX, TABLE_ROWS_MAX, FileDifference, TablePreview
 from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
+from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import NoPreviewError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.one_shot import OneShotFile, OneShotJobs
-from proofbox.service.previews.kinds import PreviewKind, preview_kind, text_kind
+from proofbox.service.previews.kinds import PreviewKind, require_preview_kind, text_kind
 from proofbox.service.previews.sandboxed import run_preview_program, sandbox_path
+from proofbox.service.previews.turns import Turns
 from proofbox.service.visible_text import visible_text
 
 SOURCE_BYTES_MAX = 64 * 1024 * 1024
@@ -38,6 +38,10 @@ _SIDE_PX_MAX = 4_000
 _TABLE_BYTES_MAX = 8 * 1024 * 1024
 _DIFF_BYTES_MAX = 1024 * 1024
 _CACHE_BYTES_MAX = 64 * 1024 * 1024
+_ENTRY_BYTES = 1_000  # of an entry without content: its key and objects
+_COUNT_MAX = 2**53  # the largest integer that every JSON parser reads exactly
+_SHEETS_MAX = 1_000
+_SHEET_CHARS_MAX = 300
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"
 _PNG_SIZE = struct.Struct(">II")
 
@@ -68,15 +72,23 @@ class Previews:
     Args:
         jobs: runs programs in sandboxes.
         artifacts: the files.
+        cache_bytes_max: how much of pictures and tables stays in memory.
+        turns: the turns of callers.
     """
 
-    def __init__(self, jobs: OneShotJobs, artifacts: ArtifactStore) -> None:
+    def __init__(
+        self,
+        jobs: OneShotJobs,
+        artifacts: ArtifactStore,
+        cache_bytes_max: int = _CACHE_BYTES_MAX,
+        turns: Turns | None = None,
+    ) -> None:
         self._jobs = jobs
         self._artifacts = artifacts
         self._cache: OrderedDict[_CacheKey, PagePicture | TablePreview] = OrderedDict()
         self._cached_bytes = 0
-        # One sandbox at a time for each caller: a view that asks for many previews takes one of its slots.
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._cache_bytes_max = cache_bytes_max
+        self._turns = turns or Turns()
 
     async def preview(
         self, scope: ConversationKey, artifact: StoredArtifact, page: int, request_id: str
@@ -93,14 +105,12 @@ class Previews:
             NoPreviewError: the format has none, the file is too large or cannot be opened, there is no such page.
             ServiceError: the service cannot do it now.
         """
-        kind = preview_kind(artifact.mime)
-        if kind is None:
-            raise NoPreviewError(f"preview: {artifact.mime} has none; download the file")
+        kind = require_preview_kind(artifact.mime)
         _refuse_large(artifact, SOURCE_BYTES_MAX)
         key = _key(scope, artifact, kind, page)
         if (known := self._known(key)) is not None:
             return known
-        async with self._turn(scope):
+        async with self._turns.take(scope.principal.caller):
             if (known := self._known(key)) is not None:
                 return known
             if kind.shape == "table":
@@ -133,7 +143,10 @@ class Previews:
                 raise NoPreviewError(f"difference: {each.mime} has no text to compare; download both versions")
             _refuse_large(each, TEXT_BYTES_MAX)
         labels = [f"version {each.version}" for each in (old, new)]
-        async with self._turn(scope), self._jobs.open(scope.principal, scope.conversation_id, request_id) as run:
+        async with (
+            self._turns.take(scope.principal.caller),
+            self._jobs.open(scope.principal, scope.conversation_id, request_id) as run,
+        ):
             paths = await self._artifacts.fetch_all(scope, [old, new], run.folder)
             files = [OneShotFile(f"v{place}", FileContent(path)) for place, path in enumerate(paths)]
             request = {
@@ -144,11 +157,14 @@ class Previews:
                 "labels": labels,
             }
             answer = await run_preview_program(run, "difference", request, files, _DIFF_BYTES_MAX)
-        counts = {name: answer.fields.get(name) for name in ("added", "removed")}
+        added, removed = (answer.fields.get(name) for name in ("added", "removed"))
+        if not _is_count(added) or not _is_count(removed):
+            raise NoPreviewError("difference: the program gave no counts; download both versions")
         return FileDifference(
             **found,
-            **{name: count if isinstance(count, int) else 0 for name, count in counts.items()},
-            text=visible_text(answer.content.decode("utf-8", errors="replace")),
+            added=added,
+            removed=removed,
+            text=await run_in_thread(None, partial(_visible_text_of, answer.content)),
             truncated=answer.fields.get("truncated") is True,
         )
 
@@ -158,14 +174,14 @@ class Previews:
         """Pictures of a page and the ones behind it."""
         request = {"first": page, "count": _PAGES_AT_ONCE, "width_px": PAGE_WIDTH_PX}
         answer = await self._run(scope, artifact, kind, request, request_id)
-        return await asyncio.to_thread(_cut_pages, answer[0], answer[1], page)
+        return await run_in_thread(None, partial(_cut_pages, answer[0], answer[1], page))
 
     async def _make_table(
         self, scope: ConversationKey, artifact: StoredArtifact, kind: PreviewKind, page: int, request_id: str
     ) -> TablePreview:
         request = {"first": page, "rows_max": TABLE_ROWS_MAX, "columns_max": TABLE_COLUMNS_MAX}
         _, content = await self._run(scope, artifact, kind, request, request_id)
-        return await asyncio.to_thread(_parse_table, content, page)
+        return await run_in_thread(None, partial(_parse_table, content, page))
 
     async def _run(
         self,
@@ -185,12 +201,6 @@ class Previews:
             answer = await run_preview_program(run, kind.program, whole, files, bytes_max)
         return answer.fields, answer.content
 
-    @asynccontextmanager
-    async def _turn(self, scope: ConversationKey) -> AsyncIterator[None]:
-        lock = self._turns.setdefault(scope.principal.caller, asyncio.Lock())
-        async with lock:
-            yield
-
     def _known(self, key: _CacheKey) -> PagePicture | TablePreview | None:
         if key in self._cache:
             self._cache.move_to_end(key)
@@ -200,7 +210,7 @@ class Previews:
         if key not in self._cache:
             self._cached_bytes += _size_bytes(made)
         self._cache[key] = made
-        while self._cached_bytes > _CACHE_BYTES_MAX and len(self._cache) > 1:
+        while self._cached_bytes > self._cache_bytes_max and len(self._cache) > 1:
             self._cached_bytes -= _size_bytes(self._cache.popitem(last=False)[1])
         return made
 
@@ -212,8 +222,18 @@ def _key(scope: ConversationKey, artifact: StoredArtifact, kind: PreviewKind, pa
 
 def _size_bytes(made: PagePicture | TablePreview) -> int:
     if isinstance(made, PagePicture):
-        return len(made.png)
-    return sum(100 + sum(100 + 4 * len(cell) for cell in row) for row in made.rows)
+        return _ENTRY_BYTES + len(made.png)
+    texts = sum(100 + 4 * len(name) for name in made.sheets)
+    return _ENTRY_BYTES + texts + sum(100 + sum(100 + 4 * len(cell) for cell in row) for row in made.rows)
+
+
+def _visible_text_of(content: bytes) -> str:
+    return visible_text(content.decode("utf-8", errors="replace"))
+
+
+def _is_count(value: object) -> TypeIs[int]:
+    """Whether a value that a program printed is a count; True and False are not."""
+    return type(value) is int and 0 <= value <= _COUNT_MAX
 
 
 def _refuse_large(artifact: StoredArtifact, bytes_max: int) -> None:
@@ -232,9 +252,9 @@ def _cut_pages(fields: dict[str, Any], content: bytes, page: int) -> list[PagePi
     total = fields.get("total")
     pages: list[PagePicture] = []
     at = 0
-    if not isinstance(total, int) or total < page:
-        total = 0
-    for size in _sizes(fields, content) if total else ():
+    if not _is_count(total) or total < page:
+        raise NoPreviewError("preview: the program gave no number of pages; download the file")
+    for size in _sizes(fields, content):
         png = content[at : at + size]
         at += size
         if not _is_small_png(png):
@@ -250,7 +270,7 @@ def _sizes(fields: dict[str, Any], content: bytes) -> list[int]:
     sizes = fields.get("sizes")
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= _PAGES_AT_ONCE:
         return []
-    if not all(isinstance(size, int) and size > 0 for size in sizes) or sum(sizes) != len(content):
+    if not all(_is_count(size) and size > 0 for size in sizes) or sum(sizes) != len(content):
         return []
     return sizes
 
@@ -273,5 +293,8 @@ def _parse_table(content: bytes, page: int) -> TablePreview:
         table = TablePreview(**fields, page=page)
     except (ValueError, TypeError, RecursionError, ValidationError) as exc:
         raise NoPreviewError("preview: the program gave no table; download the file") from exc
+    if not all(_is_count(fields[name]) for name in ("rows_total", "columns_total")):
+        raise NoPreviewError("preview: the program gave no table with its totals; download the file")
     rows = [[visible_text(cell) for cell in row[:TABLE_COLUMNS_MAX]] for row in table.rows[:TABLE_ROWS_MAX]]
-    return table.model_copy(update={"rows": rows, "sheets": [visible_text(name) for name in table.sheets[:1_000]]})
+    sheets = [visible_text(name[:_SHEET_CHARS_MAX]) for name in table.sheets[:_SHEETS_MAX]]
+    return table.model_copy(update={"rows": rows, "sheets": sheets})

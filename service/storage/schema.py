@@ -202,6 +202,8 @@ calls = Table(
     CheckConstraint("(state IN ('open', 'waiting')) = (answer IS NULL)"),
 )
 Index("calls_tool_call_id", calls.c.tool_call_id)
+# The calls of the last hours, however many a conversation has.
+Index("calls_recent", calls.c.conversation, calls.c.created)
 _is_open = calls.c.state == literal_column("'open'")
 _run = calls.c.run
 Index("calls_run", _run, calls.c.id, sqlite_where=_run.is_not(None), postgresql_where=_run.is_not(None))

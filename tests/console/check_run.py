@@ -3,6 +3,7 @@
 import itertools
 import re
 import zipfile
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -267,3 +268,34 @@ def test_a_hostile_name_and_a_hostile_page_are_text(open_page, service):
     expect(row.locator("pre.source")).to_contain_text("<script>parent.owned")
     assert page.evaluate("window.owned") is None
     assert page.locator("iframe, .file img, object, embed").count() == 0
+
+
+def answer_events(page, *bodies):
+    """Answer requests for events with these bodies, the last one for ever; the list of their queries."""
+    queries = []
+
+    def answer(route):
+        queries.append(urlsplit(route.request.url).query)
+        body = bodies[min(len(queries), len(bodies)) - 1]
+        route.fulfill(status=200, content_type="text/event-stream", body=body)
+
+    page.route(re.compile(r"/v1/tool-calls/[^/]+/events"), answer)
+    return queries
+
+
+def test_an_event_that_is_not_json_is_a_message_and_is_not_requested_again(open_page, service):
+    page = open_page(service.url)
+    queries = answer_events(page, "id: 1\nevent: queued\ndata: {\n\n")
+    page.get_by_role("button", name=re.compile("^Run")).click()
+    expect(page.get_by_text("An event of the call is not JSON")).to_be_visible()
+    assert len(queries) == 1
+
+
+def test_an_event_without_an_id_does_not_move_the_place_to_go_on_from(open_page, service):
+    page = open_page(service.url)
+    line = 'event: stdout\ndata: {"text": "once", "truncated": false}\n\n'
+    error = '{"status": 500, "code": "internal", "title": "x", "detail": "ended by the test"}'
+    queries = answer_events(page, f"id: 5\n{line}{line}", f"id: 6\nevent: error\ndata: {error}\n\n")
+    page.get_by_role("button", name=re.compile("^Run")).click()
+    expect(page.get_by_text("ended by the test")).to_be_visible()
+    assert ["after=5" in query for query in queries] == [False, True]

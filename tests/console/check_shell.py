@@ -153,3 +153,12 @@ def test_the_page_loads_nothing_from_elsewhere(open_page, service):
     expect(heading(page, "Run")).to_be_visible()
     assert asked
     assert [url for url in asked if not url.startswith((service.url, "blob:"))] == []
+
+
+def test_the_documentation_opens_in_a_new_tab(open_page, service):
+    page = open_page(service.url)
+    link = page.get_by_role("link", name="Documentation", exact=True)
+    expect(link).to_have_attribute("href", f"{service.url}/docs/site")
+    with page.context.expect_page() as opened:
+        link.click()
+    expect(opened.value).to_have_url(re.compile(re.escape(f"{service.url}/docs/site")))

@@ -172,6 +172,22 @@ async def test_versions_of_a_text_differ_by_lines(files: Files) -> None:
     assert found["text"] == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "encoding", "changed"),
+    [("zero.txt", "utf-8", "b\0c"), ("le.csv", "utf-16", "bü"), ("be.csv", "be", "bü")],
+)
+async def test_texts_with_zero_bytes_and_texts_in_utf_16_differ_by_lines(
+    files: Files, name: str, encoding: str, changed: str
+) -> None:
+    for text in ("a\nb\n", f"a\n{changed}\n"):
+        content = b"\xfe\xff" + text.encode("utf-16-be") if encoding == "be" else text.encode(encoding)
+        await files.put(name, content)
+    found = (await files.get("differences", name)).json()
+    assert (found["added"], found["removed"]) == (1, 1)
+    shown = changed.replace("\0", "\\u0000")
+    assert found["text"].endswith(f"@@ -1,2 +1,2 @@\n a\n-b\n+{shown}\n")
+
+
 async def test_versions_of_a_document_differ_by_the_lines_of_their_text(files: Files) -> None:
     for text in ("The total is 12.", "The total is 13."):
         document = docx.Document()

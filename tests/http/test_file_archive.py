@@ -4,6 +4,7 @@ import io
 import zipfile
 
 import pytest
+from sqlalchemy import text
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import NewArtifact
@@ -12,6 +13,14 @@ from proofbox.service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
 
 URL = "/v1/conversations/c1/archive"
+_MANY = text(
+    """WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 6000)
+    INSERT INTO artifacts (conversation, turn, namespace, rel, version, sha256, size_bytes, mime, visibility,
+        description, created, removed)
+    SELECT conversation, turn, namespace, n, 1, sha256, size_bytes, mime, 'internal', description, created, :gone
+    FROM artifacts, numbers WHERE rel = :name"""
+)
+"""Adds 6,000 copies of a file."""
 
 
 def names_and_bytes(answer):
@@ -72,6 +81,20 @@ async def test_a_file_that_a_program_removed_is_left_out(client, stores, saved):
     artifact = await saved(FilePath.from_physical("turn_1/files/gone.txt"), b"gone")
     await stores.artifacts.remove(ConversationKey(PRINCIPAL, "c1"), [artifact])
     assert "turn_1/files/gone.txt" not in names_and_bytes(await client.get(URL, params={"turn_id": "turn_1"}))
+
+
+@pytest.mark.usefixtures("files")
+async def test_removed_files_do_not_count_against_the_limit(client, stores, saved):
+    await saved(FilePath.from_physical("turn_1/files/z.txt"), b"z")
+    await stores.database.write(lambda connection: connection.execute(_MANY, {"name": "z.txt", "gone": "now"}))
+    await saved(FilePath.from_physical("turn_3/files/last.txt"), b"last")
+    found = names_and_bytes(await client.get(URL))
+    assert found["turn_3/files/last.txt"] == b"last"
+    assert len(found) == 5
+    await stores.database.write(lambda connection: connection.execute(_MANY, {"name": "last.txt", "gone": None}))
+    answer = await client.get(URL)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    assert "more than 5000 files; ask for one turn" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
 """Previews over HTTP, with programs in memory: what is refused, and answers that a hostile file could cause."""
 
+import asyncio
 import io
 import json
+import sys
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
 from PIL import Image
 
-from proofbox.service.api.app import create_app
-from proofbox.service.previews.service import SOURCE_BYTES_MAX
+from proofbox.service.api.app import create_app, release
+from proofbox.service.previews.service import SOURCE_BYTES_MAX, Previews
+from proofbox.service.previews.turns import WAITING_MAX, Turns
 from tests.support.pipeline import opened_pipeline, services_over
 
 URL = "/v1/conversations/conv-1/previews/fi:turn_1.files/"
@@ -26,10 +31,18 @@ async def pipeline(tmp_path):
         yield pipeline
 
 
+@asynccontextmanager
+async def opened_client(pipeline, **bounds):
+    """A client of an application whose previews have these bounds."""
+    services = replace(services_over(pipeline), previews=Previews(pipeline.one_shot, pipeline.artifacts, **bounds))
+    transport = httpx.ASGITransport(create_app(services), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+        yield client
+
+
 @pytest.fixture
 async def client(pipeline):
-    transport = httpx.ASGITransport(create_app(services_over(pipeline)), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
+    async with opened_client(pipeline) as client:
         yield client
 
 
@@ -43,6 +56,7 @@ def answering(pipeline, fields, content):
     pipeline.engine.program = program
 
 
+EMPTY_TABLE = {"sheets": [], "rows": [], "rows_total": 0, "columns_total": 0}
 PAGES = {"ok": True, "first": 1, "total": 2, "exact": False}
 
 
@@ -83,6 +97,8 @@ async def test_a_preview_is_recorded_in_the_audit_log(pipeline, client):
         ({**PAGES, "sizes": [len(png_of(5_000, 4))]}, png_of(5_000, 4)),
         ({**PAGES, "sizes": [len(png_of())], "total": "many"}, png_of()),
         ({**PAGES, "sizes": [len(png_of())], "total": 0}, png_of()),
+        ({**PAGES, "sizes": [len(png_of())], "total": True}, png_of()),
+        ({**PAGES, "sizes": [len(png_of())], "total": 2**53 + 1}, png_of()),
         ([1], png_of()),
         ({"ok": False, "message": ["x"]}, b""),
         ({"ok": False, "message": "it is protected by a password"}, b""),
@@ -157,3 +173,157 @@ async def test_a_difference_counts_lines_and_shows_hidden_characters(pipeline, c
     found = (await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")).json()
     assert (found["added"], found["removed"], found["truncated"]) == (1, 1, True)
     assert found["text"] == text.replace("\u202e", "\\u202e")
+
+
+@pytest.mark.parametrize("sheets", [[], ["x" * 300] * 4], ids=["empty", "names"])
+async def test_tables_in_memory_count_their_sheets_and_themselves(pipeline, sheets):
+    answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, "sheets": sheets}).encode())
+    size_bytes = 1_000 + sum(100 + 4 * len(name) for name in sheets)
+    async with opened_client(pipeline, cache_bytes_max=2 * size_bytes) as client:
+        for number in (1, 2, 3):
+            await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
+        for number in (1, 2, 2, 3, 3, 1):
+            assert (await client.get(f"{URL}{number}.csv")).status_code == 200
+    assert len(pipeline.engine.jobs) == 4
+
+
+async def test_the_names_of_sheets_are_cut(pipeline, client):
+    answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, "sheets": ["x" * 1_000_000]}).encode())
+    await pipeline.save("turn_1/files/a.csv", mime="text/csv")
+    assert (await client.get(URL + "a.csv")).json()["sheets"] == ["x" * 300]
+
+
+def waiting_for(pipeline, let_end):
+    """The programs wait for an event, then answer an empty table; the event that one has begun."""
+    began = asyncio.Event()
+
+    async def program(run):
+        began.set()
+        await let_end.wait()
+        run.write("result", json.dumps(EMPTY_TABLE).encode())
+        run.print('{"ok": true}\n')
+
+    pipeline.engine.program = program
+    return began
+
+
+async def test_previews_of_a_caller_that_wait_are_bounded(pipeline, client):
+    let_end = asyncio.Event()
+    waiting_for(pipeline, let_end)
+    for number in range(WAITING_MAX + 2):
+        await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
+    sent = [asyncio.create_task(client.get(f"{URL}{number}.csv")) for number in range(WAITING_MAX + 2)]
+    ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+    [refused] = [task.result() for task in ended]
+    let_end.set()
+    answers = [(await task).status_code for task in sent]
+    assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+    assert "(limit 8, got 9)" in refused.json()["detail"]
+    assert refused.headers["retry-after"] == "2"
+    assert sorted(answers) == [200] * (WAITING_MAX + 1) + [429]
+
+
+async def test_a_preview_waits_for_its_turn_for_a_bounded_time(pipeline):
+    let_end = asyncio.Event()
+    waiting_for(pipeline, let_end)
+    for number in (1, 2):
+        await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
+    async with opened_client(pipeline, turns=Turns(wait_s=0.05)) as client:
+        sent = [asyncio.create_task(client.get(f"{URL}{number}.csv")) for number in (1, 2)]
+        ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+        [late] = [task.result() for task in ended]
+        let_end.set()
+        assert sorted([(await task).status_code for task in sent]) == [200, late.status_code]
+    assert (late.status_code, late.json()["code"]) == (503, "queue_timeout")
+    assert len(pipeline.engine.jobs) == 1
+
+
+@pytest.mark.parametrize("route", ["previews", "differences"])
+async def test_a_preview_ends_when_its_client_has_gone(pipeline, client, route):
+    began = waiting_for(pipeline, asyncio.Event())
+    for content in (b"1", b"2"):
+        await pipeline.save("turn_1/files/a.csv", content, "text/csv")
+    path = f"/v1/conversations/conv-1/{route}/fi:turn_1.files/a.csv"
+    messages = iter([{"type": "http.request"}])
+
+    async def receive():
+        if (message := next(messages, None)) is not None:
+            return message
+        await began.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_message):
+        pass
+
+    request = client.build_request("GET", path)
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": request.url.path,
+        "raw_path": request.url.raw_path,
+        "query_string": b"",
+        "headers": [],
+    }
+    async with asyncio.timeout(10):
+        await client._transport.app(scope, receive, send)
+    answering(pipeline, {"ok": True}, json.dumps(EMPTY_TABLE).encode())
+    assert (await client.get(URL + "a.csv")).status_code == 200
+
+
+HOSTILE_COUNTS = [-5, True, 10**4_000, 2**53 + 1, 1.0, "1", None]
+
+
+@pytest.mark.parametrize("count", HOSTILE_COUNTS, ids=lambda count: repr(count)[:9])
+@pytest.mark.parametrize("name", ["rows_total", "columns_total"])
+async def test_a_table_whose_totals_are_no_counts_is_refused(pipeline, client, name, count):
+    answering(pipeline, {"ok": True}, json.dumps({**EMPTY_TABLE, name: count}).encode())
+    await pipeline.save("turn_1/files/a.csv", mime="text/csv")
+    answer = await client.get(URL + "a.csv")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+
+
+@pytest.mark.parametrize("count", HOSTILE_COUNTS, ids=lambda count: repr(count)[:9])
+@pytest.mark.parametrize("name", ["added", "removed"])
+async def test_a_difference_whose_counts_are_no_counts_is_refused(pipeline, client, name, count):
+    answering(pipeline, {"ok": True, "added": 1, "removed": 1, name: count}, b"")
+    for content in (b"a\n", b"b\n"):
+        await pipeline.save("turn_1/files/a.txt", content)
+    answer = await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")
+    assert (answer.status_code, answer.json()["code"]) == (422, "no_preview")
+    assert answer.json()["detail"] == "difference: the program gave no counts; download both versions"
+
+
+@contextmanager
+def functions_of_the_loop():
+    """The names of the functions that are called in this thread, which is the one of the event loop."""
+    called = set()
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name) if event == "call" else None)
+    try:
+        yield called
+    finally:
+        sys.setprofile(before)
+
+
+async def test_the_event_loop_reads_no_result_and_escapes_no_text_of_a_difference(pipeline, client):
+    answering(pipeline, {"ok": True, "added": 1, "removed": 1}, "\u202e".encode() * 1_000)
+    for content in (b"a\n", b"b\n"):
+        await pipeline.save("turn_1/files/a.txt", content)
+    with functions_of_the_loop() as called:
+        answer = await client.get("/v1/conversations/conv-1/differences/fi:turn_1.files/a.txt")
+    assert answer.json()["text"] == "\\u202e" * 1_000
+    assert "run_preview_program" in called
+    assert not called & {"read_bytes", "visible_text"}
+
+
+async def test_the_tag_of_a_preview_names_its_content_format_page_and_release(pipeline, client):
+    answering(pipeline, {"ok": True}, json.dumps(EMPTY_TABLE).encode())
+    for name, mime in (("a.csv", "text/csv"), ("a.tsv", "text/tab-separated-values"), ("a.zip", "application/zip")):
+        artifact = await pipeline.save(f"turn_1/files/{name}", mime=mime)
+    tag = (await client.get(URL + "a.csv")).headers["etag"]
+    assert tag == f'"{artifact.sha256}-csv-1-{release()}"'
+    of_csv = {"If-None-Match": tag}
+    assert (await client.get(URL + "a.csv", headers=of_csv)).status_code == 304
+    assert (await client.get(URL + "a.tsv", headers=of_csv)).status_code == 200
+    refused = await client.get(URL + "a.zip", headers={"If-None-Match": "*"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_preview")

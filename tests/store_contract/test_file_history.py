@@ -1,8 +1,10 @@
 """What every history of files promises, and the list of recent calls."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import Engine, event, text
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.calls.port import AuditDraft, CallKey, CallState, NewCall
@@ -10,6 +12,7 @@ from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.conversation_rows import time_text
 from proofbox.service.storage.recent_calls import SqlRecentCalls
 
 PATH = FilePath.from_physical("turn_1/files/a.txt")
@@ -47,6 +50,18 @@ async def test_the_files_of_a_call_are_those_that_it_made_by_their_paths(artifac
     found = await history.of_call(scope, "call-1", 10)
     assert [(each.path.rel, each.version) for each in found] == [("a", 1), ("b", 1)]
     assert [each.path.rel for each in await history.of_call(scope, "call-1", 1)] == ["a"]
+
+
+async def test_the_limit_of_a_call_counts_paths_and_neither_older_versions_nor_removed_files(
+    artifacts, database, scope, save
+):
+    for content in (b"1", b"22", b"333"):
+        await save(artifacts, scope, {PATH.physical: content}, tool_call_id="call-1")
+    [gone] = await save(artifacts, scope, {"turn_1/files/b": b"b"}, tool_call_id="call-1")
+    await save(artifacts, scope, {"turn_1/files/c": b"c"}, tool_call_id="call-1")
+    await artifacts.remove(scope, [gone])
+    found = await SqlFileHistory(database).of_call(scope, "call-1", 2)
+    assert [(each.path.rel, each.version) for each in found] == [("a.txt", 3), ("c", 1)]
 
 
 async def test_another_principal_or_conversation_has_no_history_of_it(artifacts, database, scope, save):
@@ -101,3 +116,38 @@ async def test_recent_calls_of_another_principal_are_not_listed(database, scope)
     await SqlCallStore(database).claim(call_of(scope, "one"))
     other = replace(scope.principal, user="someone")
     assert await SqlRecentCalls(database).recent(other, LONG_AGO, None, 10) == []
+
+
+_MANY_CALLS = text(
+    """WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 20000)
+    INSERT INTO calls (conversation, tool_call_id, payload_sha256, state, boot_id, created, request, answer)
+    SELECT conversation, 'old-' || CAST(n AS TEXT), payload_sha256, 'done', boot_id, '2020-01-01T00:00:00.000Z',
+        request, '{}'
+    FROM calls, numbers WHERE tool_call_id = 'one'"""
+)
+
+
+async def test_recent_calls_are_found_without_the_older_ones_of_their_conversation(database, scope):
+    await SqlCallStore(database).claim(call_of(scope, "one"))
+    await database.write(lambda connection: connection.execute(_MANY_CALLS))
+    await database.write(lambda connection: connection.execute(text("ANALYZE")))
+    sent = []
+
+    def record(_connection, _cursor, statement, values, *_):
+        sent.append((statement, values))
+
+    event.listen(Engine, "before_cursor_execute", record)
+    try:
+        an_hour_ago = time_text(datetime.now(UTC) - timedelta(hours=1))
+        found = await SqlRecentCalls(database).recent(scope.principal, an_hour_ago, None, 50)
+    finally:
+        event.remove(Engine, "before_cursor_execute", record)
+    assert [call.tool_call_id for call in found] == ["one"]
+
+    def explain(connection):
+        word = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+        [(statement, values)] = [each for each in sent if "FROM conversations JOIN calls" in each[0]]
+        return "\n".join(str(row[-1]) for row in connection.exec_driver_sql(f"{word} {statement}", values))
+
+    plan = await database.read(explain)
+    assert "calls_recent" in plan, plan

@@ -60,7 +60,7 @@ async def get_archive(
     """
     if turn_id is not None and tool_call_id is not None:
         raise _invalid("tool_call_id", "give turn_id or tool_call_id, not both")
-    found = [artifact for artifact in await _select(services, scope, turn_id, tool_call_id) if not artifact.removed]
+    found = await _select(services, scope, turn_id, tool_call_id)
     if not found:
         raise errors.UnknownArtifactError("archive: there are no files; list the files of the conversation")
     if len(found) > ARCHIVE_FILES_MAX:
@@ -82,15 +82,15 @@ def _invalid(field: str, message: str) -> errors.InvalidRequestError:
 async def _select(
     services: Services, scope: ConversationKey, turn_id: str | None, tool_call_id: str | None
 ) -> list[StoredArtifact]:
+    """The files of the archive, without removed ones; more than `ARCHIVE_FILES_MAX` if there are too many."""
     if tool_call_id is not None:
-        made = await services.history.of_call(scope, tool_call_id, ARCHIVE_FILES_MAX + 1)
-        return list({artifact.path: artifact for artifact in made}.values())  # the last version of each path
+        return await services.history.of_call(scope, tool_call_id, ARCHIVE_FILES_MAX + 1)
     if turn_id is not None:
-        return await services.artifacts.of_turn(scope, turn_id)
+        return [artifact for artifact in await services.artifacts.of_turn(scope, turn_id) if not artifact.removed]
     found: list[StoredArtifact] = []
     after = 0
     while page := await services.artifacts.listed(scope, after, _LISTED_AT_ONCE):
-        found += [artifact for _, artifact in page]
+        found += [artifact for _, artifact in page if not artifact.removed]
         after = page[-1][0]
         if len(found) > ARCHIVE_FILES_MAX:
             break

@@ -9,7 +9,9 @@ from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.previews import FileDifference, FileVersion, VersionPage
 from proofbox.contracts.problems import FieldError
 from proofbox.service import errors
+from proofbox.service.api.connected_work import run_until_disconnected
 from proofbox.service.api.identity import ReadsArtifacts
+from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.openapi_responses import json_answer, problems
 from proofbox.service.api.responses import NO_STORE, model_response, request_id_of
 from proofbox.service.api.services import InjectedServices, Services
@@ -110,7 +112,10 @@ async def get_difference(
     older = await find_version(services, scope, path, older_number)
     if services.draining():
         raise errors.ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
-    found = await services.previews.difference(scope, older, newer, request_id_of(request))
+    work = services.previews.difference(scope, older, newer, request_id_of(request))
+    found = await run_until_disconnected(request, work)
+    if found is None:
+        return Response(status_code=CLIENT_GONE)
     return model_response(found, headers=NO_STORE)
 
 

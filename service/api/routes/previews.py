@@ -7,12 +7,15 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from proofbox.contracts.previews import TablePreview
 from proofbox.service import errors
+from proofbox.service.api.connected_work import run_until_disconnected
 from proofbox.service.api.download_headers import is_same_tag
 from proofbox.service.api.identity import ReadsArtifacts
+from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.openapi_responses import answer, header, json_content, problems
 from proofbox.service.api.responses import model_response, request_id_of
 from proofbox.service.api.routes.file_versions import find_version, parse_file_path
 from proofbox.service.api.services import InjectedServices
+from proofbox.service.previews.kinds import require_preview_kind
 from proofbox.service.previews.service import PAGE_MAX, PagePicture
 
 PNG = "image/png"
@@ -41,7 +44,7 @@ class Choice:
             "file its first rows.",
             {PNG: {"schema": {"type": "string", "format": "binary"}}, **json_content(TablePreview)},
             {
-                "ETag": header("Names the version and the page."),
+                "ETag": header("Names the content, its format, the page and the release of the service."),
                 "Preview-Page": header("Of a picture: its page, 1 for the first.", type="integer"),
                 "Preview-Pages": header("Of a picture: how many pages the file has.", type="integer"),
                 "Preview-Layout": header(
@@ -85,12 +88,17 @@ async def get_preview(
     shown lately from its memory.
     """
     artifact = await find_version(services, scope, parse_file_path(logical_path), choice.version)
-    tag = f'"{artifact.sha256}-{choice.page}"'
+    kind = require_preview_kind(artifact.mime)
+    # Other formats, and other releases, show the same bytes differently.
+    tag = f'"{artifact.sha256}-{kind.name}-{choice.page}-{request.app.version}"'
     if is_same_tag(tag, if_none_match):
         return Response(status_code=304, headers={**_HEADERS, "ETag": tag})
     if services.draining():
         raise errors.ShuttingDownError("the service is shutting down; call again in a moment", retry_after_s=5)
-    shown = await services.previews.preview(scope, artifact, choice.page, request_id_of(request))
+    work = services.previews.preview(scope, artifact, choice.page, request_id_of(request))
+    shown = await run_until_disconnected(request, work)
+    if shown is None:
+        return Response(status_code=CLIENT_GONE)
     headers = {**_HEADERS, "ETag": tag}
     if not isinstance(shown, PagePicture):
         return model_response(shown, headers=headers)

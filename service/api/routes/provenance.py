@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query, Request, Response
 
 from proofbox.contracts.provenance import AuditLine, RerunReport
 from proofbox.service import errors
+from proofbox.service.api.connected_work import disconnected
 from proofbox.service.api.identity import ReadsCalls, RunsCalls
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
 from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery
 from proofbox.service.api.responses import JSON, NO_STORE, model_response, request_id_of
-from proofbox.service.api.routes.tool_calls import disconnected
 from proofbox.service.api.services import InjectedServices
 from proofbox.service.calls.slsa import statement
 

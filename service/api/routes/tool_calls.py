@@ -13,6 +13,7 @@ from proofbox.contracts.gateway.runs import RUN_LEASE_HEADER
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
 from proofbox.service import errors, gateway_errors
+from proofbox.service.api.connected_work import disconnected
 from proofbox.service.api.identity import ReadsCalls, RunsCalls
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import check_storage_quota
@@ -271,12 +272,6 @@ async def answer_or_leave(
         return None
     finally:
         leaving.cancel()
-
-
-async def disconnected(request: Request) -> None:
-    """Wait until the client has gone away."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _accept(

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from http import HTTPMethod
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -21,10 +20,10 @@ from starlette.types import Scope
 
 from proofbox.service.access.api_keys import PREFIX, Permission
 from proofbox.service.access.authenticator import Caller, RequestCredentials
+from proofbox.service.api.connected_work import run_until_disconnected
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.responses import request_id_of, retry_after
-from proofbox.service.api.routes.tool_calls import disconnected
 from proofbox.service.api.services import Services
 from proofbox.service.calls.problem import problem_of, retry_after_s
 from proofbox.service.errors import NotAuthenticatedError, OurError, ServiceError, ShuttingDownError
@@ -154,7 +153,7 @@ class GotenbergFacade:
                 self._jobs.open(caller.principal, _CONVERSATION, request_id_of(request))
             )
             form = await read_form(request.headers.get("content-type", ""), request.stream(), run.folder)
-            made = await _until_disconnected(request, work(run, FieldReader(form)))
+            made = await run_until_disconnected(request, work(run, FieldReader(form)))
             if made is None:
                 return Response(status_code=CLIENT_GONE)
             headers = {**trace, **warning_headers(made.warnings)}
@@ -204,21 +203,6 @@ def _screenshot(source: Source) -> Work:
 
 def _operation(name: str) -> Work:
     return lambda run, reader: operate(run, reader, name)
-
-
-async def _until_disconnected(request: Request, work: Awaitable[Made]) -> Made | None:
-    """Awaits the work, or cancels it and returns None when the client goes away."""
-    task = asyncio.ensure_future(work)
-    leaving = asyncio.create_task(disconnected(request))
-    either: set[asyncio.Future[Any]] = {task, leaving}
-    try:
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
-    finally:
-        leaving.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
 
 
 def _refuse_webhooks(headers: Headers) -> None:

@@ -3,6 +3,7 @@
 Of documents the text is what ``react.read`` reads of them, by the reader of the image.
 """
 
+import codecs
 import os
 import subprocess
 import sys
@@ -15,7 +16,6 @@ DIFF_BYTES_MAX = 512 * 1024
 _TEXT_CHARS_MAX = 4_000_000
 _SAME, _DIFFERENT = 0, 1
 _PROGRAMS_OF_THE_IMAGE = "/opt/proofbox"
-_PIECE = 65_536
 
 
 def compare_files(request: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def compare_files(request: dict[str, Any]) -> dict[str, Any]:
             file.write(_read_text(request[side], request[f"{side}_kind"]))
         texts.append(path)
     labels = [f"--label={label}" for label in request["labels"]]
-    command = ["diff", "-U3", "--minimal", *labels, *texts]
+    command = ["diff", "--text", "-U3", "--minimal", *labels, *texts]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C.UTF-8"}) as running:
         assert running.stdout is not None
         counts = {b"+": 0, b"-": 0}
@@ -52,7 +52,10 @@ def compare_files(request: dict[str, Any]) -> dict[str, Any]:
 
 def _read_text(path: str, kind: str) -> str:
     if kind == "text":
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
+        with open(path, "rb") as file:
+            head = file.read(2)
+        encoding = "utf-16" if head in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8-sig"
+        with open(path, encoding=encoding, errors="replace") as file:
             return file.read()
     sys.path.append(_PROGRAMS_OF_THE_IMAGE)
     from page_text import documents  # noqa: PLC0415

@@ -42,7 +42,7 @@ def _read_workbook(request: dict[str, Any]) -> dict[str, Any]:
     import openpyxl  # noqa: PLC0415
 
     values = openpyxl.load_workbook(request["input"], read_only=True, data_only=True)
-    names = [sheet.title for sheet in values.worksheets]
+    names = [_cut(sheet.title) for sheet in values.worksheets]
     if request["first"] > len(names):
         raise CannotShowError(f"page: {request['first']} does not exist (the workbook has {len(names)} sheets)")
     sheet = values.worksheets[request["first"] - 1]
@@ -99,8 +99,11 @@ def _text(cell: Any) -> str:
         return cell.date().isoformat()
     if isinstance(cell, bytes):
         return f"({len(cell)} bytes)"
-    text = str(cell)
-    return text if len(text) <= CELL_CHARS_MAX else text[:CELL_CHARS_MAX] + "…"
+    return _cut(str(cell))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CELL_CHARS_MAX else text[: CELL_CHARS_MAX - 1] + "…"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, Row, bindparam, func, select
 from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath, Namespace
@@ -25,10 +25,24 @@ _VERSIONS = (
     .order_by(artifacts.c.version.desc())
     .limit(bindparam("rows_max"))
 )
+_MADE = (
+    select(
+        artifacts.c.id,
+        func.row_number()
+        .over(
+            partition_by=(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel),
+            order_by=artifacts.c.version.desc(),
+        )
+        .label("place"),
+    )
+    .where(artifacts.c.conversation == CONVERSATION, artifacts.c.tool_call_id == bindparam("call_id"))
+    .subquery()
+)
 _OF_CALL = (
     select(artifacts)
-    .where(artifacts.c.conversation == CONVERSATION, artifacts.c.tool_call_id == bindparam("call_id"))
-    .order_by(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel, artifacts.c.version)
+    .join_from(artifacts, _MADE, artifacts.c.id == _MADE.c.id)
+    .where(_MADE.c.place == 1, artifacts.c.removed.is_(None))
+    .order_by(artifacts.c.turn, artifacts.c.namespace, artifacts.c.rel)
     .limit(bindparam("rows_max"))
 )
 

@@ -1,6 +1,7 @@
 // The event stream of a call, read with fetch: EventSource cannot send a key.
-import { lost, path, request } from "./api.js";
+import { ProblemError, lost, path, request } from "./api.js";
 
+const BAD_EVENT = "bad_event";
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 const RETRIED = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
 
@@ -16,7 +17,7 @@ export async function* watchCall(call, conversation, { after = 0, signal, onConn
       onConnection("live");
       for await (const event of readEvents(answer.body)) {
         losses = 0;
-        last = event.id;
+        if (event.id) last = event.id; // an event without one is not a place to go on from
         yield event;
         if (event.name === "result" || event.name === "error") return;
       }
@@ -24,7 +25,7 @@ export async function* watchCall(call, conversation, { after = 0, signal, onConn
     } catch (problem) {
       if (signal?.aborted) return;
       const status = problem.status ?? 0; // an error of the stream itself has none
-      if (!RETRIED.has(status)) throw problem;
+      if (problem.code === BAD_EVENT || !RETRIED.has(status)) throw problem;
       onConnection("lost");
       await pause(PAUSES_MS[Math.min(losses++, PAUSES_MS.length - 1)], signal);
       if (signal?.aborted) return;
@@ -62,7 +63,16 @@ export function parseEvent(text) {
     else if (line.startsWith("event: ")) name = line.slice(7);
     else if (line.startsWith("id: ")) id = Number(line.slice(4));
   }
-  return data.length ? { id, name, data: JSON.parse(data.join("\n")) } : null; // comments keep the connection alive
+  return data.length ? { id, name, data: parseData(data.join("\n")) } : null; // comments keep the connection alive
+}
+
+function parseData(text) {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const detail = "An event of the call is not JSON; a proxy may have changed it. Reload the page to see the answer.";
+    throw new ProblemError({ code: BAD_EVENT, status: 0, detail, retryable: false, cause });
+  }
 }
 
 function pause(ms, signal) {

@@ -29,6 +29,8 @@ export function Shell({ active, children }) {
           <${Icon} name=${each.icon} /><span>${each.title}</span></a>`)}
       </nav>
       <div class="side-foot">
+        <a class="side-link" href=${new URL("docs/site", BASE).href} target="_blank" rel="noopener" title="Documentation (in a new tab)">
+          <${Icon} name="file" /><span>Documentation</span></a>
         <a class="side-link" href=${new URL("docs", BASE).href} title="API documentation"><${Icon} name="book" /><span>API</span></a>
         <button type="button" class="side-link" title="Keyboard shortcuts" onClick=${() => { isMapOpen.value = true; }}>
           <${Icon} name="keyboard" /><span>Shortcuts</span></button>

@@ -23,6 +23,7 @@ def upgrade() -> None:
         _change_calls()
     is_of_run = sa.text("run IS NOT NULL")
     op.create_index("calls_run", "calls", ["run", "id"], sqlite_where=is_of_run, postgresql_where=is_of_run)
+    op.create_index("calls_recent", "calls", ["conversation", "created"])
     _create_messages()
     _create_waits()
     op.create_table(
