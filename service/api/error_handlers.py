@@ -89,11 +89,19 @@ async def answer_router_error(request: Request, exc: Exception) -> Response:
 
 
 def _methods_of_path(request: Request) -> set[str]:
-    """What a path takes, each method of it being a route of its own."""
+    """What a path takes, each method of it being a route of its own.
+
+    Where a route has exactly this path (`/v1/runs/claim`), routes with a parameter in its place do not count.
+    """
+    path = request.scope["path"]
+    exact = [route for route in request.app.routes if getattr(route, "path", None) == path]
     return {
         method
         for method in HTTPMethod
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in exact or request.app.routes
+        )
     }
 
 

@@ -33,6 +33,7 @@ async def test_a_path_without_a_route_is_a_problem(client, path):
         ("OPTIONS", ROUTE, "GET, POST"),
         ("TRACE", "/livez", "GET"),
         ("PATCH", f"{ROUTE}/t1", "DELETE, GET"),
+        ("PATCH", "/v1/runs/claim", "POST"),
         ("PUT", "/v1/conversations/c1/timeline", "GET, POST"),
         ("POST", "/v1/conversations/c1/artifacts/x", "DELETE, GET, HEAD"),
     ],

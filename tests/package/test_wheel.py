@@ -8,7 +8,8 @@ import pytest
 
 from proofbox.service.app.own_image import FOLDER, content_hash, own_image
 
-INSTALLED_BYTES_MAX = 120_000_000
+# 120 MB until the tool gateway came, whose schema validator takes 15 MB; it is to become an extra.
+INSTALLED_BYTES_MAX = 134_000_000
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_the_installed_package_names_the_image_of_the_checkout(installed):
     assert printed.stdout.strip() == own_image()
 
 
-def test_an_installation_without_extras_is_at_most_120_mb(installed):
+def test_an_installation_without_extras_is_bounded(installed):
     (site_packages,) = installed.glob("lib/python*/site-packages")
     size = sum(path.stat().st_blocks * 512 for path in site_packages.rglob("*") if path.is_file())
     assert size <= INSTALLED_BYTES_MAX

@@ -110,11 +110,11 @@ async def test_without_a_service_the_command_makes_the_database(database_url, op
 async def test_beside_a_service_of_another_release_nothing_is_changed(opened_database, tmp_path):
     async with opened_database(tmp_path):
         with closing(sqlite3.connect(tmp_path / "proofbox.sqlite3")) as direct, direct:
-            direct.execute("UPDATE alembic_version SET version_num = '0004'")
-        with pytest.raises(StoreFailedError, match=r"has schema 4 and this command knows \d; use the command"):
+            direct.execute("UPDATE alembic_version SET version_num = '0099'")
+        with pytest.raises(StoreFailedError, match=r"has schema 99 and this command knows \d; use the command"):
             await Database(tmp_path).open_beside()
         with closing(sqlite3.connect(tmp_path / "proofbox.sqlite3")) as direct, direct:
-            assert direct.execute("SELECT version_num FROM alembic_version").fetchall() == [("0004",)]
+            assert direct.execute("SELECT version_num FROM alembic_version").fetchall() == [("0099",)]
 
 
 # ---- the command ----

@@ -85,7 +85,12 @@ async def put_agent(
     response_class=Response,
     responses={
         200: json_answer("A page of the list.", AgentPage, "agent_page"),
-        **problems(gateway_errors.UnknownAgentError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownAgentError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def list_agents(

@@ -26,6 +26,7 @@ router = APIRouter(prefix="/v1/entities", tags=["spaces"])
         200: json_answer("It was changed.", Entity),
         201: json_answer("It is new.", Entity),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.NameTakenError,
             errors.InvalidRequestError,
             errors.BodyTooLargeError,
@@ -57,7 +58,12 @@ async def put_entity(
     response_class=Response,
     responses={
         200: json_answer("The person or agent.", Entity),
-        **problems(gateway_errors.UnknownEntityError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownEntityError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def get_entity(gateway: InjectedGateway, principal: ReadsSpaces, entity_id: EntityIdInPath) -> Response:

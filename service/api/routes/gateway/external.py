@@ -53,6 +53,7 @@ class _Body(RootModel[dict[str, Any]]):
     responses={
         200: json_answer("The secret.", SigningSecret),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownAgentError,
             errors.InvalidRequestError,
             errors.BodyTooLargeError,
@@ -91,6 +92,7 @@ async def get_signing_secret(
             headers={"Idempotent-Replayed": header("`true` if the answer was stored before this request.")},
         ),
         **problems(
+            errors.UnsafeNameError,
             errors.UnknownToolError,
             errors.IdReusedError,
             errors.CallCancelledError,

@@ -36,7 +36,12 @@ router = APIRouter(tags=["spaces"])
     response_class=Response,
     responses={
         200: json_answer("A page, the oldest message first.", MessagePage),
-        **problems(gateway_errors.UnknownSpaceError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownSpaceError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def list_messages(
@@ -60,6 +65,7 @@ async def list_messages(
     responses={
         200: json_answer("The message as it is now.", Message),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownMessageError,
             errors.InvalidRequestError,
@@ -90,6 +96,7 @@ async def get_message(
             headers={"Idempotent-Replayed": header("`true` if the answer was stored before.")},
         ),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownMessageError,
             gateway_errors.UnknownEntityError,

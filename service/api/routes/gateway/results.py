@@ -65,6 +65,7 @@ router = APIRouter(tags=["waits"])
     responses={
         200: _ACCEPTED,
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownMessageError,
             gateway_errors.UnknownEntityError,
@@ -126,7 +127,7 @@ async def find_answered(
     summary="Answer a call that waits",
     response_class=Response,
     openapi_extra=_BODY,
-    responses={200: _ACCEPTED, **problems(errors.AmbiguousCallError, *_REFUSALS)},
+    responses={200: _ACCEPTED, **problems(errors.UnsafeNameError, errors.AmbiguousCallError, *_REFUSALS)},
 )
 async def answer_tool_call(
     request: Request,

@@ -28,7 +28,12 @@ router = APIRouter(tags=["runs"])
             "`call.answered` (with a CallAnsweredEvent).",
             {EVENT_STREAM: {"schema": {"type": "string"}}},
         ),
-        **problems(gateway_errors.UnknownRunError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownRunError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def watch_run(

@@ -167,7 +167,12 @@ async def list_runs(
     response_class=Response,
     responses={
         200: json_answer("The run.", Run),
-        **problems(gateway_errors.UnknownRunError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownRunError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def get_run(gateway: InjectedGateway, principal: ReadsRuns, run_id: RunIdInPath) -> Response:
@@ -182,7 +187,12 @@ async def get_run(gateway: InjectedGateway, principal: ReadsRuns, run_id: RunIdI
     response_class=Response,
     responses={
         200: json_answer("The facts.", RunContext),
-        **problems(gateway_errors.UnknownRunError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownRunError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def get_run_context(
@@ -203,7 +213,7 @@ async def get_run_context(
     summary="Extend the lease of a run",
     response_class=Response,
     openapi_extra=_takes(RunHeartbeat),
-    responses={200: json_answer("The run.", Run, headers=_LEASE), **problems(*_HELD)},
+    responses={200: json_answer("The run.", Run, headers=_LEASE), **problems(errors.UnsafeNameError, *_HELD)},
 )
 async def extend_run_lease(
     request: Request,
@@ -222,7 +232,7 @@ async def extend_run_lease(
     operation_id="release_run",
     summary="Give a run back",
     response_class=Response,
-    responses={200: json_answer("The run.", Run), **problems(*_HELD)},
+    responses={200: json_answer("The run.", Run), **problems(errors.UnsafeNameError, *_HELD)},
 )
 async def release_run(
     gateway: InjectedGateway, principal: WritesRuns, run_id: RunIdInPath, run_lease: LeaseInHeader
@@ -239,7 +249,7 @@ async def release_run(
     openapi_extra=_takes(RunFinish),
     responses={
         200: json_answer("The run.", Run),
-        **problems(*_HELD, gateway_errors.RunWaitingError, errors.BodyTooLargeError),
+        **problems(errors.UnsafeNameError, *_HELD, gateway_errors.RunWaitingError, errors.BodyTooLargeError),
     },
 )
 async def finish_run(
@@ -262,6 +272,7 @@ async def finish_run(
     responses={
         200: json_answer("The run.", Run),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownRunError,
             errors.InvalidRequestError,
             errors.StoreFailedError,

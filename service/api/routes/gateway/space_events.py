@@ -33,7 +33,12 @@ router = APIRouter(tags=["spaces"])
             "ToolInputDeltaEvent, RunStatusEvent, MemberEvent and ResetEvent as JSON. Deltas have no id.",
             {EVENT_STREAM: {"schema": {"type": "string"}}},
         ),
-        **problems(gateway_errors.UnknownSpaceError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownSpaceError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def watch_space(

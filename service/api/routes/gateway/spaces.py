@@ -99,7 +99,12 @@ async def list_spaces(
     response_class=Response,
     responses={
         200: json_answer("The space, with its members.", Space),
-        **problems(gateway_errors.UnknownSpaceError, errors.InvalidRequestError, errors.StoreFailedError),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownSpaceError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
     },
 )
 async def get_space(gateway: InjectedGateway, actor: ReadingActor, space_id: SpaceIdInPath) -> Response:
@@ -116,7 +121,11 @@ async def get_space(gateway: InjectedGateway, actor: ReadingActor, space_id: Spa
     responses={
         200: json_answer("The space as it is now.", Space),
         **problems(
-            gateway_errors.UnknownSpaceError, gateway_errors.SpaceArchivedError, *_BODY_ERRORS, *_STORE_ERRORS
+            errors.UnsafeNameError,
+            gateway_errors.UnknownSpaceError,
+            gateway_errors.SpaceArchivedError,
+            *_BODY_ERRORS,
+            *_STORE_ERRORS,
         ),
     },
 )
@@ -140,7 +149,9 @@ async def change_space(
     response_class=Response,
     responses={
         204: answer("It is archived: it can be read only."),
-        **problems(gateway_errors.UnknownSpaceError, errors.InvalidRequestError, *_STORE_ERRORS),
+        **problems(
+            errors.UnsafeNameError, gateway_errors.UnknownSpaceError, errors.InvalidRequestError, *_STORE_ERRORS
+        ),
     },
 )
 async def archive_space(gateway: InjectedGateway, actor: ManagingKey, space_id: SpaceIdInPath) -> Response:
@@ -157,6 +168,7 @@ async def archive_space(gateway: InjectedGateway, actor: ManagingKey, space_id: 
     responses={
         200: json_answer("The space, with its members.", Space),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownEntityError,
             gateway_errors.SpaceArchivedError,
@@ -184,6 +196,7 @@ async def add_member(
     responses={
         204: answer("It is not a member any more."),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownEntityError,
             gateway_errors.SpaceArchivedError,
@@ -212,6 +225,7 @@ async def remove_member(
     responses={
         201: json_answer("The token; it is not stored.", SpaceToken),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownEntityError,
             *_BODY_ERRORS,

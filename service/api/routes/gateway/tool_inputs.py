@@ -25,6 +25,7 @@ router = APIRouter(tags=["runs"])
     responses={
         200: json_answer("How much has arrived.", ToolInputLength),
         **problems(
+            errors.UnsafeNameError,
             gateway_errors.UnknownRunError,
             errors.UnknownToolError,
             gateway_errors.StreamConflictError,
