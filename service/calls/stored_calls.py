@@ -1,6 +1,7 @@
 """Calls that are stored and that nothing runs: prepared again, and answered if their process is gone."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, E
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError
 from proofbox.service.identity import ConversationKey
+
+log = logging.getLogger("proofbox.calls")
 
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
 
@@ -81,7 +84,13 @@ class StoredCalls:
             call: the same, prepared again; None if it cannot be.
             effects: those before its own.
         """
-        asked = await asyncio.to_thread(asked_of, stored)
+        try:
+            asked = await asyncio.to_thread(asked_of, stored)
+        except ValidationError:  # an audit line says what was asked, and that cannot be read any more
+            log.warning(
+                "call %s gets no audit line: its request does not fit this release", stored.key.tool_call_id
+            )
+            asked = None
         record = CallRecord() if call is None else call.record
         return CallParts(call, asked, record, self._service, effects)
 
@@ -92,14 +101,14 @@ class CallParts:
 
     Attributes:
         call: the call; None if this release cannot prepare it.
-        asked: what was asked.
+        asked: what was asked; None if this release cannot read it: then there is no audit line.
         record: what it ran with.
         service: which service answers.
         effects: those before the call's own.
     """
 
     call: PreparedCall | None
-    asked: AuditedCall
+    asked: AuditedCall | None
     record: CallRecord
     service: AuditService
     effects: Sequence[Effect] = ()
@@ -107,9 +116,11 @@ class CallParts:
     async def build(self, ending: CallResult) -> StoredWith:
         """See `AnswerParts.build`."""
         body, response = ending.answer.body, ending.response
-        draft = await asyncio.to_thread(
-            build_draft, self.asked, self.record, self.service, ending.state, body, response
-        )
+        draft = None
+        if self.asked is not None:
+            draft = await asyncio.to_thread(
+                build_draft, self.asked, self.record, self.service, ending.state, body, response
+            )
         own = () if self.call is None else self.call.conclude(ending.end)
         return StoredWith(draft, [*self.effects, *own])
 
@@ -137,6 +148,10 @@ async def store_warning(
 
 
 def asked_of(stored: StoredCall) -> AuditedCall:
-    """What was asked of a stored call; the API key that asked, and the HTTP request, are not known any more."""
+    """What was asked of a stored call; the API key that asked, and the HTTP request, are not known any more.
+
+    Raises:
+        ValidationError: the request does not fit this release.
+    """
     request = ToolCallRequest.model_validate_json(stored.request)
     return AuditedCall(stored.key, request, stored.payload_sha256, stored.created)

@@ -1,6 +1,7 @@
 """Calls that wait for an answer from outside, on every database: restarted, cancelled, joined and answered."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -8,7 +9,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.interruptions import SERVICE_STOPPED
-from proofbox.service.calls.port import CallState, EffectRefusedError
+from proofbox.service.calls.port import CallKey, CallState, EffectRefusedError, NewCall
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.calls.suspension import Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
@@ -137,6 +138,32 @@ async def test_a_call_that_ran_on_is_interrupted_by_the_end_of_its_process(call_
     assert await later.recover() == 1
     assert SERVICE_STOPPED.message in (await stored_call(call_store, scope)).answer
     assert tool.runs == ["asked"]
+
+
+async def leave_unreadable(call_store, scope, state):
+    """A call of boot-1 whose request another release wrote: this one cannot read it."""
+    key = CallKey(scope, "call-1")
+    await call_store.claim(NewCall(key, "hash", '{"tool_call_id": "call-1", "gone": 1}', "boot-1", None))
+    if state is CallState.WAITING:
+        await call_store.suspend(key, [])
+
+
+async def test_a_call_whose_request_cannot_be_read_any_more_does_not_stop_the_start(call_store, scope, tool):
+    await leave_unreadable(call_store, scope, CallState.OPEN)
+    assert await build_calls(call_store, tool, "boot-2").recover() == 1
+    call = await stored_call(call_store, scope)
+    assert (call.state, json.loads(call.answer)["code"]) == (CallState.FAILED, "shutting_down")
+
+
+async def test_a_waiting_call_whose_request_cannot_be_read_any_more_can_be_cancelled(calls, call_store, scope):
+    await leave_unreadable(call_store, scope, CallState.WAITING)
+    assert (await calls.cancel(scope.principal, "call-1", None)).status == "cancelled"
+
+
+async def test_an_answer_ends_a_waiting_call_whose_request_cannot_be_read_any_more(calls, call_store, scope):
+    await leave_unreadable(call_store, scope, CallState.WAITING)
+    assert await calls.waiting.resolve(await stored_call(call_store, scope), outcome(7), [])
+    assert (await stored_call(call_store, scope)).state is CallState.FAILED
 
 
 async def test_only_one_of_many_answers_is_taken(calls, call_store, scope):
