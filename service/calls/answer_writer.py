@@ -24,7 +24,7 @@ from proofbox.service.calls.port import (
     StoredCall,
 )
 from proofbox.service.calls.suspension import CallEnd
-from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
+from proofbox.service.errors import OurError, StoreDefectError, StoreFailedError, StoreFullError
 from proofbox.service.observability.tracing import span
 
 log = logging.getLogger("proofbox.calls")
@@ -143,6 +143,7 @@ class AnswerWriter:
         Raises:
             EffectRefusedError: an effect refused.
             StoreFullError: no space is left.
+            StoreDefectError: it cannot be stored, however often it is tried.
             StoreFailedError: the call itself is no longer stored, or the service ends.
         """
         pause_s = _PAUSE_S
@@ -150,7 +151,7 @@ class AnswerWriter:
             try:
                 # None: an attempt before this one was stored, although it failed.
                 return await self._store.suspend(key, effects) or await self._stored(key)
-            except (StoreFullError, CallNotStoredError):
+            except (StoreFullError, CallNotStoredError, StoreDefectError):
                 raise
             except OurError as exc:
                 if self._is_closing():

@@ -274,7 +274,6 @@ class Calls:
             response = await run(running)
             running.clients.disarm()  # it has ended: nothing is left to be abandoned
             if isinstance(response, Suspension):
-                running.is_suspending = True
                 suspended = await self._suspend(running, response)
                 if suspended is None:
                     return
@@ -289,11 +288,13 @@ class Calls:
 
     async def _suspend(self, running: RunningCall, suspension: Suspension) -> ToolCallResponse | None:
         """Lets a call wait; its response, if an effect refused."""
+        running.is_suspending = True
         try:
             stored = await self._writer.suspend(running.key, suspension.effects)
         except EffectRefusedError as exc:
-            running.is_suspending = False
             return suspension.refuse(exc.code, exc.message)
+        finally:
+            running.is_suspending = False
         del self._running[running.key]
         waiting = self.waiting.begin(stored, running.events)
         running.park(waiting)

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from sqlalchemy import select
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
@@ -14,6 +15,7 @@ from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.calls.suspension import Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.schema import calls as calls_table
 
 
 def response(report, *, ok=True):
@@ -204,6 +206,18 @@ async def test_an_effect_that_refuses_gives_the_call_its_answer(database_url, op
         answer = await (await submit(build_calls(store, AskingTool([1])), scope)).answer()
         assert "too_many_waits: wait for answers first" in answer.body
         assert (await stored_call(store, scope)).state is CallState.DONE
+
+
+async def test_a_wait_that_can_never_be_stored_fails_its_call(database_url, opened_database, tmp_path, scope):
+    def look_for_nothing(connection, _call, _effect):
+        connection.execute(select(calls_table).where(calls_table.c.id < 0)).one()
+
+    async with opened_database(tmp_path / "data", database_url) as database:
+        store = SqlCallStore(database, {int: look_for_nothing})
+        async with asyncio.timeout(20):
+            answer = await (await submit(build_calls(store, AskingTool([1])), scope)).answer()
+        assert json.loads(answer.body)["code"] == "store_failed"
+        assert await store.find(scope.principal, "call-1") == []  # nothing of it ran, and it may come again
 
 
 async def test_an_answer_is_stored_with_its_effects_or_not_at_all(database_url, opened_database, tmp_path, scope):
