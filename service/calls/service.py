@@ -29,7 +29,7 @@ from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRef
 from proofbox.service.calls.registration import CallRegistry, new_call
 from proofbox.service.calls.running import CallTicket, RunningCall
 from proofbox.service.calls.stored_calls import CallParts, StoredCalls, asked_of, build_done
-from proofbox.service.calls.suspension import CallRun, Suspension
+from proofbox.service.calls.suspension import CallRun, Suspension, no_effects
 from proofbox.service.calls.tool import PreparedCall, RunTools, Tools
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
 from proofbox.service.errors import (
@@ -94,7 +94,9 @@ class Calls:
         self._is_closing = False
         self._registry = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
         self._writer = AnswerWriter(store, lambda: self._is_closing)
-        self._stored = StoredCalls(self._prepare, store, self._service)
+        self._stored = StoredCalls(
+            self._prepare, store, self._service, no_effects if runs is None else runs.conclude_lost
+        )
         self.waiting = WaitingCalls(store, self._stored, self, settings.boot_id)
         self._late: set[asyncio.Task[None]] = set()
 
@@ -351,7 +353,7 @@ class Calls:
     async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> None:
         running.clients.disarm()
         asked = replace(running.asked, traceparent=running.span.traceparent)
-        parts, request_id = CallParts(call, asked, running.record, self._service), running.request_id
+        parts, request_id = CallParts(call.conclude, asked, running.record, self._service), running.request_id
         try:
             ending = await self._writer.write(running.key, ending, parts, running.delay, request_id)
         except ServiceError as exc:

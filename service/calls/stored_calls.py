@@ -16,6 +16,7 @@ from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_au
 from proofbox.service.calls.interruptions import SERVICE_STOPPED
 from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
+from proofbox.service.calls.suspension import CallEnd, no_effects
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError
 from proofbox.service.identity import ConversationKey
@@ -23,6 +24,7 @@ from proofbox.service.identity import ConversationKey
 log = logging.getLogger("proofbox.calls")
 
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
+Conclude = Callable[[CallEnd], Sequence[Effect]]
 
 
 class StoredCalls:
@@ -32,9 +34,13 @@ class StoredCalls:
         prepare: finds the tool of a request and parses its parameters.
         store: the calls.
         service: which service answers, for audit lines.
+        conclude_lost: what is stored with the answer of a call that cannot be prepared again.
     """
 
-    def __init__(self, prepare: Prepare, store: CallStore, service: AuditService) -> None:
+    def __init__(
+        self, prepare: Prepare, store: CallStore, service: AuditService, conclude_lost: Conclude = no_effects
+    ) -> None:
+        self._conclude_lost = conclude_lost
         self._prepare = prepare
         self._store = store
         self._service = service
@@ -92,7 +98,8 @@ class StoredCalls:
             )
             asked = None
         record = CallRecord() if call is None else call.record
-        return CallParts(call, asked, record, self._service, effects)
+        conclude = self._conclude_lost if call is None else call.conclude
+        return CallParts(conclude, asked, record, self._service, effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +107,14 @@ class CallParts:
     """Builds what is stored with the answer of a call; see `AnswerParts`.
 
     Attributes:
-        call: the call; None if this release cannot prepare it.
+        conclude: the changes that the call stores with its answer.
         asked: what was asked; None if this release cannot read it: then there is no audit line.
         record: what it ran with.
         service: which service answers.
         effects: those before the call's own.
     """
 
-    call: PreparedCall | None
+    conclude: Conclude
     asked: AuditedCall | None
     record: CallRecord
     service: AuditService
@@ -121,8 +128,7 @@ class CallParts:
             draft = await asyncio.to_thread(
                 build_draft, self.asked, self.record, self.service, ending.state, body, response
             )
-        own = () if self.call is None else self.call.conclude(ending.end)
-        return StoredWith(draft, [*self.effects, *own])
+        return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
 
 
 async def build_done(response: ToolCallResponse) -> CallResult:

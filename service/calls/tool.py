@@ -93,3 +93,6 @@ class RunTools(Protocol):
             UnknownToolError: the run has no such tool.
             CallerError: the run does not take the call: ``lease_lost``, ``run_ended``, ``wrong_conversation``, …
         """
+
+    def conclude_lost(self, end: CallEnd) -> Sequence[Effect]:
+        """The changes that are stored with the answer of a call that cannot be prepared again, of a run or not."""

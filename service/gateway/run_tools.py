@@ -20,7 +20,7 @@ from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.errors import UnknownToolError
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
-from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall, EndRunCall
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.posting import (
     EndRecord,
@@ -116,6 +116,12 @@ class GatewayTools:
             call.posting = await self._parts.places.bind(run_id, request.tool_call_id, tool.shown)
             accept.append(StartRecord(call.recorded, call.posting))
         return request, _AgentCall(call, execution, self._parts).prepared(accept)
+
+    def conclude_lost(self, end: CallEnd) -> Sequence[Effect]:
+        """See `RunTools.conclude_lost`."""
+        state: ToolState = "cancelled" if end.state is CallState.CANCELLED else "failed"
+        ending = RecordEnding(state, error=RecordError(end.code, end.message))
+        return [EndLostCall(ending, self._parts.lease_s)]
 
     def _execution_of(self, tool: RunTool) -> ToolExecution:
         if tool.source == "built_in":

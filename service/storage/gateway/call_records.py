@@ -157,7 +157,7 @@ def suspend_record(connection: Connection, call: RecordedCall, posting: Posting,
         Where the record is.
 
     Raises:
-        NoActiveSpaceError: nobody could answer: no space, the agent left it, it is archived, or the record has ended.
+        NoActiveSpaceError: nobody could answer: no space, the agent left it, it is archived, or the record ended.
     """
     run = _lock_run(connection, call.run_id)
     found = _find_record(connection, run.id, call.tool_call_id)

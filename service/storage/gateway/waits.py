@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select,
 from typing_extensions import override
 
 from proofbox.contracts.gateway.codes import GatewayCode
-from proofbox.service.calls.port import CallKey, EffectRefusedError
+from proofbox.service.calls.port import CallKey, CallState, EffectRefusedError
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
@@ -63,6 +63,9 @@ _BY_MESSAGE = _NEWEST.where(
     spaces.c.space_id == bindparam("of_space"), messages.c.message_id == bindparam("of_message")
 )
 _PENDING_OF_CALL = _ALL.where(waits.c.call == bindparam("of_row"), _IS_PENDING)
+_LEFT = _ALL.add_columns(calls.c.conversation).where(
+    waits.c.wait_id == bindparam("of_wait"), _IS_PENDING, calls.c.state != CallState.WAITING.value
+)
 _OVERDUE = _ALL.where(_IS_PENDING, waits.c.expires <= bindparam("now")).order_by(waits.c.expires, waits.c.id)
 _NEXT = select(func.min(waits.c.expires)).where(_IS_PENDING)
 _RUN = select(runs.c.id).where(runs.c.run_id == bindparam("of_run"))
@@ -132,6 +135,17 @@ class SqlWaitStore(WaitStore):
             return [_build_wait(row) for row in connection.execute(_OVERDUE.limit(limit), {"now": now})]
 
         return await self._database.read(work)
+
+    @override
+    async def drop(self, wait_id: str) -> bool:
+        def work(connection: Connection) -> bool:
+            row = connection.execute(_LEFT, {"of_wait": wait_id}).first()
+            if row is not None:
+                call = CallRow(row.call, row.conversation, _build_wait(row).call)
+                cancel_waits(connection, call, CancelWaits())
+            return row is not None
+
+        return await self._database.write(work)
 
     @override
     async def next_expiry(self) -> str | None:
