@@ -18,7 +18,8 @@ from proofbox.service.errors import UnknownToolError
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall
 from proofbox.service.gateway.posting import Posting, RecordEnding, RecordError, StartRecord, WaitCard
 from proofbox.service.gateway.waits.answers import WaitAnswers
-from proofbox.service.gateway.waits.port import OpenWait, WaitState
+from proofbox.service.gateway.waits.port import CloseWait, OpenWait, WaitState
+from proofbox.service.gateway_errors import WaitCancelledError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.gateway.effects import call_effects
@@ -235,6 +236,36 @@ async def test_a_call_that_cannot_be_prepared_again_leaves_nothing_that_waits(da
     ended = {"restarted": None, "expired": WaitState.EXPIRED}.get(how, WaitState.CANCELLED)
     assert await stands(database, world, store) == (state, state.value, ended, "running")
     assert await answers.expire_overdue() == 0
+
+
+async def end_run(database):
+    await database.write(lambda connection: connection.execute(update(runs).values(status="cancelled")))
+
+
+async def test_a_wait_of_a_run_that_has_ended_takes_no_answer(database):
+    world = await build_world(database)
+    store, later, key = await lose(database, world)
+    await end_run(database)
+    closing = CloseWait("wait_1", WaitState.ANSWERED, "2019-01-01T00:00:00.000Z", '{"result": 1}')
+    with pytest.raises(WaitCancelledError, match="its run has ended"):
+        await store.resume(key, "boot-2", [closing])
+    await later.cancel(world.principal, "call-1", None)
+    assert await stands(database, world, store) == (
+        CallState.CANCELLED,
+        "cancelled",
+        WaitState.CANCELLED,
+        "cancelled",
+    )
+
+
+async def test_a_call_of_a_run_that_has_ended_does_not_begin_to_wait(database):
+    world = await build_world(database)
+    store, _, key = await lose(database, world, waits=False)
+    await end_run(database)
+    opened = OpenWait("wait_1", "external", recorded_call(), Posting(), "2099-01-01T00:00:00.000Z")
+    with pytest.raises(EffectRefusedError, match="has ended"):
+        await store.suspend(key, [opened])
+    assert await SqlWaitStore(database).get("wait_1") is None
 
 
 async def test_a_wait_whose_call_has_ended_is_closed_when_it_expires(database):

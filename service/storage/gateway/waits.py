@@ -21,6 +21,7 @@ from proofbox.service.gateway.waits.port import (
     WaitState,
     WaitStore,
 )
+from proofbox.service.gateway_errors import WaitCancelledError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
@@ -163,10 +164,12 @@ def open_wait(connection: Connection, call: CallRow, effect: OpenWait) -> None:
     """Store a wait, show it in the record of its call, and let its run wait.
 
     Raises:
-        EffectRefusedError: the run has too many waits, or no space where somebody could answer.
+        EffectRefusedError: the run has ended, has too many waits, or no space where somebody could answer.
     """
     run = connection.execute(_RUN, {"of_run": effect.call.run_id}).scalar_one()
-    run_of_row(connection, run, lock=True)  # before the space: see `space_rows` for the order of locks
+    held = run_of_row(connection, run, lock=True)  # before the space: see `space_rows` for the order of locks
+    if held.run.status.is_ended:
+        raise EffectRefusedError(GatewayCode.RUN_ENDED, f"run '{held.run.run_id}' has ended; nobody waits")
     if open_waits(connection, run) >= RUN_WAITS_MAX:
         raise EffectRefusedError(
             GatewayCode.TOO_MANY_WAITS,
@@ -200,10 +203,13 @@ def close_wait(connection: Connection, _call: CallRow, effect: CloseWait) -> Non
 
     Raises:
         WaitMovedError: it is not pending, or it is the wrong time for this end.
+        WaitCancelledError: it is answered, and its run has ended.
     """
     run = connection.execute(_RUN_OF_WAIT, {"of_wait": effect.wait_id}).scalar_one()
     if run is not None:
-        run_of_row(connection, run, lock=True)
+        held = run_of_row(connection, run, lock=True)
+        if held.run.status.is_ended and effect.state is WaitState.ANSWERED:
+            raise WaitCancelledError(f"wait '{effect.wait_id}': its run has ended ({held.run.status})")
     query = {WaitState.ANSWERED: _IN_TIME, WaitState.EXPIRED: _LATE}.get(effect.state, _CLOSED)
     values = {
         "of_wait": effect.wait_id,
