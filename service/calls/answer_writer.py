@@ -137,8 +137,19 @@ class AnswerWriter:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall:
+    async def suspend(
+        self, key: CallKey, effects: Sequence[Effect], is_ours: Callable[[], bool] = lambda: True
+    ) -> StoredCall:
         """Lets a call wait; tries again until the store has taken it, or the service ends.
+
+        Args:
+            key: the call.
+            effects: what is stored with its new state.
+            is_ours: whether nothing else runs the call: false once it waited, although the store reported a
+                failure, and runs on.
+
+        Returns:
+            What is stored now; a call that went on meanwhile may be open or have ended.
 
         Raises:
             EffectRefusedError: an effect refused.
@@ -149,6 +160,8 @@ class AnswerWriter:
         pause_s = _PAUSE_S
         while True:
             try:
+                if not is_ours():
+                    return await self._stored(key)
                 # None: an attempt before this one was stored, although it failed.
                 return await self._store.suspend(key, effects) or await self._stored(key)
             except (StoreFullError, CallNotStoredError, StoreDefectError):
