@@ -1,6 +1,7 @@
 """Calls that are stored and that nothing runs: prepared again, and answered if their process is gone."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -76,9 +77,12 @@ class StoredCalls:
         except ValidationError as exc:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
         try:
-            return await self._prepare(stored.key.scope, request)
+            call = await self._prepare(stored.key.scope, request)
         except LimitNotAllowedError:
-            return await self._prepare(stored.key.scope, request.model_copy(update={"limits": Limits()}))
+            call = await self._prepare(stored.key.scope, request.model_copy(update={"limits": Limits()}))
+        if stored.wait_spec is not None:
+            call.restore(json.loads(stored.wait_spec))
+        return call
 
     async def parts_of(
         self, stored: StoredCall, call: PreparedCall | None, effects: Sequence[Effect] = ()
@@ -92,7 +96,7 @@ class StoredCalls:
         """
         try:
             asked = await asyncio.to_thread(asked_of, stored)
-        except ValidationError:  # an audit line says what was asked, and that cannot be read any more
+        except ValidationError:  # an audit line is about what was asked, which nobody can read any more
             log.warning(
                 "call %s gets no audit line: its request does not fit this release", stored.key.tool_call_id
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
@@ -20,6 +20,10 @@ from proofbox.service.calls.suspension import (
 from proofbox.service.identity import ConversationKey
 
 
+def _keep(_spec: dict[str, Any]) -> None:
+    """Stands for `PreparedCall.restore` of a call that has nothing to restore."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
     """A call whose parameters were parsed.
@@ -34,6 +38,7 @@ class PreparedCall:
         record: the facts of its audit line, if it is answered without running on: after a wait, or an interruption.
         on_accept: the changes of other records that are stored with a new call. A call with such changes has an
             answer whatever happens; it is never forgotten.
+        restore: gives a call that was prepared again what it had when its newest wait began, from what that stored.
     """
 
     run: CallRun
@@ -42,6 +47,7 @@ class PreparedCall:
     conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
     record: CallRecord = field(default_factory=CallRecord)
     on_accept: Sequence[Effect] = ()
+    restore: Callable[[dict[str, Any]], None] = _keep
 
     @property
     def may_be_forgotten(self) -> bool:

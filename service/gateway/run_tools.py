@@ -35,7 +35,7 @@ from proofbox.service.gateway.runs_port import RunStore, StoredRun
 from proofbox.service.gateway.schema_check import check_schema
 from proofbox.service.gateway.tool_call import GatewayCall, RunTool, ToolExecution
 from proofbox.service.gateway.waits.approval import ask_for_approval, decide, needs_approval
-from proofbox.service.gateway.waits.policy import WaitPolicy
+from proofbox.service.gateway.waits.policy import WaitPolicy, restore_place
 from proofbox.service.gateway.waits.port import CancelWaits
 from proofbox.service.gateway_errors import WrongConversationError
 from proofbox.service.identity import ConversationKey
@@ -157,7 +157,13 @@ class _AgentCall:
     def prepared(self, accept: Sequence[Effect]) -> PreparedCall:
         """The call, as `Calls` runs it."""
         return PreparedCall(
-            self._run, self._interrupt, self._resume, self._conclude, record=self._record, on_accept=accept
+            self._run,
+            self._interrupt,
+            self._resume,
+            self._conclude,
+            record=self._record,
+            on_accept=accept,
+            restore=lambda spec: restore_place(self._call, spec),
         )
 
     async def _run(self, observer: CallObserver) -> ToolCallResponse | Suspension:

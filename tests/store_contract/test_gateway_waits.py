@@ -192,6 +192,8 @@ async def test_a_cancelled_call_waits_no_more(asking):
     cancelled = await asking.web.delete("/v1/tool-calls/call-1")
     assert cancelled.json()["status"] == "cancelled"
     assert await states(asking, wait) == ("cancelled", "cancelled", "running")
+    line = await asking.pipeline.provenance.line(ANN, "call-1", asking.run["conversation_id"])
+    assert AuditLine.model_validate_json(line.text).gateway.message_id == wait["message_id"]
     late = await asking.answer(wait, result={"yes": True})
     assert (late.status_code, late.json()["code"]) == (409, "wait_cancelled")
 

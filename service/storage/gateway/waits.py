@@ -64,6 +64,7 @@ _BY_MESSAGE = _NEWEST.where(
     spaces.c.space_id == bindparam("of_space"), messages.c.message_id == bindparam("of_message")
 )
 _PENDING_OF_CALL = _ALL.where(waits.c.call == bindparam("of_row"), _IS_PENDING)
+_SPEC = select(waits.c.spec).where(waits.c.call == bindparam("of_row")).order_by(waits.c.id.desc()).limit(1)
 _LEFT = _ALL.add_columns(calls.c.conversation).where(
     waits.c.wait_id == bindparam("of_wait"), _IS_PENDING, calls.c.state != CallState.WAITING.value
 )
@@ -247,6 +248,11 @@ def pending_wait(connection: Connection, call: int) -> str | None:
             "waiting_for": json.loads(row.spec).get("waiting_for", []),
         }
     )
+
+
+def newest_spec(connection: Connection, call: int) -> str | None:
+    """What the newest wait of a call stored, as JSON text; None if it never waited."""
+    return connection.execute(_SPEC, {"of_row": call}).scalar()
 
 
 def _build_wait(row: Row[Any]) -> StoredWait:
