@@ -353,6 +353,10 @@ class StoreFailedError(OurError):
     where = "store"
 
 
+class StoreDefectError(StoreFailedError):
+    """A store was asked for rows that it cannot have or take: a defect, which trying again does not mend."""
+
+
 class StoreFullError(OurError):
     """The store has no space left."""
 

@@ -24,7 +24,7 @@ from proofbox.service.calls.port import (
     StoredCall,
 )
 from proofbox.service.calls.suspension import CallEnd
-from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
+from proofbox.service.errors import OurError, StoreDefectError, StoreFailedError, StoreFullError
 from proofbox.service.observability.tracing import span
 
 log = logging.getLogger("proofbox.calls")
@@ -137,20 +137,34 @@ class AnswerWriter:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
-    async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall:
+    async def suspend(
+        self, key: CallKey, effects: Sequence[Effect], is_ours: Callable[[], bool] = lambda: True
+    ) -> StoredCall:
         """Lets a call wait; tries again until the store has taken it, or the service ends.
+
+        Args:
+            key: the call.
+            effects: what is stored with its new state.
+            is_ours: whether nothing else runs the call: false once it waited, although the store reported a
+                failure, and runs on.
+
+        Returns:
+            What is stored now; a call that went on meanwhile may be open or have ended.
 
         Raises:
             EffectRefusedError: an effect refused.
             StoreFullError: no space is left.
+            StoreDefectError: it cannot be stored, however often it is tried.
             StoreFailedError: the call itself is no longer stored, or the service ends.
         """
         pause_s = _PAUSE_S
         while True:
             try:
+                if not is_ours():
+                    return await self._stored(key)
                 # None: an attempt before this one was stored, although it failed.
                 return await self._store.suspend(key, effects) or await self._stored(key)
-            except (StoreFullError, CallNotStoredError):
+            except (StoreFullError, CallNotStoredError, StoreDefectError):
                 raise
             except OurError as exc:
                 if self._is_closing():

@@ -96,6 +96,7 @@ class StoredCall:
             response; None if it left nothing.
         audited: the audit line that was stored with the answer; only `CallStore.finish` returns it.
         wait: of a waiting call: what it waits for, as the JSON text of a `Wait`.
+        wait_spec: of a call that waits or waited, and has no answer: what its newest wait stored, as JSON text.
     """
 
     key: CallKey
@@ -108,6 +109,7 @@ class StoredCall:
     partial_response: str | None = None
     audited: AuditedLine | None = None
     wait: str | None = None
+    wait_spec: str | None = None
 
     @property
     def is_ended(self) -> bool:

@@ -14,12 +14,7 @@ from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput, Too
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error, restore_answer
 from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
-from proofbox.service.calls.audit_record import (
-    AuditedCall,
-    log_audit_line,
-    outcome_code,
-    span_attributes,
-)
+from proofbox.service.calls.audit_record import AuditedCall, log_audit_line, outcome_code, span_attributes
 from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.events import CallEvent, EndedCalls, EventLog
 from proofbox.service.calls.interruptions import cancelled
@@ -29,7 +24,7 @@ from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRef
 from proofbox.service.calls.registration import CallRegistry, new_call
 from proofbox.service.calls.running import CallTicket, RunningCall
 from proofbox.service.calls.stored_calls import CallParts, StoredCalls, asked_of, build_done
-from proofbox.service.calls.suspension import CallRun, Suspension
+from proofbox.service.calls.suspension import CallRun, Suspension, no_effects
 from proofbox.service.calls.tool import PreparedCall, RunTools, Tools
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
 from proofbox.service.errors import (
@@ -92,10 +87,12 @@ class Calls:
         self._running: dict[CallKey, RunningCall] = {}
         self._ended = EndedCalls(settings.event_log_bytes_max)
         self._is_closing = False
-        self._registry = CallRegistry(store, settings.boot_id, lambda key: key in self._running)
         self._writer = AnswerWriter(store, lambda: self._is_closing)
-        self._stored = StoredCalls(self._prepare, store, self._service)
+        self._stored = StoredCalls(
+            self._prepare, store, self._service, no_effects if runs is None else runs.conclude_lost
+        )
         self.waiting = WaitingCalls(store, self._stored, self, settings.boot_id)
+        self._registry = CallRegistry(store, settings.boot_id, self.waiting.goes_on)
         self._late: set[asyncio.Task[None]] = set()
 
     async def recover(self) -> int:
@@ -172,7 +169,7 @@ class Calls:
             # A store that does not answer delays the end of a call, not the client that cancels it.
             await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
             stored = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
-        if stored.state is CallState.WAITING:
+        if stored.state is CallState.WAITING or self._is_left(stored):
             why = cancelled(ProgramOutput(), None, only_waited=False)
             await self.waiting.cancel(stored, why, CallCancelledError(_CANCELLED))
         return self._status(await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id))
@@ -193,7 +190,7 @@ class Calls:
         if stored.answer is not None:
             return self._replay(stored, stored.answer, after)
         if stored.state is CallState.WAITING:
-            events = self.waiting.find(stored).events
+            events = (await self.waiting.follow(stored)).events
             return events.follow(min(after, len(events)))
         # Open, but not ours: it has ended since we asked.
         fresh = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
@@ -210,6 +207,15 @@ class Calls:
     def is_busy(self, scope: ConversationKey) -> bool:
         """Whether a call of a conversation runs, waits, or is about to be accepted."""
         return self._registry.is_claiming(scope) or any(key.scope == scope for key in self._running)
+
+    def is_running(self, key: CallKey) -> bool:
+        """Whether a call runs in this process."""
+        return key in self._running
+
+    def _is_left(self, stored: StoredCall) -> bool:
+        """Whether a call of this process is open and nothing runs it: the store failed where it was to go on."""
+        is_ours = stored.state is CallState.OPEN and stored.boot_id == self._settings.boot_id
+        return is_ours and not self.waiting.goes_on(stored.key) and not self._registry.is_claiming(stored.key.scope)
 
     def forget_conversation(self, scope: ConversationKey) -> None:
         """Forgets the events of the ended calls of a conversation that was deleted."""
@@ -249,7 +255,7 @@ class Calls:
             self.waiting.settle(stored)
             return CallTicket(stored.key, restore_answer(stored.state, stored.answer), None)
         if stored.state is CallState.WAITING:
-            return CallTicket(stored.key, None, self.waiting.find(stored))
+            return CallTicket(stored.key, None, await self.waiting.follow(stored))
         running = self._running.get(stored.key)
         if running is None:
             raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
@@ -275,7 +281,6 @@ class Calls:
             response = await run(running)
             running.clients.disarm()  # it has ended: nothing is left to be abandoned
             if isinstance(response, Suspension):
-                running.is_suspending = True
                 suspended = await self._suspend(running, response)
                 if suspended is None:
                     return
@@ -290,14 +295,20 @@ class Calls:
 
     async def _suspend(self, running: RunningCall, suspension: Suspension) -> ToolCallResponse | None:
         """Lets a call wait; its response, if an effect refused."""
+        running.is_suspending = True
         try:
-            stored = await self._writer.suspend(running.key, suspension.effects)
+            stored = await self._writer.suspend(
+                running.key, suspension.effects, lambda: self._running.get(running.key) is running
+            )
         except EffectRefusedError as exc:
-            running.is_suspending = False
             return suspension.refuse(exc.code, exc.message)
-        del self._running[running.key]
+        finally:
+            running.is_suspending = False
+        if self._running.get(running.key) is running:
+            del self._running[running.key]
         waiting = self.waiting.begin(stored, running.events)
         running.park(waiting)
+        await self.waiting.look_again(running.key)
         return None
 
     def run_on(self, stored: StoredCall, call: PreparedCall, run: CallRun, waiting: WaitingCall | None) -> None:
@@ -351,7 +362,7 @@ class Calls:
     async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> None:
         running.clients.disarm()
         asked = replace(running.asked, traceparent=running.span.traceparent)
-        parts, request_id = CallParts(call, asked, running.record, self._service), running.request_id
+        parts, request_id = CallParts(call.conclude, asked, running.record, self._service), running.request_id
         try:
             ending = await self._writer.write(running.key, ending, parts, running.delay, request_id)
         except ServiceError as exc:

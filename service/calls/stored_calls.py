@@ -1,6 +1,8 @@
 """Calls that are stored and that nothing runs: prepared again, and answered if their process is gone."""
 
 import asyncio
+import json
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +17,15 @@ from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_au
 from proofbox.service.calls.interruptions import SERVICE_STOPPED
 from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
+from proofbox.service.calls.suspension import CallEnd, no_effects
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError
 from proofbox.service.identity import ConversationKey
 
+log = logging.getLogger("proofbox.calls")
+
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
+Conclude = Callable[[CallEnd], Sequence[Effect]]
 
 
 class StoredCalls:
@@ -29,9 +35,13 @@ class StoredCalls:
         prepare: finds the tool of a request and parses its parameters.
         store: the calls.
         service: which service answers, for audit lines.
+        conclude_lost: what is stored with the answer of a call that cannot be prepared again.
     """
 
-    def __init__(self, prepare: Prepare, store: CallStore, service: AuditService) -> None:
+    def __init__(
+        self, prepare: Prepare, store: CallStore, service: AuditService, conclude_lost: Conclude = no_effects
+    ) -> None:
+        self._conclude_lost = conclude_lost
         self._prepare = prepare
         self._store = store
         self._service = service
@@ -67,9 +77,12 @@ class StoredCalls:
         except ValidationError as exc:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
         try:
-            return await self._prepare(stored.key.scope, request)
+            call = await self._prepare(stored.key.scope, request)
         except LimitNotAllowedError:
-            return await self._prepare(stored.key.scope, request.model_copy(update={"limits": Limits()}))
+            call = await self._prepare(stored.key.scope, request.model_copy(update={"limits": Limits()}))
+        if stored.wait_spec is not None:
+            call.restore(json.loads(stored.wait_spec))
+        return call
 
     async def parts_of(
         self, stored: StoredCall, call: PreparedCall | None, effects: Sequence[Effect] = ()
@@ -81,9 +94,16 @@ class StoredCalls:
             call: the same, prepared again; None if it cannot be.
             effects: those before its own.
         """
-        asked = await asyncio.to_thread(asked_of, stored)
+        try:
+            asked = await asyncio.to_thread(asked_of, stored)
+        except ValidationError:  # an audit line is about what was asked, which nobody can read any more
+            log.warning(
+                "call %s gets no audit line: its request does not fit this release", stored.key.tool_call_id
+            )
+            asked = None
         record = CallRecord() if call is None else call.record
-        return CallParts(call, asked, record, self._service, effects)
+        conclude = self._conclude_lost if call is None else call.conclude
+        return CallParts(conclude, asked, record, self._service, effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +111,15 @@ class CallParts:
     """Builds what is stored with the answer of a call; see `AnswerParts`.
 
     Attributes:
-        call: the call; None if this release cannot prepare it.
-        asked: what was asked.
+        conclude: the changes that the call stores with its answer.
+        asked: what was asked; None if this release cannot read it: then there is no audit line.
         record: what it ran with.
         service: which service answers.
         effects: those before the call's own.
     """
 
-    call: PreparedCall | None
-    asked: AuditedCall
+    conclude: Conclude
+    asked: AuditedCall | None
     record: CallRecord
     service: AuditService
     effects: Sequence[Effect] = ()
@@ -107,11 +127,12 @@ class CallParts:
     async def build(self, ending: CallResult) -> StoredWith:
         """See `AnswerParts.build`."""
         body, response = ending.answer.body, ending.response
-        draft = await asyncio.to_thread(
-            build_draft, self.asked, self.record, self.service, ending.state, body, response
-        )
-        own = () if self.call is None else self.call.conclude(ending.end)
-        return StoredWith(draft, [*self.effects, *own])
+        draft = None
+        if self.asked is not None:
+            draft = await asyncio.to_thread(
+                build_draft, self.asked, self.record, self.service, ending.state, body, response
+            )
+        return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
 
 
 async def build_done(response: ToolCallResponse) -> CallResult:
@@ -137,6 +158,10 @@ async def store_warning(
 
 
 def asked_of(stored: StoredCall) -> AuditedCall:
-    """What was asked of a stored call; the API key that asked, and the HTTP request, are not known any more."""
+    """What was asked of a stored call; the API key that asked, and the HTTP request, are not known any more.
+
+    Raises:
+        ValidationError: the request does not fit this release.
+    """
     request = ToolCallRequest.model_validate_json(stored.request)
     return AuditedCall(stored.key, request, stored.payload_sha256, stored.created)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
@@ -24,6 +24,10 @@ def admit_all() -> None:
     """Takes a call whatever is going on."""
 
 
+def _keep(_spec: dict[str, Any]) -> None:
+    """Stands for `PreparedCall.restore` of a call that has nothing to restore."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
     """A call whose parameters were parsed.
@@ -39,6 +43,7 @@ class PreparedCall:
         on_accept: the changes of other records that are stored with a new call. A call with such changes has an
             answer whatever happens; it is never forgotten.
         admit: raises QueueFullError if there is no place for it; only a new call is refused.
+        restore: gives a call that was prepared again what it had when its newest wait began, from what that stored.
     """
 
     run: CallRun
@@ -48,6 +53,7 @@ class PreparedCall:
     record: CallRecord = field(default_factory=CallRecord)
     on_accept: Sequence[Effect] = ()
     admit: Callable[[], None] = admit_all
+    restore: Callable[[dict[str, Any]], None] = _keep
 
     @property
     def may_be_forgotten(self) -> bool:
@@ -99,3 +105,6 @@ class RunTools(Protocol):
             UnknownToolError: the run has no such tool.
             CallerError: the run does not take the call: ``lease_lost``, ``run_ended``, ``wrong_conversation``, …
         """
+
+    def conclude_lost(self, end: CallEnd) -> Sequence[Effect]:
+        """The changes that are stored with the answer of a call that cannot be prepared again, of a run or not."""

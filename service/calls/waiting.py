@@ -1,6 +1,7 @@
 """The waiting calls: those who follow them, and how an answer from outside ends them or lets them run on."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -15,7 +16,9 @@ from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, S
 from proofbox.service.calls.stored_calls import StoredCalls, build_done, store_warning
 from proofbox.service.calls.suspension import CallRun, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.errors import CallerError, ServiceError
+from proofbox.service.errors import CallerError, OurError, ServiceError
+
+log = logging.getLogger("proofbox.calls")
 
 _ACCEPTED = 202
 
@@ -41,6 +44,9 @@ class RunningCalls(Protocol):
     def run_on(self, stored: StoredCall, call: PreparedCall, run: CallRun, waiting: WaitingCall | None) -> None:
         """Run a call that waited and is open again."""
 
+    def is_running(self, key: CallKey) -> bool:
+        """Whether a call runs in this process."""
+
     def count_end(self, stored: StoredCall, ending: CallResult) -> None:
         """Log and count a call that has ended without running on."""
 
@@ -64,20 +70,50 @@ class WaitingCalls:
         self._running = running
         self._boot_id = boot_id
         self._known: dict[CallKey, WaitingCall] = {}
+        self._resuming: list[CallKey] = []
         self._is_closed = False
 
     def begin(self, stored: StoredCall, events: EventLog) -> WaitingCall:
         """A call of this process begins to wait; those who follow its events learn what for."""
+        if (other := self._known.get(stored.key)) is not None:
+            self._let_go(other)
         waiting = self._known[stored.key] = WaitingCall(_accepted(stored), events)
-        events.append("waiting", stored.wait or "{}")
+        if stored.state is CallState.WAITING:
+            events.append("waiting", stored.wait or "{}")
         if self._is_closed:
             self._let_go(waiting)
         return waiting
 
-    def find(self, stored: StoredCall) -> WaitingCall:
-        """A waiting call, also one that an earlier process left."""
+    async def follow(self, stored: StoredCall) -> WaitingCall:
+        """A call that waited when it was read, also one that an earlier process left."""
         known = self._known.get(stored.key)
-        return self.begin(stored, EventLog()) if known is None else known
+        if known is not None:
+            return known
+        waiting = self.begin(stored, EventLog())
+        await self.look_again(stored.key)
+        return waiting
+
+    async def look_again(self, key: CallKey) -> None:
+        """Settles a call that went on or ended before those who follow it were known here; nobody else would."""
+        try:
+            stored = await self._find(key)
+        except OurError as exc:
+            log.warning("call %s may have ended before it was followed: %s", key.tool_call_id, exc)
+            return
+        if (stored is not None and stored.state is CallState.WAITING) or key in self._resuming:
+            return
+        if stored is not None:
+            self.settle(stored)
+        if (left := self._known.pop(key, None)) is not None:
+            self._let_go(left)  # it runs, or was deleted
+
+    def goes_on(self, key: CallKey) -> bool:
+        """Whether a call runs in this process, or is about to run on after a wait."""
+        return self._running.is_running(key) or key in self._resuming
+
+    async def _find(self, key: CallKey) -> StoredCall | None:
+        found = await self._store.find(key.scope.principal, key.tool_call_id)
+        return next((call for call in found if call.key.scope == key.scope), None)
 
     async def resolve(self, stored: StoredCall, outcome: WaitOutcome, effects: Sequence[Effect]) -> bool:
         """Ends the wait of a call: with its answer, or by letting it run on.
@@ -101,26 +137,48 @@ class WaitingCalls:
         resumed = await call.resume(outcome)
         if isinstance(resumed, ToolCallResponse):
             return await self._end(stored, await build_done(resumed), effects, call)
-        new = await self._store.resume(stored.key, self._boot_id, effects)
-        if new is None:
-            return False
-        self._running.run_on(new, call, resumed, self._known.pop(new.key, None))
-        return True
+        self._resuming.append(stored.key)
+        try:
+            new = await self._resume(stored.key, effects)
+            if new is not None:
+                self._running.run_on(new, call, resumed, self._known.pop(new.key, None))
+        finally:
+            self._resuming.remove(stored.key)
+        return new is not None
+
+    async def _resume(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:
+        try:
+            return await self._store.resume(key, self._boot_id, effects)
+        except OurError:
+            new = await self._find(key)
+            is_ours = new is not None and new.state is CallState.OPEN and new.boot_id == self._boot_id
+            if not is_ours or self._running.is_running(key) or self._resuming.count(key) > 1:
+                raise
+            return new  # it was stored, although the store reported a failure
 
     async def cancel(self, stored: StoredCall, why: Interruption, reason: ServiceError) -> bool:
-        """Cancels a waiting call; one that has ended stays as it is. Raises what `CallStore.finish` does."""
+        """Cancels a waiting call, or an open one that nobody runs; one that has gone on since stays as it is.
+
+        Raises what `CallStore.finish` does.
+        """
         answer = build_problem_answer(reason, "")
         try:
             call = await self._stored.prepare(stored)
         except CallerError:
-            return await self._end(stored, CallResult(CallState.CANCELLED, answer), ())
-        return await self._end(stored, CallResult(CallState.CANCELLED, answer, call.interrupt(why)), (), call)
+            return await self._end(stored, CallResult(CallState.CANCELLED, answer), (), was=stored.state)
+        ending = CallResult(CallState.CANCELLED, answer, call.interrupt(why))
+        return await self._end(stored, ending, (), call, was=stored.state)
 
     async def _end(
-        self, stored: StoredCall, ending: CallResult, effects: Sequence[Effect], call: PreparedCall | None = None
+        self,
+        stored: StoredCall,
+        ending: CallResult,
+        effects: Sequence[Effect],
+        call: PreparedCall | None = None,
+        was: CallState = CallState.WAITING,
     ) -> bool:
         parts = await self._stored.parts_of(stored, call, effects)
-        new, ending = await store_warning(self._store, stored.key, ending, parts, CallState.WAITING)
+        new, ending = await store_warning(self._store, stored.key, ending, parts, was)
         if new.answer == ending.answer.body:
             self.settle(new)
             self._running.count_end(new, replace(ending, audited=new.audited))

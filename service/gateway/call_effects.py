@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from proofbox.service.calls.port import Effect
+from proofbox.service.gateway.posting import RecordEnding
 from proofbox.service.identity import Principal
 
 
@@ -31,4 +32,19 @@ class EndRunCall(Effect):
         lease_s: how long the lease is.
     """
 
+    lease_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class EndLostCall(Effect):
+    """A call that cannot be prepared again has its answer: what it waits for, its record, and as `EndRunCall`.
+
+    A call that is of no run is left as it is.
+
+    Attributes:
+        ending: how its record ends, if it has one.
+        lease_s: how long the lease is.
+    """
+
+    ending: RecordEnding
     lease_s: float

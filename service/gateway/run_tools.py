@@ -20,7 +20,7 @@ from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.errors import UnknownToolError
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
-from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall, EndRunCall
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.posting import (
     EndRecord,
@@ -35,7 +35,7 @@ from proofbox.service.gateway.runs_port import RunStore, StoredRun
 from proofbox.service.gateway.schema_check import check_schema
 from proofbox.service.gateway.tool_call import GatewayCall, RunTool, ToolExecution
 from proofbox.service.gateway.waits.approval import ask_for_approval, decide, needs_approval
-from proofbox.service.gateway.waits.policy import WaitPolicy
+from proofbox.service.gateway.waits.policy import WaitPolicy, restore_place
 from proofbox.service.gateway.waits.port import CancelWaits
 from proofbox.service.gateway_errors import WrongConversationError
 from proofbox.service.identity import ConversationKey
@@ -116,6 +116,12 @@ class GatewayTools:
             accept.append(StartRecord(call.recorded, call.posting))
         return request, _AgentCall(call, execution, self._parts).prepared(accept)
 
+    def conclude_lost(self, end: CallEnd) -> Sequence[Effect]:
+        """See `RunTools.conclude_lost`."""
+        state: ToolState = "cancelled" if end.state is CallState.CANCELLED else "failed"
+        ending = RecordEnding(state, error=RecordError(end.code, end.message))
+        return [EndLostCall(ending, self._parts.lease_s)]
+
     def _execution_of(self, tool: RunTool) -> ToolExecution:
         if tool.source == "built_in":
             return self._built_ins[tool.tool_id]
@@ -157,6 +163,7 @@ class _AgentCall:
             record=self._record,
             on_accept=accept,
             admit=lambda: self._execution.admit(self._call),
+            restore=lambda spec: restore_place(self._call, spec),
         )
 
     async def _run(self, observer: CallObserver) -> ToolCallResponse | Suspension:

@@ -40,7 +40,7 @@ from proofbox.service.storage.conversation_rows import (
     utc_now,
 )
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.waits import pending_wait
+from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
 from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
 from proofbox.service.storage.timelines import append_rows, block_rows
 
@@ -275,4 +275,5 @@ def _build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
         answer=row.answer,
         partial_response=row.partial_response,
         wait=pending_wait(connection, row.id) if row.state == CallState.WAITING else None,
+        wait_spec=newest_spec(connection, row.id) if row.run is not None and row.answer is None else None,
     )

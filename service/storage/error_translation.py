@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    MultipleResultsFound,
+    NoResultFound,
+    OperationalError,
+    SQLAlchemyError,
+)
 
-from proofbox.service.errors import DISK_FULL, StoreFailedError, StoreFullError
+from proofbox.service.errors import DISK_FULL, StoreDefectError, StoreFailedError, StoreFullError
 
 # What SQLite reports for a refused quota and for a shared memory file that cannot grow.
 _MAYBE_FULL = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
@@ -65,10 +72,13 @@ def translate_errors(role: str, folder: Path) -> Iterator[None]:
 
     Raises:
         StoreFullError: no space or no quota is left.
+        StoreDefectError: rows are missing, or do not fit the schema.
         StoreFailedError: any other ``SQLAlchemyError``, ``sqlite3.Error`` or ``OSError``.
     """
     try:
         yield
+    except (NoResultFound, MultipleResultsFound, IntegrityError) as exc:
+        raise StoreDefectError(f"{role} failed") from exc
     except DBAPIError as exc:
         raise _of_sqlalchemy(exc, role, folder) from exc
     except SQLAlchemyError as exc:

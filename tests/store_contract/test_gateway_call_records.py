@@ -301,7 +301,45 @@ async def test_streams_that_were_left_are_abandoned_once(world):
     assert first["tool"]["error"]["code"] == "abandoned"
     assert second["tool"]["state"] == "running"
     assert (await world.names()).count("tool-call.error") == 1
-    assert await _start(world, recorded_call()) == Posting()  # it came too late for its card
+
+
+async def _abandon(world, call):
+    records = SqlCallRecords(world.database)
+    await records.start_stream(call)
+    posting = await records.bind("run_1", "call-1", call.tool)
+    await records.abandon_streams()
+    return posting
+
+
+@pytest.mark.parametrize("bound", ["before", "after"])
+async def test_a_call_that_comes_after_its_stream_was_abandoned_has_a_record_of_its_own(world, bound):
+    call = recorded_call(shown_tool(execution_type="space"))
+    posting = await _abandon(world, call)
+    if bound == "after":
+        posting = await SqlCallRecords(world.database).bind("run_1", "call-1", call.tool)
+    posting = await SqlCallRecords(world.database).start(call, posting)
+    shown = await _write(world, lambda connection: call_records.suspend_record(connection, call, posting, CARD))
+    abandoned, waiting = await world.records()
+    assert (abandoned["tool"]["state"], waiting["tool"]["state"]) == ("failed", "waiting")
+    assert shown.message_id == waiting["message_id"] == posting.message_id
+    await _end(world, call, shown)
+    abandoned, done = await world.records()
+    assert (abandoned["tool"]["error"]["code"], done["tool"]["state"]) == ("abandoned", "done")
+
+
+async def test_a_record_that_has_ended_waits_for_nobody(world):
+    call = recorded_call(shown_tool(execution_type="space"))
+    posting = await _abandon(world, call)
+    with pytest.raises(NoActiveSpaceError):
+        await _write(world, lambda connection: call_records.suspend_record(connection, call, posting, CARD))
+
+
+async def test_a_call_waits_in_its_record_wherever_it_was_bound_to(world):
+    call = recorded_call(shown_tool(execution_type="space"))
+    posting = await _start(world, call)
+    other = Posting(world.space_id, "msg_other")
+    shown = await _write(world, lambda connection: call_records.suspend_record(connection, call, other, CARD))
+    assert shown == posting
 
 
 async def test_streams_end_with_their_run(world):

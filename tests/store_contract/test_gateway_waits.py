@@ -9,10 +9,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy import update
 
 import proofbox.service
 from proofbox.contracts.provenance import AuditLine
 from proofbox.service.storage.gateway.waits import SqlWaitStore
+from proofbox.service.storage.schema import calls
 from tests.support.asking import ASK, PAY, opened_asking
 from tests.support.pipeline import ANN
 
@@ -193,8 +195,18 @@ async def test_a_cancelled_call_waits_no_more(asking):
     cancelled = await asking.web.delete("/v1/tool-calls/call-1")
     assert cancelled.json()["status"] == "cancelled"
     assert await states(asking, wait) == ("cancelled", "cancelled", "running")
+    line = await asking.pipeline.provenance.line(ANN, "call-1", asking.run["conversation_id"])
+    assert AuditLine.model_validate_json(line.text).gateway.message_id == wait["message_id"]
     late = await asking.answer(wait, result={"yes": True})
     assert (late.status_code, late.json()["code"]) == (409, "wait_cancelled")
+
+
+async def test_a_call_that_this_release_cannot_read_leaves_nothing_that_waits(asking):
+    wait = await asking.ask()
+    await asking.pipeline.database.write(lambda connection: connection.execute(update(calls).values(request="{}")))
+    cancelled = await asking.web.delete("/v1/tool-calls/call-1")
+    assert cancelled.json()["status"] == "cancelled"
+    assert await states(asking, wait) == ("cancelled", "cancelled", "running")
 
 
 async def test_the_end_of_its_run_cancels_a_waiting_call(asking):

@@ -1,49 +1,23 @@
 """Calls that wait for an answer from outside, on every database: restarted, cancelled, joined and answered."""
 
 import asyncio
+import json
 
 import pytest
+from sqlalchemy import select
 
-from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
-from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.interruptions import SERVICE_STOPPED
 from proofbox.service.calls.port import CallState, EffectRefusedError
-from proofbox.service.calls.service import Calls, CallSettings
-from proofbox.service.calls.suspension import Suspension, WaitOutcome
-from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.storage.calls import SqlCallStore
-
-
-def response(report, *, ok=True):
-    error = None if ok else EnvelopeError(code="failed", message=report, where="run", managed=True)
-    return ToolCallResponse(ok=ok, error=error, report=report, blocks=[])
-
-
-def outcome(value):
-    return WaitOutcome("space", "result", value, "human:ann", {})
-
-
-class AskingTool:
-    """A tool that waits for an answer; the answer ``go`` lets it run on."""
-
-    def __init__(self, effects=()):
-        self.runs = []
-        self._effects = effects
-
-    def prepare(self, _scope, _request):
-        async def run(_observer):
-            self.runs.append("asked")
-            return Suspension(self._effects, lambda code, message: response(f"{code}: {message}", ok=False))
-
-        async def run_on(_observer):
-            self.runs.append("ran on")
-            return response("ran on")
-
-        async def resume(ended):
-            return run_on if ended.value == "go" else response(f"answered {ended.value}")
-
-        return PreparedCall(run, lambda why: response(why.message, ok=False), resume=resume)
+from proofbox.service.storage.schema import calls as calls_table
+from tests.store_contract.asking_tool import (
+    AskingTool,
+    build_calls,
+    events_of,
+    outcome,
+    stored_call,
+    submit,
+)
 
 
 @pytest.fixture
@@ -51,29 +25,9 @@ def tool():
     return AskingTool()
 
 
-def build_calls(call_store, tool, boot_id="boot-1"):
-    admission = Admission(running_max=4, queue_max=4)
-    return Calls({"a.tool": tool}, admission, call_store, CallSettings(10_000, boot_id))
-
-
 @pytest.fixture
 def calls(call_store, tool):
     return build_calls(call_store, tool)
-
-
-async def submit(calls, scope, tool_call_id="call-1"):
-    request = ToolCallRequest(tool_id="a.tool", tool_call_id=tool_call_id, conversation_id="conv-1", params={})
-    return await calls.submit(scope.principal, request, idempotency_key=None, request_id="r", detached=False)
-
-
-async def stored_call(call_store, scope, tool_call_id="call-1"):
-    [found] = await call_store.find(scope.principal, tool_call_id)
-    return found
-
-
-async def events_of(calls, scope, after=0):
-    followed = await calls.events(scope.principal, "call-1", None, after=after)
-    return [event async for event in followed]
 
 
 async def test_a_call_that_waits_answers_202_and_is_stored_as_waiting(calls, call_store, scope):
@@ -177,6 +131,18 @@ async def test_an_effect_that_refuses_gives_the_call_its_answer(database_url, op
         answer = await (await submit(build_calls(store, AskingTool([1])), scope)).answer()
         assert "too_many_waits: wait for answers first" in answer.body
         assert (await stored_call(store, scope)).state is CallState.DONE
+
+
+async def test_a_wait_that_can_never_be_stored_fails_its_call(database_url, opened_database, tmp_path, scope):
+    def look_for_nothing(connection, _call, _effect):
+        connection.execute(select(calls_table).where(calls_table.c.id < 0)).one()
+
+    async with opened_database(tmp_path / "data", database_url) as database:
+        store = SqlCallStore(database, {int: look_for_nothing})
+        async with asyncio.timeout(20):
+            answer = await (await submit(build_calls(store, AskingTool([1])), scope)).answer()
+        assert json.loads(answer.body)["code"] == "store_failed"
+        assert await store.find(scope.principal, "call-1") == []  # nothing of it ran, and it may come again
 
 
 async def test_an_answer_is_stored_with_its_effects_or_not_at_all(database_url, opened_database, tmp_path, scope):

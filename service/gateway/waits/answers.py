@@ -260,8 +260,9 @@ class WaitAnswers:
         except WaitMovedError:
             return True  # answered or cancelled meanwhile
         if not ended:
-            log.error("wait %s has expired, but its call does not wait", wait.wait_id)
-        return ended
+            log.error("wait %s has expired, but its call does not wait; it is closed", wait.wait_id)
+            return await self._waits.drop(wait.wait_id)
+        return True
 
 
 def new_wait_id() -> str:

@@ -55,8 +55,13 @@ def spec_of(call: GatewayCall, *, answer_by: str | Sequence[str], **more: Any) -
 def restore(call: GatewayCall, outcome: WaitOutcome) -> None:
     """Gives a call that was prepared again what it had when it began to wait, and who ended the wait."""
     call.answered_by = outcome.answered_by
-    call.posting = Posting.from_json(outcome.spec["posting"])
-    call.effects = [Effected.from_json(effect) for effect in outcome.spec.get("effects", [])]
+    restore_place(call, outcome.spec)
+
+
+def restore_place(call: GatewayCall, spec: dict[str, Any]) -> None:
+    """Gives a call that was prepared again its place and its effects, as its wait stored them."""
+    call.posting = Posting.from_json(spec["posting"])
+    call.effects = [Effected.from_json(effect) for effect in spec.get("effects", [])]
 
 
 def fail_without_space(call: GatewayCall) -> ToolCallResponse:

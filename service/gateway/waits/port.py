@@ -156,5 +156,8 @@ class WaitStore(Protocol):
     async def overdue(self, now: str, limit: int) -> Sequence[StoredWait]:
         """Pending waits that have expired, in the order in which they did."""
 
+    async def drop(self, wait_id: str) -> bool:
+        """Cancels a pending wait whose call does not wait; whether it was one."""
+
     async def next_expiry(self) -> str | None:
         """When the next pending wait expires; None if none is pending."""

@@ -78,6 +78,7 @@ _CHANGED = (
         updated=bindparam("new_time"),
     )
 )
+_FREED = update(messages).where(messages.c.id == bindparam("of_message")).values(stream_id=None)
 
 
 def bind(connection: Connection, run_id: str, tool: ShownTool, tool_call_id: str | None = None) -> Posting:
@@ -105,7 +106,8 @@ def start_record(connection: Connection, call: RecordedCall, posting: Posting | 
     """Post the record of a ``visible`` call that starts, in the state ``running``, with ``tool-call.start``.
 
     A call whose arguments were streamed has its record already, in the space where the stream began: its input
-    becomes the parameters of the call. Nothing is stored for other visibilities.
+    becomes the parameters of the call. A stream that was abandoned before leaves its record as it ended, and the
+    call gets a new one. Nothing is stored for other visibilities.
 
     Args:
         connection: the transaction.
@@ -118,8 +120,10 @@ def start_record(connection: Connection, call: RecordedCall, posting: Posting | 
     posting = posting or bind(connection, call.run_id, call.tool)
     run = _lock_run(connection, call.run_id)
     streamed = _find_record(connection, run.id, call.tool_call_id)
-    if streamed is not None:
-        return _start_streamed(connection, streamed, call)
+    if streamed is not None and (started := _start_streamed(connection, streamed, call)) is not None:
+        return started
+    if streamed is not None and posting.message_id == streamed.message_id:
+        posting = Posting(posting.space_id, new_message_id())  # it was abandoned after the call was bound to it
     if posting.space_id is None or not call.tool.is_shown_from_start:
         return posting
     place = _open_place(connection, run, posting.space_id)
@@ -150,24 +154,29 @@ def start_stream(connection: Connection, call: RecordedCall) -> StartedStream | 
 def suspend_record(connection: Connection, call: RecordedCall, posting: Posting, card: WaitCard) -> Posting:
     """Show that a call waits for a person, with ``tool-call.waiting``; post its record if it has none.
 
+    Returns:
+        Where the record is.
+
     Raises:
-        NoActiveSpaceError: nobody could answer: no space, the agent has left it, or it is archived.
+        NoActiveSpaceError: nobody could answer: no space, the agent left it, it is archived, or the record ended.
     """
     run = _lock_run(connection, call.run_id)
     found = _find_record(connection, run.id, call.tool_call_id)
     space_id = posting.space_id
+    if found is not None:
+        space_id = connection.execute(_SPACE_ID, {"of_space": found.space}).one().space_id
     place = None if space_id is None else _open_place(connection, run, space_id)
     if place is None or space_id is None:
         raise NoActiveSpaceError
     if found is None:
-        message_id = posting.message_id or new_message_id()
-        _post(connection, place, run, records.build_running, call, message_id)
-        posting = Posting(space_id, message_id, posting.warning)
-        found = _require_record(connection, run.id, call.tool_call_id)
+        _post(connection, place, run, records.build_running, call, posting.message_id or new_message_id())
+    found = _require_record(connection, run.id, call.tool_call_id)
+    if found.state not in OPEN_STATES:
+        raise NoActiveSpaceError
     message = records.waiting(json.loads(found.body), card, call, utc_now())
     _store(connection, found, message)
     add_event(connection, place[0], "tool-call.waiting", _event(message))
-    return posting
+    return Posting(space_id, found.message_id, posting.warning)
 
 
 def resume_record(connection: Connection, effect: ResumeRecord) -> None:
@@ -242,11 +251,13 @@ def announce_run(connection: Connection, run: int) -> None:
         add_event(connection, space, "run.status", data)
 
 
-def _start_streamed(connection: Connection, found: Row[Any], call: RecordedCall) -> Posting:
+def _start_streamed(connection: Connection, found: Row[Any], call: RecordedCall) -> Posting | None:
+    """Go on with the record of a stream; None if it has ended: a record ends once, and its call needs another."""
     space = lock_space(connection, found.space)
     found = _reread(connection, found, call.tool_call_id)
     if found.state not in OPEN_STATES:
-        return Posting()  # abandoned meanwhile: a record ends once
+        connection.execute(_FREED, {"of_message": found.id})
+        return None
     if space.is_archived or not is_member(connection, space.id, found.entity):
         _end(connection, found, left_ending(), call, space)
         return Posting(warning=NO_ACTIVE_SPACE)

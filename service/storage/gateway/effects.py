@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from proofbox.service.calls.port import Effect
-from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall, EndRunCall
 from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
 from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
-from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call
+from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call, run_id_of_call
 from proofbox.service.storage.gateway.waits import cancel_waits, close_wait, open_wait
 
 
@@ -19,6 +19,7 @@ def call_effects() -> Mapping[type[Effect], ApplyEffect]:
     return {
         AcceptRunCall: accept_run_call,
         EndRunCall: end_run_call,
+        EndLostCall: _end_lost_call,
         OpenWait: open_wait,
         CloseWait: close_wait,
         CancelWaits: cancel_waits,
@@ -43,3 +44,12 @@ def _resume_record(connection: Connection, _call: CallRow, effect: ResumeRecord)
 
 def _end_record(connection: Connection, _call: CallRow, effect: EndRecord) -> None:
     end_record(connection, effect)
+
+
+def _end_lost_call(connection: Connection, call: CallRow, effect: EndLostCall) -> None:
+    run_id = run_id_of_call(connection, call)
+    if run_id is None:
+        return
+    cancel_waits(connection, call, CancelWaits(effect.lease_s))
+    end_run_call(connection, call, EndRunCall(effect.lease_s))
+    end_record(connection, EndRecord(run_id, call.key.tool_call_id, effect.ending, left_warned=True))

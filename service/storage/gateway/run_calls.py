@@ -5,6 +5,7 @@ from sqlalchemy import Connection, select, update
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
 from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.gateway.run_rows import add_run_event, hold_run, renew_lease, run_of_row
+from proofbox.service.storage.gateway.schema import runs
 from proofbox.service.storage.schema import calls
 
 
@@ -17,6 +18,12 @@ def accept_run_call(connection: Connection, call: CallRow, effect: AcceptRunCall
     held = hold_run(connection, effect.principal, effect.run_id, effect.lease)
     connection.execute(update(calls).where(calls.c.id == call.number).values(run=held.row))
     renew_lease(connection, held, effect.lease_s)
+
+
+def run_id_of_call(connection: Connection, call: CallRow) -> str | None:
+    """The run that took a call; None for another call."""
+    query = select(runs.c.run_id).join_from(calls, runs, calls.c.run == runs.c.id)
+    return connection.execute(query.where(calls.c.id == call.number)).scalar()
 
 
 def end_run_call(connection: Connection, call: CallRow, effect: EndRunCall) -> None:

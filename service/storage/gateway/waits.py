@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select,
 from typing_extensions import override
 
 from proofbox.contracts.gateway.codes import GatewayCode
-from proofbox.service.calls.port import CallKey, EffectRefusedError
+from proofbox.service.calls.port import CallKey, CallState, EffectRefusedError
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
@@ -22,6 +22,7 @@ from proofbox.service.gateway.waits.port import (
     WaitState,
     WaitStore,
 )
+from proofbox.service.gateway_errors import WaitCancelledError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
@@ -64,6 +65,10 @@ _BY_MESSAGE = _NEWEST.where(
     spaces.c.space_id == bindparam("of_space"), messages.c.message_id == bindparam("of_message")
 )
 _PENDING_OF_CALL = _ALL.where(waits.c.call == bindparam("of_row"), _IS_PENDING)
+_SPEC = select(waits.c.spec).where(waits.c.call == bindparam("of_row")).order_by(waits.c.id.desc()).limit(1)
+_LEFT = _ALL.add_columns(calls.c.conversation).where(
+    waits.c.wait_id == bindparam("of_wait"), _IS_PENDING, calls.c.state != CallState.WAITING.value
+)
 _OVERDUE = _ALL.where(_IS_PENDING, waits.c.expires <= bindparam("now")).order_by(waits.c.expires, waits.c.id)
 _NEXT = select(func.min(waits.c.expires)).where(_IS_PENDING)
 _RUN = select(runs.c.id).where(runs.c.run_id == bindparam("of_run"))
@@ -135,6 +140,17 @@ class SqlWaitStore(WaitStore):
         return await self._database.read(work)
 
     @override
+    async def drop(self, wait_id: str) -> bool:
+        def work(connection: Connection) -> bool:
+            row = connection.execute(_LEFT, {"of_wait": wait_id}).first()
+            if row is not None:
+                call = CallRow(row.call, row.conversation, _build_wait(row).call)
+                cancel_waits(connection, call, CancelWaits())
+            return row is not None
+
+        return await self._database.write(work)
+
+    @override
     async def next_expiry(self) -> str | None:
         return await self._database.read(lambda connection: connection.scalar(_NEXT))
 
@@ -150,10 +166,12 @@ def open_wait(connection: Connection, call: CallRow, effect: OpenWait) -> None:
     """Store a wait, show it in the record of its call, and let its run wait.
 
     Raises:
-        EffectRefusedError: the run has too many waits, or no space where somebody could answer.
+        EffectRefusedError: the run has ended, has too many waits, or no space where somebody could answer.
     """
     run = connection.execute(_RUN, {"of_run": effect.call.run_id}).scalar_one()
-    run_of_row(connection, run, lock=True)  # before the space: see `space_rows` for the order of locks
+    held = run_of_row(connection, run, lock=True)  # before the space: see `space_rows` for the order of locks
+    if held.run.status.is_ended:
+        raise EffectRefusedError(GatewayCode.RUN_ENDED, f"run '{held.run.run_id}' has ended; nobody waits")
     if open_waits(connection, run) >= RUN_WAITS_MAX:
         raise EffectRefusedError(
             GatewayCode.TOO_MANY_WAITS,
@@ -189,10 +207,13 @@ def close_wait(connection: Connection, _call: CallRow, effect: CloseWait) -> Non
 
     Raises:
         WaitMovedError: it is not pending, or it is the wrong time for this end.
+        WaitCancelledError: it is answered, and its run has ended.
     """
     run = connection.execute(_RUN_OF_WAIT, {"of_wait": effect.wait_id}).scalar_one()
     if run is not None:
-        run_of_row(connection, run, lock=True)
+        held = run_of_row(connection, run, lock=True)
+        if held.run.status.is_ended and effect.state is WaitState.ANSWERED:
+            raise WaitCancelledError(f"wait '{effect.wait_id}': its run has ended ({held.run.status})")
     query = {WaitState.ANSWERED: _IN_TIME, WaitState.EXPIRED: _LATE}.get(effect.state, _CLOSED)
     values = {
         "of_wait": effect.wait_id,
@@ -230,6 +251,11 @@ def pending_wait(connection: Connection, call: int) -> str | None:
             "waiting_for": json.loads(row.spec).get("waiting_for", []),
         }
     )
+
+
+def newest_spec(connection: Connection, call: int) -> str | None:
+    """What the newest wait of a call stored, as JSON text; None if it never waited."""
+    return connection.execute(_SPEC, {"of_row": call}).scalar()
 
 
 def _build_wait(row: Row[Any]) -> StoredWait:

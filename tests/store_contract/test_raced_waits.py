@@ -1,0 +1,125 @@
+"""Calls that wait, with an answer or a failure in the moment between two steps, on every database."""
+
+import asyncio
+
+import pytest
+
+from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.calls import SqlCallStore
+from tests.store_contract.asking_tool import (
+    AskingTool,
+    build_calls,
+    events_of,
+    outcome,
+    stored_call,
+    submit,
+)
+
+
+@pytest.fixture
+def tool():
+    return AskingTool()
+
+
+@pytest.fixture
+def calls(call_store, tool):
+    return build_calls(call_store, tool)
+
+
+class RacedStore(SqlCallStore):
+    """A store where something happens right after one method: an answer, or a failed commit."""
+
+    def __init__(self, database, method, after):
+        super().__init__(database)
+        self.method, self._after = method, after
+
+    async def _then(self, method, result):
+        if self.method == method:
+            self.method = None
+            await self._after()
+        return result
+
+    async def find(self, *args):
+        return await self._then("find", await super().find(*args))
+
+    async def claim(self, *args):
+        return await self._then("claim", await super().claim(*args))
+
+    async def suspend(self, *args):
+        return await self._then("suspend", await super().suspend(*args))
+
+    async def resume(self, *args):
+        return await self._then("resume", await super().resume(*args))
+
+
+async def fail_after_commit():
+    raise StoreFailedError("the connection was lost at the commit")
+
+
+@pytest.mark.parametrize("method", ["find", "claim", "suspend"])
+async def test_an_answer_that_comes_before_the_call_is_followed_is_not_missed(
+    database, call_store, scope, tool, method
+):
+    calls = build_calls(call_store, tool)
+
+    async def answer():
+        await calls.waiting.resolve(await stored_call(call_store, scope), outcome(7), [])
+
+    later = build_calls(RacedStore(database, method, answer), tool, "boot-2")
+    if method != "suspend":
+        await (await submit(calls, scope)).answer()
+    async with asyncio.timeout(20):
+        if method == "find":
+            assert (await events_of(later, scope))[-1].name == "result"
+        else:
+            ticket = await submit(later, scope)
+            await ticket.answer()
+            assert "answered 7" in (await ticket.ended()).body
+
+
+@pytest.mark.parametrize(("given", "runs"), [(7, ["asked"]), ("go", ["asked", "ran on"])])
+async def test_an_answer_may_come_before_it_is_known_that_the_call_waits(database, scope, tool, given, runs):
+    suspended = asyncio.Event()
+
+    async def fail():
+        suspended.set()
+        await fail_after_commit()
+
+    store = RacedStore(database, "suspend", fail)
+    calls = build_calls(store, tool)
+    ticket = await submit(calls, scope)
+    await suspended.wait()
+    assert await calls.waiting.resolve(await stored_call(store, scope), outcome(given), [])
+    async with asyncio.timeout(20):
+        assert (await ticket.answer()).http_status in {200, 202}
+        assert (await (await submit(calls, scope)).answer()).http_status == 200
+    assert (tool.runs, calls.is_busy(scope)) == (runs, False)
+
+
+async def test_a_call_runs_on_although_the_commit_was_unsure(database, scope, tool):
+    store = RacedStore(database, "resume", fail_after_commit)
+    calls = build_calls(store, tool)
+    ticket = await submit(calls, scope)
+    await ticket.answer()
+    ended = ticket.ended()
+    assert await calls.waiting.resolve(await stored_call(store, scope), outcome("go"), [])
+    async with asyncio.timeout(20):
+        assert "ran on" in (await ended).body
+    assert tool.runs == ["asked", "ran on"]
+
+
+async def test_a_call_that_nothing_runs_after_an_unsure_commit_can_be_cancelled(database, scope, tool):
+    failures = iter(["find"])
+
+    async def fail():
+        store.method = next(failures, None)
+        await fail_after_commit()
+
+    store = RacedStore(database, "resume", fail)
+    calls = build_calls(store, tool)
+    await (await submit(calls, scope)).answer()
+    call = await stored_call(store, scope)
+    with pytest.raises(StoreFailedError):
+        await calls.waiting.resolve(call, outcome("go"), [])
+    assert (await calls.cancel(scope.principal, "call-1", None)).status == "cancelled"
+    assert tool.runs == ["asked"]
