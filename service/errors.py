@@ -37,6 +37,7 @@ ServiceError
     ├── ShuttingDownError
     ├── EngineUnavailableError
     ├── StoreFailedError
+    │   └── StoreDefectError
     └── StoreFullError
         └── StoreNotReadyError
 
