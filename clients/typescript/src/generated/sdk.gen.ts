@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, GetAlignedTimelineData, GetAlignedTimelineErrors, GetAlignedTimelineResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetCallerData, GetCallerErrors, GetCallerResponses, GetDifferenceData, GetDifferenceErrors, GetDifferenceResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPreviewData, GetPreviewErrors, GetPreviewResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetStatusData, GetStatusErrors, GetStatusResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListToolCallsData, ListToolCallsErrors, ListToolCallsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
+import type { AddMemberData, AddMemberErrors, AddMemberResponses, AnswerMessageData, AnswerMessageErrors, AnswerMessageResponses, AnswerToolCallData, AnswerToolCallErrors, AnswerToolCallResponses, AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, ArchiveSpaceData, ArchiveSpaceErrors, ArchiveSpaceResponses, CallByWebhookData, CallByWebhookErrors, CallByWebhookResponses, CancelRunData, CancelRunErrors, CancelRunResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, ChangeSpaceData, ChangeSpaceErrors, ChangeSpaceResponses, ClaimRunData, ClaimRunErrors, ClaimRunResponses, CreateRunData, CreateRunErrors, CreateRunResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, CreateSpaceTokenData, CreateSpaceTokenErrors, CreateSpaceTokenResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, ExtendRunLeaseData, ExtendRunLeaseErrors, ExtendRunLeaseResponses, FinishRunData, FinishRunErrors, FinishRunResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAlignedTimelineData, GetAlignedTimelineErrors, GetAlignedTimelineResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetCallerData, GetCallerErrors, GetCallerResponses, GetDifferenceData, GetDifferenceErrors, GetDifferenceResponses, GetEntityData, GetEntityErrors, GetEntityResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMessageArtifactData, GetMessageArtifactErrors, GetMessageData, GetMessageErrors, GetMessageResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPreviewData, GetPreviewErrors, GetPreviewResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetRunContextData, GetRunContextErrors, GetRunContextResponses, GetRunData, GetRunErrors, GetRunResponses, GetSigningSecretData, GetSigningSecretErrors, GetSigningSecretResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetStatusData, GetStatusErrors, GetStatusResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEntitiesData, ListEntitiesErrors, ListEntitiesResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListRunsData, ListRunsErrors, ListRunsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListToolCallsData, ListToolCallsErrors, ListToolCallsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PostMessageData, PostMessageErrors, PostMessageResponses, PostToolInputData, PostToolInputErrors, PostToolInputResponses, PutAgentData, PutAgentErrors, PutAgentResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutEntityData, PutEntityErrors, PutEntityResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, ReleaseRunData, ReleaseRunErrors, ReleaseRunResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchRunData, WatchRunErrors, WatchRunResponse, WatchRunResponses, WatchSpaceData, WatchSpaceErrors, WatchSpaceResponse, WatchSpaceResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -24,7 +24,11 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  * The newest first, with the code of those that ended; calls of other users are not among them.
  */
 export const listToolCalls = <ThrowOnError extends boolean = false>(options?: Options<ListToolCallsData, ThrowOnError>): RequestResult<ListToolCallsResponses, ListToolCallsErrors, ThrowOnError> => (options?.client ?? client).get<ListToolCallsResponses, ListToolCallsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls',
     ...options
 });
@@ -38,7 +42,11 @@ export const listToolCalls = <ThrowOnError extends boolean = false>(options?: Op
  * call that no client asks for in that time is cancelled, unless it was made with `Prefer: respond-async`.
  */
 export const makeToolCall = <ThrowOnError extends boolean = false>(options: Options<MakeToolCallData, ThrowOnError>): RequestResult<MakeToolCallResponses, MakeToolCallErrors, ThrowOnError> => (options.client ?? client).post<MakeToolCallResponses, MakeToolCallErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls',
     ...options,
     headers: {
@@ -55,7 +63,11 @@ export const makeToolCall = <ThrowOnError extends boolean = false>(options: Opti
  * The call leaves its blocks on the timeline, with what its program had printed.
  */
 export const cancelToolCall = <ThrowOnError extends boolean = false>(options: Options<CancelToolCallData, ThrowOnError>): RequestResult<CancelToolCallResponses, CancelToolCallErrors, ThrowOnError> => (options.client ?? client).delete<CancelToolCallResponses, CancelToolCallErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls/{tool_call_id}',
     ...options
 });
@@ -66,7 +78,11 @@ export const cancelToolCall = <ThrowOnError extends boolean = false>(options: Op
  * Whether a call waits, runs or has ended, and its answer; of one that was cancelled also what it had done.
  */
 export const getToolCall = <ThrowOnError extends boolean = false>(options: Options<GetToolCallData, ThrowOnError>): RequestResult<GetToolCallResponses, GetToolCallErrors, ThrowOnError> => (options.client ?? client).get<GetToolCallResponses, GetToolCallErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls/{tool_call_id}',
     ...options
 });
@@ -77,7 +93,11 @@ export const getToolCall = <ThrowOnError extends boolean = false>(options: Optio
  * The events from the first one or after a known one; the stream ends after the terminal event.
  */
 export const watchToolCall = <ThrowOnError extends boolean = false>(options: Options<WatchToolCallData, ThrowOnError, WatchToolCallResponse>): Promise<ServerSentEventsResult<WatchToolCallResponses>> => (options.client ?? client).sse.get<WatchToolCallResponses, WatchToolCallErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls/{tool_call_id}/events',
     ...options
 });
@@ -88,7 +108,11 @@ export const watchToolCall = <ThrowOnError extends boolean = false>(options: Opt
  * Who called, which code and inputs by hash and version, image, limits, outputs by hash.
  */
 export const getProvenance = <ThrowOnError extends boolean = false>(options: Options<GetProvenanceData, ThrowOnError>): RequestResult<GetProvenanceResponses, GetProvenanceErrors, ThrowOnError> => (options.client ?? client).get<GetProvenanceResponses, GetProvenanceErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls/{tool_call_id}/provenance',
     ...options
 });
@@ -102,7 +126,11 @@ export const getProvenance = <ThrowOnError extends boolean = false>(options: Opt
  * disconnects.
  */
 export const rerunToolCall = <ThrowOnError extends boolean = false>(options: Options<RerunToolCallData, ThrowOnError>): RequestResult<RerunToolCallResponses, RerunToolCallErrors, ThrowOnError> => (options.client ?? client).post<RerunToolCallResponses, RerunToolCallErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tool-calls/{tool_call_id}/rerun',
     ...options
 });
@@ -111,9 +139,16 @@ export const rerunToolCall = <ThrowOnError extends boolean = false>(options: Opt
  * List the tools and their parameters
  *
  * Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol.
+ *
+ * With `run_id` or `agent_id`, which need the scope `runs:read` or `agents:read`, these are the configured tools,
+ * the built-in ones, and those of the service.
  */
 export const listTools = <ThrowOnError extends boolean = false>(options?: Options<ListToolsData, ThrowOnError>): RequestResult<ListToolsResponses, ListToolsErrors, ThrowOnError> => (options?.client ?? client).get<ListToolsResponses, ListToolsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/tools',
     ...options
 });
@@ -125,7 +160,11 @@ export const listTools = <ThrowOnError extends boolean = false>(options?: Option
  */
 export const putAttachment = <ThrowOnError extends boolean = false>(options: Options<PutAttachmentData, ThrowOnError>): RequestResult<PutAttachmentResponses, PutAttachmentErrors, ThrowOnError> => (options.client ?? client).put<PutAttachmentResponses, PutAttachmentErrors, ThrowOnError>({
     bodySerializer: null,
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/turns/{turn_id}/attachments/{name}',
     ...options,
     headers: {
@@ -140,7 +179,11 @@ export const putAttachment = <ThrowOnError extends boolean = false>(options: Opt
  * The newest first, by the time of their first use; those of other users are not among them.
  */
 export const listConversations = <ThrowOnError extends boolean = false>(options?: Options<ListConversationsData, ThrowOnError>): RequestResult<ListConversationsResponses, ListConversationsErrors, ThrowOnError> => (options?.client ?? client).get<ListConversationsResponses, ListConversationsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations',
     ...options
 });
@@ -151,7 +194,11 @@ export const listConversations = <ThrowOnError extends boolean = false>(options?
  * The latest version of every file and attachment, the oldest first; an unknown conversation has none.
  */
 export const listFiles = <ThrowOnError extends boolean = false>(options: Options<ListFilesData, ThrowOnError>): RequestResult<ListFilesResponses, ListFilesErrors, ThrowOnError> => (options.client ?? client).get<ListFilesResponses, ListFilesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/files',
     ...options
 });
@@ -165,7 +212,11 @@ export const listFiles = <ThrowOnError extends boolean = false>(options: Options
  * again, in a new conversation.
  */
 export const deleteConversation = <ThrowOnError extends boolean = false>(options: Options<DeleteConversationData, ThrowOnError>): RequestResult<DeleteConversationResponses, DeleteConversationErrors, ThrowOnError> => (options.client ?? client).delete<DeleteConversationResponses, DeleteConversationErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}',
     ...options
 });
@@ -179,7 +230,11 @@ export const deleteConversation = <ThrowOnError extends boolean = false>(options
  * calls printed or quoted of it stays in their answers; deleting the conversation removes that too.
  */
 export const deleteFile = <ThrowOnError extends boolean = false>(options: Options<DeleteFileData, ThrowOnError>): RequestResult<DeleteFileResponses, DeleteFileErrors, ThrowOnError> => (options.client ?? client).delete<DeleteFileResponses, DeleteFileErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/artifacts/{logical_path}',
     ...options
 });
@@ -190,7 +245,11 @@ export const deleteFile = <ThrowOnError extends boolean = false>(options: Option
  * What a path means now; a browser saves it and does not run it. Ranges are served of files.
  */
 export const getArtifact = <ThrowOnError extends boolean = false>(options: Options<GetArtifactData, ThrowOnError>): RequestResult<GetArtifactResponses, GetArtifactErrors, ThrowOnError> => (options.client ?? client).get<GetArtifactResponses, GetArtifactErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/artifacts/{logical_path}',
     ...options
 });
@@ -216,7 +275,11 @@ export const putLinkedAttachment = <ThrowOnError extends boolean = false>(option
  * The latest version of every file and attachment, by the time it was stored; the oldest first.
  */
 export const listArtifacts = <ThrowOnError extends boolean = false>(options: Options<ListArtifactsData, ThrowOnError>): RequestResult<ListArtifactsResponses, ListArtifactsErrors, ThrowOnError> => (options.client ?? client).get<ListArtifactsResponses, ListArtifactsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/artifacts',
     ...options
 });
@@ -234,7 +297,11 @@ export const getLinkedFile = <ThrowOnError extends boolean = false>(options: Opt
  * The newest first. Each can be read with `version` of the route of its file.
  */
 export const listVersions = <ThrowOnError extends boolean = false>(options: Options<ListVersionsData, ThrowOnError>): RequestResult<ListVersionsResponses, ListVersionsErrors, ThrowOnError> => (options.client ?? client).get<ListVersionsResponses, ListVersionsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/versions/{logical_path}',
     ...options
 });
@@ -245,7 +312,11 @@ export const listVersions = <ThrowOnError extends boolean = false>(options: Opti
  * By lines, as a unified diff, made in a sandbox; of DOCX, XLSX, PPTX and PDF the texts are compared.
  */
 export const getDifference = <ThrowOnError extends boolean = false>(options: Options<GetDifferenceData, ThrowOnError>): RequestResult<GetDifferenceResponses, GetDifferenceErrors, ThrowOnError> => (options.client ?? client).get<GetDifferenceResponses, GetDifferenceErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/differences/{logical_path}',
     ...options
 });
@@ -259,7 +330,11 @@ export const getDifference = <ThrowOnError extends boolean = false>(options: Opt
  * shown lately from its memory.
  */
 export const getPreview = <ThrowOnError extends boolean = false>(options: Options<GetPreviewData, ThrowOnError>): RequestResult<GetPreviewResponses, GetPreviewErrors, ThrowOnError> => (options.client ?? client).get<GetPreviewResponses, GetPreviewErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/previews/{logical_path}',
     ...options
 });
@@ -272,7 +347,11 @@ export const getPreview = <ThrowOnError extends boolean = false>(options: Option
  * Files that a program removed are left out. If a file cannot be read, the archive ends early and is not valid.
  */
 export const getArchive = <ThrowOnError extends boolean = false>(options: Options<GetArchiveData, ThrowOnError>): RequestResult<GetArchiveResponses, GetArchiveErrors, ThrowOnError> => (options.client ?? client).get<GetArchiveResponses, GetArchiveErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/archive',
     ...options
 });
@@ -283,7 +362,11 @@ export const getArchive = <ThrowOnError extends boolean = false>(options: Option
  * What `/metrics` has of the same, as JSON and without history; it covers all tenants.
  */
 export const getStatus = <ThrowOnError extends boolean = false>(options?: Options<GetStatusData, ThrowOnError>): RequestResult<GetStatusResponses, GetStatusErrors, ThrowOnError> => (options?.client ?? client).get<GetStatusResponses, GetStatusErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/status',
     ...options
 });
@@ -294,7 +377,11 @@ export const getStatus = <ThrowOnError extends boolean = false>(options?: Option
  * Any key may ask for itself.
  */
 export const getCaller = <ThrowOnError extends boolean = false>(options?: Options<GetCallerData, ThrowOnError>): RequestResult<GetCallerResponses, GetCallerErrors, ThrowOnError> => (options?.client ?? client).get<GetCallerResponses, GetCallerErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/caller',
     ...options
 });
@@ -307,7 +394,11 @@ export const getCaller = <ThrowOnError extends boolean = false>(options?: Option
  * Secrets and their hashes are never among the fields. `proofbox keys` makes, rotates and revokes keys.
  */
 export const listKeys = <ThrowOnError extends boolean = false>(options?: Options<ListKeysData, ThrowOnError>): RequestResult<ListKeysResponses, ListKeysErrors, ThrowOnError> => (options?.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/keys',
     ...options
 });
@@ -318,7 +409,11 @@ export const listKeys = <ThrowOnError extends boolean = false>(options?: Options
  * The event log of a conversation, the oldest block first; an unknown conversation has an empty one.
  */
 export const getTimeline = <ThrowOnError extends boolean = false>(options: Options<GetTimelineData, ThrowOnError>): RequestResult<GetTimelineResponses, GetTimelineErrors, ThrowOnError> => (options.client ?? client).get<GetTimelineResponses, GetTimelineErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/timeline',
     ...options
 });
@@ -329,7 +424,11 @@ export const getTimeline = <ThrowOnError extends boolean = false>(options: Optio
  * Prompts, completions, plans, summaries: what the loop writes; tool calls add their own blocks.
  */
 export const appendToTimeline = <ThrowOnError extends boolean = false>(options: Options<AppendToTimelineData, ThrowOnError>): RequestResult<AppendToTimelineResponses, AppendToTimelineErrors, ThrowOnError> => (options.client ?? client).post<AppendToTimelineResponses, AppendToTimelineErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/timeline',
     ...options,
     headers: {
@@ -347,7 +446,11 @@ export const appendToTimeline = <ThrowOnError extends boolean = false>(options: 
  * at the block before which it is read.
  */
 export const getAlignedTimeline = <ThrowOnError extends boolean = false>(options: Options<GetAlignedTimelineData, ThrowOnError>): RequestResult<GetAlignedTimelineResponses, GetAlignedTimelineErrors, ThrowOnError> => (options.client ?? client).get<GetAlignedTimelineResponses, GetAlignedTimelineErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/timeline/aligned',
     ...options
 });
@@ -358,7 +461,11 @@ export const getAlignedTimeline = <ThrowOnError extends boolean = false>(options
  * What `[[S:n]]` stands for in this conversation.
  */
 export const getSources = <ThrowOnError extends boolean = false>(options: Options<GetSourcesData, ThrowOnError>): RequestResult<GetSourcesResponses, GetSourcesErrors, ThrowOnError> => (options.client ?? client).get<GetSourcesResponses, GetSourcesErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/v1/conversations/{conversation_id}/sources',
     ...options
 });
@@ -383,7 +490,629 @@ export const ready = <ThrowOnError extends boolean = false>(options?: Options<Re
  * Calls, their phases and verdicts, the line before the sandboxes, the pool, and the process itself.
  */
 export const getMetrics = <ThrowOnError extends boolean = false>(options?: Options<GetMetricsData, ThrowOnError>): RequestResult<GetMetricsResponses, GetMetricsErrors, ThrowOnError> => (options?.client ?? client).get<GetMetricsResponses, GetMetricsErrors, ThrowOnError>({
-    security: [{ scheme: 'bearer', type: 'http' }],
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
     url: '/metrics',
     ...options
+});
+
+/**
+ * Delete an agent
+ *
+ * Its ended runs and its messages stay. It leaves its spaces, and its handle is free.
+ */
+export const deleteAgent = <ThrowOnError extends boolean = false>(options: Options<DeleteAgentData, ThrowOnError>): RequestResult<DeleteAgentResponses, DeleteAgentErrors, ThrowOnError> => (options.client ?? client).delete<DeleteAgentResponses, DeleteAgentErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agents/{agent_id}',
+    ...options
+});
+
+/**
+ * Read the configuration of an agent
+ *
+ * As it was written: secrets are named in it and were never part of it.
+ */
+export const getAgent = <ThrowOnError extends boolean = false>(options: Options<GetAgentData, ThrowOnError>): RequestResult<GetAgentResponses, GetAgentErrors, ThrowOnError> => (options.client ?? client).get<GetAgentResponses, GetAgentErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agents/{agent_id}',
+    ...options
+});
+
+/**
+ * Write the configuration of an agent
+ *
+ * All mistakes are reported at once, each with its field.
+ *
+ * A configuration that differs is a new version. Runs use the version with which they began; versions that no run
+ * uses are removed. The same configuration again changes nothing.
+ */
+export const putAgent = <ThrowOnError extends boolean = false>(options: Options<PutAgentData, ThrowOnError>): RequestResult<PutAgentResponses, PutAgentErrors, ThrowOnError> => (options.client ?? client).put<PutAgentResponses, PutAgentErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agents/{agent_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the agents of the project
+ *
+ * The newest first, by the time when they were first written.
+ */
+export const listAgents = <ThrowOnError extends boolean = false>(options?: Options<ListAgentsData, ThrowOnError>): RequestResult<ListAgentsResponses, ListAgentsErrors, ThrowOnError> => (options?.client ?? client).get<ListAgentsResponses, ListAgentsErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agents',
+    ...options
+});
+
+/**
+ * List the runs of the project
+ *
+ * The newest first.
+ */
+export const listRuns = <ThrowOnError extends boolean = false>(options?: Options<ListRunsData, ThrowOnError>): RequestResult<ListRunsResponses, ListRunsErrors, ThrowOnError> => (options?.client ?? client).get<ListRunsResponses, ListRunsErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs',
+    ...options
+});
+
+/**
+ * Make a run of an agent
+ *
+ * Its creator holds the first lease, unless it is queued.
+ *
+ * It is queued if that is asked for, or while as many runs of the agent run as may. Its space is one that the
+ * caller's entity is a member of; with `spaces:act_as` any of the project.
+ */
+export const createRun = <ThrowOnError extends boolean = false>(options: Options<CreateRunData, ThrowOnError>): RequestResult<CreateRunResponses, CreateRunErrors, ThrowOnError> => (options.client ?? client).post<CreateRunResponses, CreateRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Ask for a queued run
+ *
+ * The oldest one, of the agents that are named; waits for one if that is asked for.
+ *
+ * The first one who claims a run gives it its conversation: afterwards only keys of the same user get it.
+ */
+export const claimRun = <ThrowOnError extends boolean = false>(options: Options<ClaimRunData, ThrowOnError>): RequestResult<ClaimRunResponses, ClaimRunErrors, ThrowOnError> => (options.client ?? client).post<ClaimRunResponses, ClaimRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/claim',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Cancel a run
+ *
+ * Its calls and waits are cancelled with it. A run that has ended stays as it is.
+ */
+export const cancelRun = <ThrowOnError extends boolean = false>(options: Options<CancelRunData, ThrowOnError>): RequestResult<CancelRunResponses, CancelRunErrors, ThrowOnError> => (options.client ?? client).delete<CancelRunResponses, CancelRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}',
+    ...options
+});
+
+/**
+ * Ask how a run stands
+ *
+ * Its status, lease, active space and open waits.
+ */
+export const getRun = <ThrowOnError extends boolean = false>(options: Options<GetRunData, ThrowOnError>): RequestResult<GetRunResponses, GetRunErrors, ThrowOnError> => (options.client ?? client).get<GetRunResponses, GetRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}',
+    ...options
+});
+
+/**
+ * Get what a loop needs to know
+ *
+ * The agent, why the run exists, its spaces with the newest messages, its runs and its calls: no prompt.
+ *
+ * A key without `spaces:read` gets no spaces and no messages.
+ */
+export const getRunContext = <ThrowOnError extends boolean = false>(options: Options<GetRunContextData, ThrowOnError>): RequestResult<GetRunContextResponses, GetRunContextErrors, ThrowOnError> => (options.client ?? client).get<GetRunContextResponses, GetRunContextErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}/context',
+    ...options
+});
+
+/**
+ * Extend the lease of a run
+ *
+ * A holder that neither calls a tool nor does this in time loses the run; a run that waits keeps its lease.
+ */
+export const extendRunLease = <ThrowOnError extends boolean = false>(options: Options<ExtendRunLeaseData, ThrowOnError>): RequestResult<ExtendRunLeaseResponses, ExtendRunLeaseErrors, ThrowOnError> => (options.client ?? client).post<ExtendRunLeaseResponses, ExtendRunLeaseErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}/heartbeat',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Give a run back
+ *
+ * It is queued at once; a run that waits is queued when its last wait has ended.
+ */
+export const releaseRun = <ThrowOnError extends boolean = false>(options: Options<ReleaseRunData, ThrowOnError>): RequestResult<ReleaseRunResponses, ReleaseRunErrors, ThrowOnError> => (options.client ?? client).post<ReleaseRunResponses, ReleaseRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}/release',
+    ...options
+});
+
+/**
+ * End a run
+ *
+ * The same request again answers the same run.
+ */
+export const finishRun = <ThrowOnError extends boolean = false>(options: Options<FinishRunData, ThrowOnError>): RequestResult<FinishRunResponses, FinishRunErrors, ThrowOnError> => (options.client ?? client).post<FinishRunResponses, FinishRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}/finish',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Watch a run
+ *
+ * The events from the first one or after a known one; the stream ends after those of a run that has ended.
+ */
+export const watchRun = <ThrowOnError extends boolean = false>(options: Options<WatchRunData, ThrowOnError, WatchRunResponse>): Promise<ServerSentEventsResult<WatchRunResponses>> => (options.client ?? client).sse.get<WatchRunResponses, WatchRunErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}/events',
+    ...options
+});
+
+/**
+ * Read an entity
+ *
+ * Its handle, its name and the user that acts as it.
+ */
+export const getEntity = <ThrowOnError extends boolean = false>(options: Options<GetEntityData, ThrowOnError>): RequestResult<GetEntityResponses, GetEntityErrors, ThrowOnError> => (options.client ?? client).get<GetEntityResponses, GetEntityErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/entities/{entity_id}',
+    ...options
+});
+
+/**
+ * Make or change a person
+ *
+ * Keys with the same `user` act as this person; a key without `spaces:act_as` may only name its own.
+ *
+ * Agents are entities by themselves, as `agent:<agent_id>`.
+ */
+export const putEntity = <ThrowOnError extends boolean = false>(options: Options<PutEntityData, ThrowOnError>): RequestResult<PutEntityResponses, PutEntityErrors, ThrowOnError> => (options.client ?? client).put<PutEntityResponses, PutEntityErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/entities/{entity_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the entities of the project
+ *
+ * Persons and agents, the newest first.
+ */
+export const listEntities = <ThrowOnError extends boolean = false>(options?: Options<ListEntitiesData, ThrowOnError>): RequestResult<ListEntitiesResponses, ListEntitiesErrors, ThrowOnError> => (options?.client ?? client).get<ListEntitiesResponses, ListEntitiesErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/entities',
+    ...options
+});
+
+/**
+ * List spaces
+ *
+ * Those that the caller's entity is a member of, the newest first; all of the project with `spaces:act_as`.
+ */
+export const listSpaces = <ThrowOnError extends boolean = false>(options?: Options<ListSpacesData, ThrowOnError>): RequestResult<ListSpacesResponses, ListSpacesErrors, ThrowOnError> => (options?.client ?? client).get<ListSpacesResponses, ListSpacesErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces',
+    ...options
+});
+
+/**
+ * Make a space
+ *
+ * If the key's user is an entity, that becomes a member too.
+ */
+export const createSpace = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceData, ThrowOnError>): RequestResult<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceResponses, CreateSpaceErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Archive a space
+ *
+ * Its messages stay readable; nothing is posted to it any more.
+ */
+export const archiveSpace = <ThrowOnError extends boolean = false>(options: Options<ArchiveSpaceData, ThrowOnError>): RequestResult<ArchiveSpaceResponses, ArchiveSpaceErrors, ThrowOnError> => (options.client ?? client).delete<ArchiveSpaceResponses, ArchiveSpaceErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}',
+    ...options
+});
+
+/**
+ * Read a space
+ *
+ * A space that the caller's entity is not a member of is unknown.
+ */
+export const getSpace = <ThrowOnError extends boolean = false>(options: Options<GetSpaceData, ThrowOnError>): RequestResult<GetSpaceResponses, GetSpaceErrors, ThrowOnError> => (options.client ?? client).get<GetSpaceResponses, GetSpaceErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}',
+    ...options
+});
+
+/**
+ * Change name or metadata of a space
+ *
+ * What the body does not name stays as it is.
+ */
+export const changeSpace = <ThrowOnError extends boolean = false>(options: Options<ChangeSpaceData, ThrowOnError>): RequestResult<ChangeSpaceResponses, ChangeSpaceErrors, ThrowOnError> => (options.client ?? client).patch<ChangeSpaceResponses, ChangeSpaceErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Remove a member from a space
+ *
+ * The cards of an agent's calls that still run end with `left_space`, without output.
+ */
+export const removeMember = <ThrowOnError extends boolean = false>(options: Options<RemoveMemberData, ThrowOnError>): RequestResult<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError> => (options.client ?? client).delete<RemoveMemberResponses, RemoveMemberErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/members/{entity_id}',
+    ...options
+});
+
+/**
+ * Add a member to a space
+ *
+ * Agents are added as `agent:<agent_id>`; one that is a member already stays.
+ */
+export const addMember = <ThrowOnError extends boolean = false>(options: Options<AddMemberData, ThrowOnError>): RequestResult<AddMemberResponses, AddMemberErrors, ThrowOnError> => (options.client ?? client).put<AddMemberResponses, AddMemberErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/members/{entity_id}',
+    ...options
+});
+
+/**
+ * Make a token that opens one space as one entity
+ *
+ * For a web page: it reads the space, posts and answers as that person, and can do nothing else.
+ *
+ * A key without `spaces:act_as` gets tokens for its own entity only.
+ */
+export const createSpaceToken = <ThrowOnError extends boolean = false>(options: Options<CreateSpaceTokenData, ThrowOnError>): RequestResult<CreateSpaceTokenResponses, CreateSpaceTokenErrors, ThrowOnError> => (options.client ?? client).post<CreateSpaceTokenResponses, CreateSpaceTokenErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/tokens',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * List the messages of a space
+ *
+ * Without `after` the newest messages, or the newest before a number; with it the oldest after that number.
+ */
+export const listMessages = <ThrowOnError extends boolean = false>(options: Options<ListMessagesData, ThrowOnError>): RequestResult<ListMessagesResponses, ListMessagesErrors, ThrowOnError> => (options.client ?? client).get<ListMessagesResponses, ListMessagesErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/messages',
+    ...options
+});
+
+/**
+ * Post a text to a space
+ *
+ * `@handle` mentions a member; handles of nobody come back as `unknown_mentions`.
+ */
+export const postMessage = <ThrowOnError extends boolean = false>(options: Options<PostMessageData, ThrowOnError>): RequestResult<PostMessageResponses, PostMessageErrors, ThrowOnError> => (options.client ?? client).post<PostMessageResponses, PostMessageErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/messages',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Read a message
+ *
+ * A text, or the record of a tool call.
+ */
+export const getMessage = <ThrowOnError extends boolean = false>(options: Options<GetMessageData, ThrowOnError>): RequestResult<GetMessageResponses, GetMessageErrors, ThrowOnError> => (options.client ?? client).get<GetMessageResponses, GetMessageErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/messages/{message_id}',
+    ...options
+});
+
+/**
+ * Read an artifact that a message lists
+ *
+ * Files of the message's own call only: those that are external, and its input or output if it is too large.
+ */
+export const getMessageArtifact = <ThrowOnError extends boolean = false>(options: Options<GetMessageArtifactData, ThrowOnError>): RequestResult<unknown, GetMessageArtifactErrors, ThrowOnError> => (options.client ?? client).get<unknown, GetMessageArtifactErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/messages/{message_id}/artifacts/{logical_path}',
+    ...options
+});
+
+/**
+ * Watch a space
+ *
+ * The events from the first one or after a known one, without an end.
+ *
+ * 10,000 events or 7 days are kept: a client that asks for older ones, or that reads too slowly, gets `reset` with
+ * the id `last`. It reads the messages again; the stream goes on after `last`.
+ */
+export const watchSpace = <ThrowOnError extends boolean = false>(options: Options<WatchSpaceData, ThrowOnError, WatchSpaceResponse>): Promise<ServerSentEventsResult<WatchSpaceResponses>> => (options.client ?? client).sse.get<WatchSpaceResponses, WatchSpaceErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/events',
+    ...options
+});
+
+/**
+ * Pass on a part of the arguments that a model writes
+ *
+ * The active space shows the arguments as they grow; `POST /v1/tool-calls` with that id makes the call.
+ *
+ * `offset` and lengths count Unicode code points. A part that repeats known text is ignored as far as it does. Of
+ * a tool that the space does not show nothing is kept. A call that is not made within 60 s is `abandoned`.
+ */
+export const postToolInput = <ThrowOnError extends boolean = false>(options: Options<PostToolInputData, ThrowOnError>): RequestResult<PostToolInputResponses, PostToolInputErrors, ThrowOnError> => (options.client ?? client).post<PostToolInputResponses, PostToolInputErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/runs/{run_id}/tool-inputs/{tool_call_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Answer a card
+ *
+ * Ends the wait of a call that a space shows: its result, that there is none, or an approval.
+ *
+ * The same answer of the same entity again gets the stored outcome; of two at the same moment one is taken.
+ */
+export const answerMessage = <ThrowOnError extends boolean = false>(options: Options<AnswerMessageData, ThrowOnError>): RequestResult<AnswerMessageResponses, AnswerMessageErrors, ThrowOnError> => (options.client ?? client).post<AnswerMessageResponses, AnswerMessageErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/spaces/{space_id}/messages/{message_id}/result',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Answer a call that waits
+ *
+ * Ends the wait of a call: by a service with the callback token of its webhook, or with a key (`calls:run`).
+ *
+ * A key answers calls that wait for a service or a person, but approves nothing.
+ */
+export const answerToolCall = <ThrowOnError extends boolean = false>(options: Options<AnswerToolCallData, ThrowOnError>): RequestResult<AnswerToolCallResponses, AnswerToolCallErrors, ThrowOnError> => (options.client ?? client).post<AnswerToolCallResponses, AnswerToolCallErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }, {
+            key: 'callback_token',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/tool-calls/{tool_call_id}/result',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Read or rotate the secret that signs webhooks
+ *
+ * The secret for the services that verify the agent's webhooks (Standard Webhooks).
+ *
+ * `{"rotate": true}` makes the next one; for 24 hours both sign.
+ */
+export const getSigningSecret = <ThrowOnError extends boolean = false>(options: Options<GetSigningSecretData, ThrowOnError>): RequestResult<GetSigningSecretResponses, GetSigningSecretErrors, ThrowOnError> => (options.client ?? client).post<GetSigningSecretResponses, GetSigningSecretErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agents/{agent_id}/signing-secret',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Call a tool by a webhook's envelope
+ *
+ * Takes the envelope of an agent's gateway, or a bare input object.
+ *
+ * The envelope is `{"type": "tool.call", "data": {"tool_call_id"?, "input"}}`; other keys are ignored. The key
+ * authenticates; a signature on the request is not checked. The same call again gets the stored answer.
+ */
+export const callByWebhook = <ThrowOnError extends boolean = false>(options: Options<CallByWebhookData, ThrowOnError>): RequestResult<CallByWebhookResponses, CallByWebhookErrors, ThrowOnError> => (options.client ?? client).post<CallByWebhookResponses, CallByWebhookErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/external/{tool_id}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });

@@ -5,6 +5,177 @@ export type ClientOptions = {
 };
 
 /**
+ * AgentConfiguration
+ *
+ * The configuration of an agent, version 2.
+ */
+export type AgentConfiguration = {
+    /**
+     * Version
+     *
+     * The version of the format.
+     */
+    version: '2';
+    agent: AgentDescription;
+    /**
+     * Model
+     *
+     * The model of its loop; stored and given back.
+     */
+    model?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Loop
+     *
+     * The bounds of its loop; stored and given back.
+     */
+    loop?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Tools
+     *
+     * Its tools.
+     */
+    tools: Array<ToolConfiguration>;
+    /**
+     * Its MCP servers.
+     */
+    mcp?: McpConfiguration | null;
+};
+
+/**
+ * AgentDescription
+ *
+ * Who the agent is.
+ */
+export type AgentDescription = {
+    /**
+     * Name
+     *
+     * Its handle: others mention it by ``@name``; unique in the project, case ignored.
+     */
+    name: string;
+    /**
+     * Description
+     *
+     * What it is for.
+     */
+    description?: string | null;
+    /**
+     * System
+     *
+     * The system prompt of its loop; stored and given back.
+     */
+    system?: string | null;
+    /**
+     * Instructions
+     *
+     * Instructions of its loop; stored and given back.
+     */
+    instructions?: unknown;
+};
+
+/**
+ * AgentPage
+ *
+ * A page of the list of agents, the newest first.
+ */
+export type AgentPage = {
+    /**
+     * Items
+     *
+     * The agents.
+     */
+    items: Array<ListedAgent>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``before``; null on the last page.
+     */
+    next: string | null;
+};
+
+/**
+ * AgentVersion
+ *
+ * One version of an agent's configuration.
+ */
+export type AgentVersion = {
+    /**
+     * Agent Id
+     *
+     * Its id.
+     */
+    agent_id: string;
+    /**
+     * Version
+     *
+     * The number of the version.
+     */
+    version: number;
+    /**
+     * Sha256
+     *
+     * Of the configuration as JSON with sorted keys, in hex.
+     */
+    sha256: string;
+    /**
+     * Created
+     *
+     * When the version was written: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Configuration
+     *
+     * The configuration as it was written; no secret was ever in it.
+     */
+    configuration: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * AgentWritten
+ *
+ * An agent after its configuration was written.
+ */
+export type AgentWritten = {
+    /**
+     * Agent Id
+     *
+     * Its id.
+     */
+    agent_id: string;
+    /**
+     * Version
+     *
+     * The number of its newest version; the same one if nothing changed.
+     */
+    version: number;
+    /**
+     * Sha256
+     *
+     * Of the configuration as JSON with sorted keys, in hex.
+     */
+    sha256: string;
+    /**
+     * Tools
+     *
+     * Its tools, without those of MCP servers.
+     */
+    tools: Array<WrittenTool>;
+    /**
+     * Warnings
+     *
+     * What needs attention, such as a literal credential.
+     */
+    warnings: Array<GatewayWarning>;
+};
+
+/**
  * AlignedTimeline
  *
  * A stretch of a timeline: blocks and what a model reads of them, side by side, the oldest first.
@@ -488,6 +659,112 @@ export type AuditCall = {
 };
 
 /**
+ * AuditEffect
+ *
+ * One request that left the service; without path, secret and content.
+ */
+export type AuditEffect = {
+    /**
+     * Host
+     *
+     * The host that it went to.
+     */
+    host: string;
+    /**
+     * Method
+     *
+     * Its method.
+     */
+    method: string;
+    /**
+     * Status
+     *
+     * The status of the response; none if there was no response.
+     */
+    status?: number | null;
+    /**
+     * Attempt
+     *
+     * 1 for the first.
+     */
+    attempt: number;
+    /**
+     * Bytes
+     *
+     * Size of the response's body as it was received.
+     */
+    bytes?: number;
+    /**
+     * Ms
+     *
+     * How long it took.
+     */
+    ms: number;
+};
+
+/**
+ * AuditGateway
+ *
+ * Of a call of a run: which agent's tool, where it was shown, and what it caused.
+ */
+export type AuditGateway = {
+    /**
+     * Run Id
+     *
+     * The run.
+     */
+    run_id: string;
+    /**
+     * Agent Id
+     *
+     * Its agent.
+     */
+    agent_id: string;
+    /**
+     * Agent Version
+     *
+     * The version of the configuration that the run uses.
+     */
+    agent_version: number;
+    /**
+     * Execution
+     *
+     * The variant, such as ``http``, ``webhook`` or ``own_tool``.
+     */
+    execution: string;
+    /**
+     * Visibility
+     *
+     * What of the call the active space shows.
+     */
+    visibility: 'visible' | 'hidden' | 'result-only';
+    /**
+     * Space Id
+     *
+     * The active space when the call was accepted.
+     */
+    space_id?: string | null;
+    /**
+     * Message Id
+     *
+     * The message that shows it.
+     */
+    message_id?: string | null;
+    /**
+     * Answered By
+     *
+     * The entity that answered or approved.
+     */
+    answered_by?: string | null;
+    /**
+     * Effects
+     *
+     * Every request that left the service for it.
+     */
+    effects?: Array<AuditEffect>;
+};
+
+/**
  * AuditInput
  *
  * A file that the program could read.
@@ -526,7 +803,7 @@ export type AuditInput = {
     /**
      * Asked
      *
-     * What the call said, as in the rehost ledger.
+     * The call's own text for the file, as in the rehost ledger.
      */
     asked: string;
 };
@@ -620,6 +897,10 @@ export type AuditLine = {
      * What the program used, and its exit status.
      */
     usage?: Usage;
+    /**
+     * Of a call of a run: which agent's tool it was.
+     */
+    gateway?: AuditGateway | null;
     outcome: AuditOutcome;
 };
 
@@ -632,7 +913,7 @@ export type AuditOutcome = {
     /**
      * State
      *
-     * As the call's status says it.
+     * The state in the call's status.
      */
     state: 'done' | 'failed' | 'cancelled';
     /**
@@ -739,7 +1020,7 @@ export type AuditPrincipal = {
      * Key Id
      *
      * The id of the API key that the request came with, which is no secret; none if it came without, or if the
-     * call was answered by a later life of the service.
+     * call was answered by a later process of the service.
      */
     key_id?: string | null;
 };
@@ -829,7 +1110,7 @@ export type AuditService = {
     /**
      * Boot Id
      *
-     * The life of the service.
+     * The process of the service, from its start to its end.
      */
     boot_id: string;
 };
@@ -925,6 +1206,20 @@ export type Block = {
 };
 
 /**
+ * CallAnsweredEvent
+ *
+ * The data of ``call.answered``.
+ */
+export type CallAnsweredEvent = {
+    /**
+     * Tool Call Id
+     *
+     * The call that has an answer.
+     */
+    tool_call_id: string;
+};
+
+/**
  * CallPage
  *
  * A page of the recent calls of the user, the newest first.
@@ -965,9 +1260,9 @@ export type CallStatus = {
     /**
      * Status
      *
-     * ``done`` has a response, ``failed`` has a problem, ``cancelled`` has a problem and what the call had done.
+     * ``waiting`` has a wait, ``done`` a response, ``failed`` a problem, ``cancelled`` a problem and the rest.
      */
-    status: 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
+    status: 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled';
     /**
      * Created
      *
@@ -982,6 +1277,10 @@ export type CallStatus = {
      * Why a call has no answer.
      */
     problem?: Problem | null;
+    /**
+     * What a call that is waiting waits for.
+     */
+    wait?: Wait | null;
 };
 
 /**
@@ -1093,15 +1392,107 @@ export type ComparedOutput = {
     /**
      * First Verdict
      *
-     * What was said of it then.
+     * Its verdict of the first run.
      */
     first_verdict?: string | null;
     /**
      * Now Verdict
      *
-     * What is said of it now.
+     * Its verdict of this run.
      */
     now_verdict?: string | null;
+};
+
+/**
+ * ComputeExecution
+ *
+ * A Python expression that a sandbox evaluates.
+ */
+export type ComputeExecution = {
+    /**
+     * Operation
+     *
+     * What to do.
+     */
+    operation: 'evaluate';
+    /**
+     * Expression
+     *
+     * The expression; a placeholder in it is a value, never text of the expression.
+     */
+    expression: string;
+    /**
+     * Timeout
+     *
+     * For the evaluation.
+     */
+    timeout?: number;
+};
+
+/**
+ * ContextAgent
+ *
+ * The agent of a run.
+ */
+export type ContextAgent = {
+    /**
+     * Agent Id
+     *
+     * Its id.
+     */
+    agent_id: string;
+    /**
+     * Entity Id
+     *
+     * Its id as a member of spaces.
+     */
+    entity_id: string;
+    /**
+     * Handle
+     *
+     * Its handle.
+     */
+    handle: string;
+    /**
+     * Version
+     *
+     * The version of the configuration that the run uses.
+     */
+    version: number;
+    /**
+     * Configuration
+     *
+     * That configuration.
+     */
+    configuration: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * ContextSpace
+ *
+ * A space that the agent is a member of.
+ */
+export type ContextSpace = {
+    /**
+     * Space Id
+     *
+     * Its id.
+     */
+    space_id: string;
+    /**
+     * Name
+     *
+     * Its name.
+     */
+    name: string;
+    /**
+     * Members
+     *
+     * Its members.
+     */
+    members: Array<Member>;
 };
 
 /**
@@ -1228,6 +1619,128 @@ export type DeletionLine = {
 };
 
 /**
+ * Display
+ *
+ * How a space shows the record of a call.
+ */
+export type Display = {
+    /**
+     * Customui
+     *
+     * The component that shows it; absent: the tool's name.
+     */
+    customUI?: string | null;
+    /**
+     * Showinput
+     *
+     * Whether the record has the input.
+     */
+    showInput?: boolean;
+    /**
+     * Showoutput
+     *
+     * Whether the record has the output.
+     */
+    showOutput?: boolean;
+};
+
+/**
+ * Entity
+ *
+ * A person or an agent: what can be a member of a space.
+ */
+export type Entity = {
+    /**
+     * Entity Id
+     *
+     * Its id; of an agent ``agent:<agent_id>``.
+     */
+    entity_id: string;
+    /**
+     * Type
+     *
+     * A person or an agent.
+     */
+    type: 'human' | 'agent';
+    /**
+     * Handle
+     *
+     * Its handle; null if the agent was deleted.
+     */
+    handle: string | null;
+    /**
+     * Display Name
+     *
+     * The name that is shown.
+     */
+    display_name: string;
+    /**
+     * User
+     *
+     * The user of keys that act as this person.
+     */
+    user?: string | null;
+    /**
+     * Created
+     *
+     * When it was first written: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+};
+
+/**
+ * EntityDefinition
+ *
+ * A person; agents are entities by themselves.
+ */
+export type EntityDefinition = {
+    /**
+     * Type
+     *
+     * A person.
+     */
+    type: 'human';
+    /**
+     * Handle
+     *
+     * Others mention the person by ``@handle``; unique in the project, case ignored.
+     */
+    handle: string;
+    /**
+     * Display Name
+     *
+     * The name that is shown.
+     */
+    display_name: string;
+    /**
+     * User
+     *
+     * The user of keys that act as this person.
+     */
+    user?: string | null;
+};
+
+/**
+ * EntityPage
+ *
+ * A page of the list of entities, the newest first.
+ */
+export type EntityPage = {
+    /**
+     * Items
+     *
+     * The entities.
+     */
+    items: Array<Entity>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``before``; null on the last page.
+     */
+    next: string | null;
+};
+
+/**
  * EnvelopeError
  *
  * What went wrong with a call, in the envelope that every tool answers.
@@ -1321,6 +1834,80 @@ export type ExecParams = {
      * ``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes.
      */
     workspace?: 'full' | 'read' | null;
+};
+
+/**
+ * ExternalFile
+ *
+ * A file of a call.
+ */
+export type ExternalFile = {
+    /**
+     * Path
+     *
+     * Its path below ``files/``.
+     */
+    path: string;
+    /**
+     * Mime
+     *
+     * Its media type.
+     */
+    mime: string;
+    /**
+     * Size Bytes
+     *
+     * Its size.
+     */
+    size_bytes: number;
+    /**
+     * Sha256
+     *
+     * Its SHA-256, in hex.
+     */
+    sha256: string;
+    /**
+     * Url
+     *
+     * A signed link to it.
+     */
+    url: string;
+};
+
+/**
+ * ExternalResponse
+ *
+ * The response to a call by an envelope.
+ */
+export type ExternalResponse = {
+    /**
+     * Ok
+     *
+     * Whether the call succeeded.
+     */
+    ok: boolean;
+    /**
+     * What went wrong.
+     */
+    error: EnvelopeError | null;
+    /**
+     * Report
+     *
+     * The report, as a model reads it.
+     */
+    report: string;
+    /**
+     * Ret
+     *
+     * The tool's own return value.
+     */
+    ret?: unknown;
+    /**
+     * Files
+     *
+     * The files that it produced, with links.
+     */
+    files: Array<ExternalFile>;
 };
 
 /**
@@ -1505,6 +2092,24 @@ export type FunctionList = {
 };
 
 /**
+ * GatewayWarning
+ *
+ * What a caller should know although the request did what it asked for.
+ */
+export type GatewayWarning = {
+    /**
+     * The stable code.
+     */
+    code: WarningCode;
+    /**
+     * Message
+     *
+     * One sentence: what it concerns, and what to do.
+     */
+    message: string;
+};
+
+/**
  * GivenBlock
  *
  * A block that a loop sends: only ``type`` is required.
@@ -1578,6 +2183,44 @@ export type GivenBlock = {
 };
 
 /**
+ * GivenTrigger
+ *
+ * The trigger of a run that an API call makes.
+ */
+export type GivenTrigger = {
+    /**
+     * Type
+     *
+     * Whether a person or another service asks for the run.
+     */
+    type?: 'manual' | 'service';
+    /**
+     * Name
+     *
+     * A name, such as the event of the other service.
+     */
+    name?: string | null;
+    /**
+     * Payload
+     *
+     * What the agent's loop gets, as JSON, at most 256 KiB.
+     */
+    payload?: unknown;
+    /**
+     * Space Id
+     *
+     * A space that the trigger is about.
+     */
+    space_id?: string | null;
+    /**
+     * Message Id
+     *
+     * A message that the trigger is about.
+     */
+    message_id?: string | null;
+};
+
+/**
  * Health
  *
  * The service is well, as far as it was asked.
@@ -1589,6 +2232,58 @@ export type Health = {
      * Always ``ok``: anything else is a problem document.
      */
     status?: 'ok';
+};
+
+/**
+ * HttpExecution
+ *
+ * An HTTP request; ``url``, ``headers``, ``query`` and ``body`` are templates.
+ */
+export type HttpExecution = {
+    /**
+     * Url
+     *
+     * An absolute http or https URL; placeholders in path and query only.
+     */
+    url: string;
+    /**
+     * Method
+     *
+     * The method.
+     */
+    method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    /**
+     * Headers
+     *
+     * Headers, by their literal names.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Query
+     *
+     * Parameters that are added to the query; objects and lists become JSON text.
+     */
+    query?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Body
+     *
+     * The JSON body, a form, or a text; absent: the whole input, for methods that have a body.
+     */
+    body?: unknown;
+    /**
+     * Timeout
+     *
+     * For all attempts together.
+     */
+    timeout?: number;
+    /**
+     * Absent: 2 attempts of GET, HEAD, PUT and DELETE, one of POST and PATCH.
+     */
+    retry?: Retry | null;
 };
 
 /**
@@ -1623,6 +2318,50 @@ export type ImageContents = {
      * The languages that it can run.
      */
     languages: Array<string>;
+};
+
+/**
+ * ImageExecution
+ *
+ * The generation of a picture.
+ */
+export type ImageExecution = {
+    /**
+     * Provider
+     *
+     * The name of an endpoint that the operator has configured.
+     */
+    provider: string;
+    /**
+     * Model
+     *
+     * One of the endpoint's models; absent: its first.
+     */
+    model?: string | null;
+    /**
+     * Size
+     *
+     * Width and height in pixels.
+     */
+    size?: string;
+    /**
+     * Quality
+     *
+     * As the endpoint names it.
+     */
+    quality?: string | null;
+    /**
+     * Style
+     *
+     * As the endpoint names it.
+     */
+    style?: string | null;
+    /**
+     * Timeout
+     *
+     * For the request and for fetching the picture.
+     */
+    timeout?: number;
 };
 
 /**
@@ -1743,6 +2482,62 @@ export type Limits = {
      * Size of any one file that is taken out of the sandbox.
      */
     artifact_bytes?: number | null;
+};
+
+/**
+ * ListedAgent
+ *
+ * One agent.
+ */
+export type ListedAgent = {
+    /**
+     * Agent Id
+     *
+     * Its id.
+     */
+    agent_id: string;
+    /**
+     * Entity Id
+     *
+     * Its id as a member of spaces: ``agent:<agent_id>``.
+     */
+    entity_id: string;
+    /**
+     * Handle
+     *
+     * Its handle.
+     */
+    handle: string;
+    /**
+     * Description
+     *
+     * What it is for; empty if its configuration has none.
+     */
+    description: string;
+    /**
+     * Version
+     *
+     * The number of its newest version.
+     */
+    version: number;
+    /**
+     * Sha256
+     *
+     * Of that version's configuration, in hex.
+     */
+    sha256: string;
+    /**
+     * Created
+     *
+     * When it was first written: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Updated
+     *
+     * When its newest version was written: UTC, RFC 3339, ``Z``.
+     */
+    updated: string;
 };
 
 /**
@@ -2076,6 +2871,384 @@ export type Margins = {
 };
 
 /**
+ * McpConfiguration
+ *
+ * The MCP servers of an agent.
+ */
+export type McpConfiguration = {
+    /**
+     * Servers
+     *
+     * The servers.
+     */
+    servers: Array<McpServer>;
+};
+
+/**
+ * McpServer
+ *
+ * An MCP server whose tools the agent has.
+ */
+export type McpServer = {
+    /**
+     * Name
+     *
+     * Its name, the prefix of its tools.
+     */
+    name: string;
+    /**
+     * Url
+     *
+     * Its endpoint.
+     */
+    url: string;
+    /**
+     * Transport
+     *
+     * Streamable HTTP, or the older server-sent events.
+     */
+    transport: 'http' | 'sse';
+    /**
+     * Headers
+     *
+     * Headers of each request.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Allowedtools
+     *
+     * The only tools that may be called; absent: all, up to 64.
+     */
+    allowedTools?: Array<string> | null;
+    /**
+     * Required
+     *
+     * Whether a run needs the server.
+     */
+    required?: boolean;
+    /**
+     * Visibility
+     *
+     * Of its tools, by name; the others are hidden.
+     */
+    visibility?: {
+        [key: string]: 'visible' | 'hidden' | 'result-only';
+    };
+    /**
+     * Requiresapproval
+     *
+     * Its tools whose calls a person has to approve.
+     */
+    requiresApproval?: Array<string>;
+    /**
+     * Pins
+     *
+     * SHA-256 of name, description and schema of its tools; one that differs is left out.
+     */
+    pins?: {
+        [key: string]: string;
+    };
+    /**
+     * Elicitation
+     *
+     * What happens when the server asks for input.
+     */
+    elicitation?: 'decline' | 'space';
+    /**
+     * Timeout
+     *
+     * For one request.
+     */
+    timeout?: number;
+};
+
+/**
+ * Member
+ *
+ * A member of a space.
+ */
+export type Member = {
+    /**
+     * Entity Id
+     *
+     * The id.
+     */
+    entity_id: string;
+    /**
+     * Type
+     *
+     * A person or an agent.
+     */
+    type: 'human' | 'agent';
+    /**
+     * Handle
+     *
+     * The handle; null if the agent was deleted.
+     */
+    handle: string | null;
+    /**
+     * Display Name
+     *
+     * The name that is shown.
+     */
+    display_name: string;
+    /**
+     * Joined
+     *
+     * Since when: UTC, RFC 3339, ``Z``.
+     */
+    joined: string;
+};
+
+/**
+ * MemberEvent
+ *
+ * The data of ``member.joined`` and ``member.left``.
+ */
+export type MemberEvent = {
+    /**
+     * Entity
+     *
+     * The member.
+     */
+    entity: Member | Sender;
+};
+
+/**
+ * Message
+ *
+ * One message of a space.
+ */
+export type Message = {
+    /**
+     * Message Id
+     *
+     * Its id.
+     */
+    message_id: string;
+    /**
+     * Space Id
+     *
+     * Its space.
+     */
+    space_id: string;
+    /**
+     * Seq
+     *
+     * Its number in the space, from 1 without gaps; it never changes.
+     */
+    seq: number;
+    /**
+     * Revision
+     *
+     * 1, and one more after each change.
+     */
+    revision: number;
+    /**
+     * Kind
+     *
+     * Which of the fields below it has.
+     */
+    kind: 'text' | 'tool_call';
+    /**
+     * Who sent it.
+     */
+    sender: Sender;
+    /**
+     * Run Id
+     *
+     * The run that made it.
+     */
+    run_id?: string | null;
+    /**
+     * Ts
+     *
+     * When it was made: UTC, RFC 3339, ``Z``.
+     */
+    ts: string;
+    /**
+     * Updated
+     *
+     * When it last changed: UTC, RFC 3339, ``Z``.
+     */
+    updated: string;
+    /**
+     * Where its run began, if elsewhere.
+     */
+    origin?: MessageOrigin | null;
+    /**
+     * Replyable
+     *
+     * Whether it can be replied to: texts only.
+     */
+    replyable: boolean;
+    /**
+     * Text
+     *
+     * Of a text: the text.
+     */
+    text?: string | null;
+    /**
+     * Mentions
+     *
+     * Of a text: the ids of the members that it mentions.
+     */
+    mentions?: Array<string>;
+    /**
+     * Reply To
+     *
+     * Of a text: the message that it replies to.
+     */
+    reply_to?: string | null;
+    /**
+     * Of a tool call: its record.
+     */
+    tool?: ToolRecord | null;
+};
+
+/**
+ * MessageCreatedEvent
+ *
+ * A text message.
+ */
+export type MessageCreatedEvent = {
+    /**
+     * The message.
+     */
+    message: Message;
+    /**
+     * Stream Id
+     *
+     * The call whose text was streamed before.
+     */
+    stream_id?: string | null;
+};
+
+/**
+ * MessageDeltaEvent
+ *
+ * A part of a text that a model is writing; it has no id.
+ */
+export type MessageDeltaEvent = {
+    /**
+     * Stream Id
+     *
+     * The call.
+     */
+    stream_id: string;
+    /**
+     * Message Id
+     *
+     * The message; null until it exists.
+     */
+    message_id?: string | null;
+    /**
+     * Offset
+     *
+     * Where the part begins, in characters.
+     */
+    offset: number;
+    /**
+     * Delta
+     *
+     * The part.
+     */
+    delta: string;
+};
+
+/**
+ * MessageOrigin
+ *
+ * Where the run of a message began, if not in this space.
+ */
+export type MessageOrigin = {
+    /**
+     * Trigger
+     *
+     * The type of its trigger.
+     */
+    trigger: string;
+    /**
+     * Space Id
+     *
+     * The space of its trigger, if the reader is a member of it.
+     */
+    space_id?: string | null;
+};
+
+/**
+ * MessagePage
+ *
+ * A page of the messages of a space, the oldest first.
+ */
+export type MessagePage = {
+    /**
+     * Items
+     *
+     * The messages.
+     */
+    items: Array<Message>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``before`` or ``after``; null on the last page.
+     */
+    next: number | null;
+};
+
+/**
+ * MessageSent
+ *
+ * A message that was sent, and what it led to.
+ */
+export type MessageSent = {
+    /**
+     * The message.
+     */
+    message: Message;
+    /**
+     * Runs
+     *
+     * The runs that it made or resumed.
+     */
+    runs: Array<TriggeredRun>;
+    /**
+     * Unknown Mentions
+     *
+     * Handles that no member has, without ``@``.
+     */
+    unknown_mentions: Array<string>;
+};
+
+/**
+ * NewMessage
+ *
+ * A text that a person sends to a space.
+ */
+export type NewMessage = {
+    /**
+     * Text
+     *
+     * The text; ``@handle`` mentions a member.
+     */
+    text: string;
+    /**
+     * Reply To
+     *
+     * The message that it replies to.
+     */
+    reply_to?: string | null;
+    /**
+     * Entity Id
+     *
+     * Who sends it, if the caller may act for others.
+     */
+    entity_id?: string | null;
+};
+
+/**
  * OutputEvent
  *
  * A piece of stdout or stderr, as it came.
@@ -2093,6 +3266,48 @@ export type OutputEvent = {
      * True on the last piece of a stream that wrote more than is passed on.
      */
     truncated?: boolean;
+};
+
+/**
+ * OutputExecution
+ *
+ * A result without any work: static, or made of the input.
+ */
+export type OutputExecution = {
+    /**
+     * Output
+     *
+     * The result, a template.
+     */
+    output: unknown;
+};
+
+/**
+ * OwnToolExecution
+ *
+ * One of the service's own tools.
+ */
+export type OwnToolExecution = {
+    /**
+     * Tool
+     *
+     * Its ``tool_id``.
+     */
+    tool: string;
+    /**
+     * Params
+     *
+     * Its params, a template; absent: the input.
+     */
+    params?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Code
+     *
+     * Its code, a template; absent: the input's ``code``, for tools that take code.
+     */
+    code?: string | null;
 };
 
 /**
@@ -2150,6 +3365,26 @@ export type PoolState = {
 };
 
 /**
+ * Posted
+ *
+ * The message that shows a call.
+ */
+export type Posted = {
+    /**
+     * Space Id
+     *
+     * Its space.
+     */
+    space_id: string;
+    /**
+     * Message Id
+     *
+     * Its id.
+     */
+    message_id: string;
+};
+
+/**
  * Problem
  *
  * An ``application/problem+json`` body (RFC 9457).
@@ -2158,7 +3393,7 @@ export type Problem = {
     /**
      * Type
      *
-     * ``about:blank``: ``code`` says what happened.
+     * ``about:blank``: ``code`` identifies the problem.
      */
     type?: string;
     /**
@@ -2214,7 +3449,7 @@ export type Problem = {
  *
  * The codes of problem documents: the caller's program or the service is at fault, never the model.
  */
-export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'not_found' | 'method_not_allowed' | 'internal';
+export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
 
 /**
  * ProgramOutput
@@ -2263,6 +3498,26 @@ export type QueuedEvent = {
 };
 
 /**
+ * RecordError
+ *
+ * Why a call has no result.
+ */
+export type RecordError = {
+    /**
+     * Code
+     *
+     * The stable code.
+     */
+    code: string;
+    /**
+     * Message
+     *
+     * One sentence.
+     */
+    message: string;
+};
+
+/**
  * Rehosted
  *
  * One line of the rehost ledger.
@@ -2271,7 +3526,7 @@ export type Rehosted = {
     /**
      * Asked
      *
-     * What the call said: a path, a citation token, ``workspace`` or ``assets``.
+     * The call's own text for the file: a path, a citation token, ``workspace`` or ``assets``.
      */
     asked: string;
     /**
@@ -2309,7 +3564,7 @@ export type Rehosted = {
 /**
  * RerunReport
  *
- * A call that was run again on the inputs of the first time; nothing of it was stored but an audit line.
+ * A call that was run again on the inputs of the first time; only an audit line of it was stored.
  */
 export type RerunReport = {
     /**
@@ -2387,6 +3642,745 @@ export type RerunReport = {
 };
 
 /**
+ * ResetEvent
+ *
+ * Events are missing: read the messages again and go on after ``last``.
+ */
+export type ResetEvent = {
+    /**
+     * Last
+     *
+     * The id of the newest event.
+     */
+    last: number;
+};
+
+/**
+ * ResultAccepted
+ *
+ * An answer that was accepted.
+ */
+export type ResultAccepted = {
+    /**
+     * The record of the call; null if no space shows it.
+     */
+    message: Message | null;
+    /**
+     * The call, which has its answer now.
+     */
+    call: CallStatus;
+};
+
+/**
+ * ResultSubmission
+ *
+ * The answer to a wait: exactly one of ``result``, ``error`` and ``cancelled``.
+ */
+export type ResultSubmission = {
+    /**
+     * Result
+     *
+     * The tool's result, at most 256 KiB, possibly null; of an approval ``{"approved": bool, "reason"?: text}``.
+     */
+    result?: unknown;
+    /**
+     * The call ends with ``user_error``.
+     */
+    error?: SubmittedError | null;
+    /**
+     * Cancelled
+     *
+     * The call ends with ``user_cancelled``.
+     */
+    cancelled?: true | null;
+    /**
+     * Entity Id
+     *
+     * Who answers, if the caller may act for others.
+     */
+    entity_id?: string | null;
+};
+
+/**
+ * Retry
+ *
+ * How often a request is sent if the connection fails or the status is 429, 502, 503 or 504.
+ */
+export type Retry = {
+    /**
+     * Attempts
+     *
+     * Attempts, the first one included.
+     */
+    attempts: number;
+};
+
+/**
+ * Run
+ *
+ * One run of an agent.
+ */
+export type Run = {
+    /**
+     * Run Id
+     *
+     * Its id.
+     */
+    run_id: string;
+    /**
+     * Agent Id
+     *
+     * Its agent.
+     */
+    agent_id: string;
+    /**
+     * Agent Version
+     *
+     * The version of the configuration that it uses.
+     */
+    agent_version: number;
+    /**
+     * Conversation Id
+     *
+     * The conversation of its calls.
+     */
+    conversation_id: string;
+    /**
+     * Status
+     *
+     * How it stands.
+     */
+    status: 'queued' | 'running' | 'waiting_tool' | 'waiting_reply' | 'completed' | 'failed' | 'cancelled';
+    /**
+     * Why it exists.
+     */
+    trigger: RunTrigger;
+    /**
+     * Chain Depth
+     *
+     * How many mentions by agents led to it.
+     */
+    chain_depth: number;
+    /**
+     * Active Space Id
+     *
+     * The space that shows its calls now.
+     */
+    active_space_id: string | null;
+    /**
+     * The lease; null if nobody holds one.
+     */
+    lease: RunLease | null;
+    /**
+     * Attempt
+     *
+     * 1, and one more after each lease that passed.
+     */
+    attempt: number;
+    /**
+     * Waiting For
+     *
+     * Its open waits.
+     */
+    waiting_for: Array<RunWait>;
+    /**
+     * Warnings
+     *
+     * What concerns its tools, such as an MCP server that does not answer.
+     */
+    warnings: Array<GatewayWarning>;
+    /**
+     * Metadata
+     *
+     * What its creator gave.
+     */
+    metadata?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Created
+     *
+     * When it was made: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Started
+     *
+     * When it first ran.
+     */
+    started: string | null;
+    /**
+     * Ended
+     *
+     * When it ended.
+     */
+    ended: string | null;
+    /**
+     * Summary
+     *
+     * What it did, by its loop.
+     */
+    summary: string | null;
+    /**
+     * Why it failed.
+     */
+    error: RunError | null;
+};
+
+/**
+ * RunCall
+ *
+ * A call of a run.
+ */
+export type RunCall = {
+    /**
+     * Tool Call Id
+     *
+     * Its id.
+     */
+    tool_call_id: string;
+    /**
+     * Tool Id
+     *
+     * The tool.
+     */
+    tool_id: string;
+    /**
+     * Name
+     *
+     * Its name for the model.
+     */
+    name: string;
+    /**
+     * Status
+     *
+     * How it stands.
+     */
+    status: 'queued' | 'running' | 'waiting' | 'done' | 'failed' | 'cancelled';
+    /**
+     * Ok
+     *
+     * Whether a call that is done succeeded.
+     */
+    ok?: boolean | null;
+    /**
+     * Result
+     *
+     * Its ``ret``, at most 20,480 bytes of JSON; null if it is longer or there is none.
+     */
+    result?: unknown;
+    /**
+     * Error
+     *
+     * ``{code, message}`` of a call that did not succeed.
+     */
+    error?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Created
+     *
+     * When it was accepted: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+};
+
+/**
+ * RunClaim
+ *
+ * Asks for a queued run.
+ */
+export type RunClaim = {
+    /**
+     * Agent Ids
+     *
+     * Of these agents; absent: of any in the project.
+     */
+    agent_ids?: Array<string> | null;
+    /**
+     * Wait S
+     *
+     * How long to wait for one.
+     */
+    wait_s?: number;
+    /**
+     * Lease S
+     *
+     * How long the lease lasts without a heartbeat or call; absent: the operator's value.
+     */
+    lease_s?: number | null;
+};
+
+/**
+ * RunContext
+ *
+ * What a loop needs to know before it asks its model: facts, no prompt.
+ */
+export type RunContext = {
+    /**
+     * The agent.
+     */
+    agent: ContextAgent;
+    /**
+     * Why the run exists.
+     */
+    trigger: RunTrigger;
+    /**
+     * The space that shows its calls now.
+     */
+    active_space: ContextSpace | null;
+    /**
+     * Spaces
+     *
+     * The spaces that the agent is a member of.
+     */
+    spaces: Array<ContextSpace>;
+    /**
+     * History
+     *
+     * The newest messages of the active space, the oldest first.
+     */
+    history: Array<SeenMessage>;
+    /**
+     * Goals
+     *
+     * Its goals.
+     */
+    goals?: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Memories
+     *
+     * Its memories.
+     */
+    memories?: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Plans
+     *
+     * Its pending plans.
+     */
+    plans?: Array<{
+        [key: string]: unknown;
+    }>;
+    /**
+     * Runs
+     *
+     * Its runs that have not ended, this one included.
+     */
+    runs: Array<Run>;
+    /**
+     * Calls
+     *
+     * The calls of this run, the oldest first.
+     */
+    calls: Array<RunCall>;
+};
+
+/**
+ * RunCreation
+ *
+ * Makes a run.
+ */
+export type RunCreation = {
+    /**
+     * Agent Id
+     *
+     * Which agent.
+     */
+    agent_id: string;
+    /**
+     * Conversation Id
+     *
+     * The conversation of its calls; absent: ``run:<run_id>``.
+     */
+    conversation_id?: string | null;
+    /**
+     * Space Id
+     *
+     * The active space at its start.
+     */
+    space_id?: string | null;
+    /**
+     * Why it is made.
+     */
+    trigger?: GivenTrigger;
+    /**
+     * Queued
+     *
+     * Whether it waits for a claim; else the creator holds its first lease.
+     */
+    queued?: boolean;
+    /**
+     * Metadata
+     *
+     * What the creator wants to find again, at most 16 KiB.
+     */
+    metadata?: {
+        [key: string]: unknown;
+    };
+};
+
+/**
+ * RunError
+ *
+ * Why a run failed.
+ */
+export type RunError = {
+    /**
+     * Code
+     *
+     * A stable code: the loop's own, ``lease_lost`` or ``run_timeout``.
+     */
+    code: string;
+    /**
+     * Message
+     *
+     * One sentence.
+     */
+    message?: string;
+};
+
+/**
+ * RunEvent
+ *
+ * The data of an event of a run, except ``call.answered``.
+ */
+export type RunEvent = {
+    /**
+     * The run as it was then.
+     */
+    run: Run;
+};
+
+/**
+ * RunFinish
+ *
+ * Ends a run.
+ */
+export type RunFinish = {
+    /**
+     * Status
+     *
+     * How it ended.
+     */
+    status: 'completed' | 'failed';
+    /**
+     * Summary
+     *
+     * What it did.
+     */
+    summary?: string | null;
+    /**
+     * Why it failed.
+     */
+    error?: RunError | null;
+    /**
+     * Cancel Waits
+     *
+     * Whether open waits are cancelled; else a run with open waits is not ended.
+     */
+    cancel_waits?: boolean;
+};
+
+/**
+ * RunHeartbeat
+ *
+ * Renews a lease.
+ */
+export type RunHeartbeat = {
+    /**
+     * Lease S
+     *
+     * For how long; absent: the operator's value.
+     */
+    lease_s?: number | null;
+};
+
+/**
+ * RunLease
+ *
+ * Who may drive a run.
+ */
+export type RunLease = {
+    /**
+     * Number
+     *
+     * What the holder sends as ``Run-Lease``.
+     */
+    number: number;
+    /**
+     * Until
+     *
+     * When it passes: UTC, RFC 3339, ``Z``; null while the run waits.
+     */
+    until: string | null;
+};
+
+/**
+ * RunPage
+ *
+ * A page of a list of runs, the newest first.
+ */
+export type RunPage = {
+    /**
+     * Items
+     *
+     * The runs.
+     */
+    items: Array<Run>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``before``; null on the last page.
+     */
+    next: string | null;
+};
+
+/**
+ * RunStatusEvent
+ *
+ * How a run stands whose active space this is.
+ */
+export type RunStatusEvent = {
+    /**
+     * Run Id
+     *
+     * The run.
+     */
+    run_id: string;
+    /**
+     * Its agent.
+     */
+    agent: Sender;
+    /**
+     * Status
+     *
+     * How it stands.
+     */
+    status: 'queued' | 'running' | 'waiting_tool' | 'waiting_reply' | 'completed' | 'failed' | 'cancelled';
+};
+
+/**
+ * RunTool
+ *
+ * One tool of a run or agent.
+ */
+export type RunTool = {
+    /**
+     * Tool Id
+     *
+     * The value of ``tool_id`` in a call.
+     */
+    tool_id: string;
+    /**
+     * Description
+     *
+     * What it does, for the model.
+     */
+    description: string;
+    /**
+     * Params Schema
+     *
+     * JSON Schema (2020-12) of ``params`` for a model; its properties stand in the order of the protocol.
+     */
+    params_schema: {
+        [key: string]: unknown;
+    };
+    /**
+     * Takes Code
+     *
+     * Whether the call carries ``code`` beside its params.
+     */
+    takes_code: boolean;
+    /**
+     * Name
+     *
+     * Its name for the model; with a ``run_id`` a call may give it as ``tool_id``.
+     */
+    name: string;
+    /**
+     * Source
+     *
+     * Where it comes from.
+     */
+    source: 'configured' | 'built_in' | 'mcp' | 'own';
+    /**
+     * Execution Type
+     *
+     * Where it runs.
+     */
+    execution_type: 'gateway' | 'external' | 'space' | 'internal';
+    /**
+     * Visibility
+     *
+     * What of a call the active space shows.
+     */
+    visibility: 'visible' | 'hidden' | 'result-only';
+    /**
+     * How the active space shows it.
+     */
+    display: ToolDisplay;
+    /**
+     * Annotations
+     *
+     * Hints of an MCP server, not to be relied on.
+     */
+    annotations?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Result Schema
+     *
+     * JSON Schema (2020-12) of the answer of a person or service.
+     */
+    result_schema?: {
+        [key: string]: unknown;
+    } | null;
+};
+
+/**
+ * RunToolList
+ *
+ * The tools of a run or of an agent.
+ */
+export type RunToolList = {
+    /**
+     * Tools
+     *
+     * Every tool, those of the configuration first.
+     */
+    tools: Array<RunTool>;
+    /**
+     * Libraries, commands and languages of the sandbox image; null while the image cannot be asked.
+     */
+    image?: ImageContents | null;
+    /**
+     * Absent
+     *
+     * Tools of the service that are left out because their libraries are not installed: id and reason.
+     */
+    absent?: {
+        [key: string]: string;
+    };
+};
+
+/**
+ * RunTrigger
+ *
+ * Why a run exists.
+ */
+export type RunTrigger = {
+    /**
+     * Type
+     *
+     * Who made it: an API call, another service, a mention, a reply or a plan.
+     */
+    type: 'manual' | 'service' | 'message' | 'reply' | 'plan';
+    /**
+     * Name
+     *
+     * A name that the creator gave.
+     */
+    name?: string | null;
+    /**
+     * Payload
+     *
+     * What the creator passes to the agent's loop, as JSON.
+     */
+    payload?: unknown;
+    /**
+     * Space Id
+     *
+     * The space of the message.
+     */
+    space_id?: string | null;
+    /**
+     * Message Id
+     *
+     * The message.
+     */
+    message_id?: string | null;
+    /**
+     * Sender
+     *
+     * The entity that sent it.
+     */
+    sender?: string | null;
+    /**
+     * Plan Id
+     *
+     * The plan that fired.
+     */
+    plan_id?: string | null;
+    /**
+     * Late S
+     *
+     * How many seconds after its time the plan fired.
+     */
+    late_s?: number | null;
+};
+
+/**
+ * RunWait
+ *
+ * An open wait of a run.
+ */
+export type RunWait = {
+    /**
+     * Wait Id
+     *
+     * Its id.
+     */
+    wait_id: string;
+    /**
+     * Kind
+     *
+     * ``space``: a person's result; ``approval``: a person's yes; ``external``: a service's result; ``reply``:
+     * messages; ``elicitation``: the input that an MCP server asked for.
+     */
+    kind: 'space' | 'approval' | 'external' | 'reply' | 'elicitation';
+    /**
+     * Expires
+     *
+     * When it ends without an answer: UTC, RFC 3339, ``Z``.
+     */
+    expires: string;
+    /**
+     * Space Id
+     *
+     * The space that shows it.
+     */
+    space_id?: string | null;
+    /**
+     * Message Id
+     *
+     * The message that shows it.
+     */
+    message_id?: string | null;
+    /**
+     * Waiting For
+     *
+     * Who may answer, if these are entities of their own.
+     */
+    waiting_for?: Array<WaitedFor>;
+    /**
+     * Tool Call Id
+     *
+     * The call that waits.
+     */
+    tool_call_id: string;
+    /**
+     * Name
+     *
+     * The tool's name for the model.
+     */
+    name: string;
+};
+
+/**
  * RunningLine
  *
  * What stands above or below the text of each page, in up to three places.
@@ -2449,6 +4443,136 @@ export type SandboxInfo = {
      * Whether the users of the container are nobody outside of it.
      */
     user_namespace?: boolean;
+};
+
+/**
+ * SeenMessage
+ *
+ * A message of a history.
+ */
+export type SeenMessage = {
+    /**
+     * Message Id
+     *
+     * Its id.
+     */
+    message_id: string;
+    /**
+     * Space Id
+     *
+     * Its space.
+     */
+    space_id: string;
+    /**
+     * Seq
+     *
+     * Its number in the space, from 1 without gaps; it never changes.
+     */
+    seq: number;
+    /**
+     * Revision
+     *
+     * 1, and one more after each change.
+     */
+    revision: number;
+    /**
+     * Kind
+     *
+     * Which of the fields below it has.
+     */
+    kind: 'text' | 'tool_call';
+    /**
+     * Who sent it.
+     */
+    sender: Sender;
+    /**
+     * Run Id
+     *
+     * The run that made it.
+     */
+    run_id?: string | null;
+    /**
+     * Ts
+     *
+     * When it was made: UTC, RFC 3339, ``Z``.
+     */
+    ts: string;
+    /**
+     * Updated
+     *
+     * When it last changed: UTC, RFC 3339, ``Z``.
+     */
+    updated: string;
+    /**
+     * Where its run began, if elsewhere.
+     */
+    origin?: MessageOrigin | null;
+    /**
+     * Replyable
+     *
+     * Whether it can be replied to: texts only.
+     */
+    replyable: boolean;
+    /**
+     * Text
+     *
+     * Of a text: the text.
+     */
+    text?: string | null;
+    /**
+     * Mentions
+     *
+     * Of a text: the ids of the members that it mentions.
+     */
+    mentions?: Array<string>;
+    /**
+     * Reply To
+     *
+     * Of a text: the message that it replies to.
+     */
+    reply_to?: string | null;
+    /**
+     * Of a tool call: its record.
+     */
+    tool?: ToolRecord | null;
+    /**
+     * Seen
+     *
+     * Whether the agent has seen it in an earlier run.
+     */
+    seen: boolean;
+};
+
+/**
+ * Sender
+ *
+ * Who sent a message.
+ */
+export type Sender = {
+    /**
+     * Entity Id
+     *
+     * The id.
+     */
+    entity_id: string;
+    /**
+     * Type
+     *
+     * A person or an agent.
+     */
+    type: 'human' | 'agent';
+    /**
+     * Handle
+     *
+     * The handle; null if the agent was deleted.
+     */
+    handle: string | null;
+    /**
+     * Display Name
+     *
+     * The name that is shown.
+     */
+    display_name: string;
 };
 
 /**
@@ -2538,6 +4662,40 @@ export type ServiceStatus = {
 };
 
 /**
+ * SigningSecret
+ *
+ * The secret that signs an agent's webhooks.
+ */
+export type SigningSecret = {
+    /**
+     * Secret
+     *
+     * ``whsec_…``, as the Standard Webhooks libraries take it.
+     */
+    secret: string;
+    /**
+     * Previous Until
+     *
+     * Until when the previous one signs too: UTC, RFC 3339, ``Z``.
+     */
+    previous_until: string | null;
+};
+
+/**
+ * SigningSecretRequest
+ *
+ * Asks for the secret that signs an agent's webhooks.
+ */
+export type SigningSecretRequest = {
+    /**
+     * Rotate
+     *
+     * Whether to make the next one; both sign for 24 hours.
+     */
+    rotate?: boolean;
+};
+
+/**
  * SourceRow
  *
  * One row of the sources pool.
@@ -2570,7 +4728,7 @@ export type SourceRow = {
     /**
      * Text
      *
-     * What it says.
+     * The text of the source.
      */
     text?: string | null;
     /**
@@ -2638,6 +4796,192 @@ export type Sources = {
 };
 
 /**
+ * Space
+ *
+ * A place where members see messages and the calls of tools.
+ */
+export type Space = {
+    /**
+     * Space Id
+     *
+     * Its id.
+     */
+    space_id: string;
+    /**
+     * Name
+     *
+     * The name that is shown.
+     */
+    name: string;
+    /**
+     * Metadata
+     *
+     * What its creator gave.
+     */
+    metadata: {
+        [key: string]: unknown;
+    };
+    /**
+     * Members
+     *
+     * Its members.
+     */
+    members: Array<Member>;
+    /**
+     * Created
+     *
+     * When it was made: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Archived
+     *
+     * Since when it can be read only.
+     */
+    archived: string | null;
+    /**
+     * Last Seq
+     *
+     * The number of its newest message; 0 if it has none.
+     */
+    last_seq: number;
+};
+
+/**
+ * SpaceChange
+ *
+ * Changes a space; what is absent stays.
+ */
+export type SpaceChange = {
+    /**
+     * Name
+     *
+     * The name that is shown.
+     */
+    name?: string | null;
+    /**
+     * Metadata
+     *
+     * Replaces the metadata, at most 16 KiB.
+     */
+    metadata?: {
+        [key: string]: unknown;
+    } | null;
+};
+
+/**
+ * SpaceCreation
+ *
+ * Makes a space.
+ */
+export type SpaceCreation = {
+    /**
+     * Name
+     *
+     * The name that is shown.
+     */
+    name: string;
+    /**
+     * Metadata
+     *
+     * What the creator wants to find again, at most 16 KiB.
+     */
+    metadata?: {
+        [key: string]: unknown;
+    };
+    /**
+     * Members
+     *
+     * Its first members, by their ids.
+     */
+    members?: Array<string>;
+};
+
+/**
+ * SpaceExecution
+ *
+ * A question to the members of the active space.
+ */
+export type SpaceExecution = {
+    /**
+     * Timeout
+     *
+     * How long an answer may take.
+     */
+    timeout?: number;
+    /**
+     * Answerby
+     *
+     * Who may answer: persons, persons and agents, or the entities of these ids.
+     */
+    answerBy?: 'humans' | 'members' | Array<string>;
+    /**
+     * Read as the tool's ``display``.
+     */
+    display?: Display | null;
+};
+
+/**
+ * SpacePage
+ *
+ * A page of the list of spaces, the newest first.
+ */
+export type SpacePage = {
+    /**
+     * Items
+     *
+     * The spaces.
+     */
+    items: Array<Space>;
+    /**
+     * Next
+     *
+     * What the next request gives as ``before``; null on the last page.
+     */
+    next: string | null;
+};
+
+/**
+ * SpaceToken
+ *
+ * A token that opens one space as one entity and nothing else.
+ */
+export type SpaceToken = {
+    /**
+     * Token
+     *
+     * ``pbs_…``, for ``Authorization: Bearer``.
+     */
+    token: string;
+    /**
+     * Expires
+     *
+     * Until when it works: UTC, RFC 3339, ``Z``.
+     */
+    expires: string;
+};
+
+/**
+ * SpaceTokenRequest
+ *
+ * Asks for a token that opens one space as one entity.
+ */
+export type SpaceTokenRequest = {
+    /**
+     * Entity Id
+     *
+     * As whom; a member of the space.
+     */
+    entity_id: string;
+    /**
+     * Expires S
+     *
+     * How long it works.
+     */
+    expires_s?: number;
+};
+
+/**
  * StartedEvent
  *
  * The call has a container.
@@ -2649,6 +4993,120 @@ export type StartedEvent = {
      * Whether the container was started before the call.
      */
     acquired: 'warm' | 'cold';
+};
+
+/**
+ * SubAgentConfiguration
+ *
+ * The configuration of a sub-agent; every part is optional.
+ */
+export type SubAgentConfiguration = {
+    /**
+     * Version
+     *
+     * The version of the format.
+     */
+    version?: '2' | null;
+    /**
+     * Who it is.
+     */
+    agent?: SubAgentDescription | null;
+    /**
+     * Model
+     *
+     * ``provider``: an endpoint of the operator; ``name``: one of its models.
+     */
+    model?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Loop
+     *
+     * ``maxSteps``: at most 10.
+     */
+    loop?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Tools
+     *
+     * Its tools: none that waits, and no sub-agent.
+     */
+    tools?: Array<ToolConfiguration>;
+    /**
+     * Its MCP servers.
+     */
+    mcp?: McpConfiguration | null;
+};
+
+/**
+ * SubAgentDescription
+ *
+ * Who a sub-agent is.
+ */
+export type SubAgentDescription = {
+    /**
+     * Name
+     *
+     * A name.
+     */
+    name?: string | null;
+    /**
+     * Description
+     *
+     * What it is for.
+     */
+    description?: string | null;
+    /**
+     * System
+     *
+     * Its system prompt.
+     */
+    system?: string | null;
+    /**
+     * Instructions
+     *
+     * What is added to its system prompt.
+     */
+    instructions?: unknown;
+};
+
+/**
+ * SubAgentExecution
+ *
+ * A bounded loop with a model inside the call.
+ */
+export type SubAgentExecution = {
+    /**
+     * The configuration of the sub-agent; every part is optional.
+     */
+    agentConfig: SubAgentConfiguration;
+    /**
+     * Includecontext
+     *
+     * Whether the sub-agent's model reads the end of the conversation.
+     */
+    includeContext?: boolean;
+    /**
+     * Timeout
+     *
+     * For the whole loop.
+     */
+    timeout?: number;
+};
+
+/**
+ * SubmittedError
+ *
+ * Why a person or service has no result.
+ */
+export type SubmittedError = {
+    /**
+     * Message
+     *
+     * One sentence; the agent reads it.
+     */
+    message: string;
 };
 
 /**
@@ -2830,7 +5288,7 @@ export type Timings = {
     /**
      * Total
      *
-     * From the door to the answer.
+     * From the request's arrival to the answer.
      */
     total?: number;
 };
@@ -2844,7 +5302,7 @@ export type Tool = {
     /**
      * Tool Id
      *
-     * What ``tool_id`` of a call says.
+     * The value of ``tool_id`` in a call.
      */
     tool_id: string;
     /**
@@ -2867,6 +5325,36 @@ export type Tool = {
      * Whether the call carries ``code`` beside its params.
      */
     takes_code: boolean;
+};
+
+/**
+ * ToolCallEvent
+ *
+ * The data of ``tool-call.start``, ``.waiting``, ``.complete`` and ``.error``.
+ */
+export type ToolCallEvent = {
+    /**
+     * Stream Id
+     *
+     * The call.
+     */
+    stream_id: string;
+    /**
+     * Its record as it is stored now.
+     */
+    message: Message;
+    /**
+     * Resumed
+     *
+     * Whether a client that came back gets it again.
+     */
+    resumed?: boolean;
+    /**
+     * Text
+     *
+     * Of a call that still streams, if ``resumed``: the text of its arguments so far.
+     */
+    text?: string | null;
 };
 
 /**
@@ -2894,9 +5382,15 @@ export type ToolCallRequest = {
      */
     conversation_id: string;
     /**
+     * Run Id
+     *
+     * The run of an agent, whose tools can be called, also by name; its lease is in the header ``Run-Lease``.
+     */
+    run_id?: string | null;
+    /**
      * Turn Id
      *
-     * The current turn.
+     * The current turn; absent in a run: ``turn_<run_id>``.
      */
     turn_id?: string | null;
     /**
@@ -2916,7 +5410,7 @@ export type ToolCallRequest = {
     /**
      * Notes
      *
-     * What the agent says about the call; becomes a block of its own.
+     * The agent's remark on the call; becomes a block of its own.
      */
     notes?: string | null;
     /**
@@ -3002,6 +5496,184 @@ export type ToolCallResponse = {
      * Which sandbox ran it; none if nothing ran.
      */
     sandbox?: SandboxInfo | null;
+    /**
+     * Warnings
+     *
+     * Of a call of a run: what the caller should know although the tool ran.
+     */
+    warnings?: Array<GatewayWarning>;
+    /**
+     * Of a call of a run: the message that shows it.
+     */
+    posted?: Posted | null;
+};
+
+/**
+ * ToolConfiguration
+ *
+ * One tool of an agent.
+ */
+export type ToolConfiguration = {
+    /**
+     * Name
+     *
+     * Its name for the model; ``gateway_tools.<name>`` is its ``tool_id``.
+     */
+    name: string;
+    /**
+     * Description
+     *
+     * What it does, for the model.
+     */
+    description?: string;
+    /**
+     * Inputschema
+     *
+     * JSON Schema (2020-12) of the input; absent: any object, or the default of the variant.
+     */
+    inputSchema?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Executiontype
+     *
+     * Where it runs.
+     */
+    executionType: 'gateway' | 'external' | 'space' | 'internal';
+    /**
+     * Visibility
+     *
+     * What of a call the active space shows; absent: ``hidden`` for internal tools, else ``visible``.
+     */
+    visibility?: 'visible' | 'hidden' | 'result-only' | null;
+    /**
+     * Execution
+     *
+     * How it runs.
+     */
+    execution?: HttpExecution | WebhookExecution | SubAgentExecution | ImageExecution | ComputeExecution | OutputExecution | OwnToolExecution | SpaceExecution | null;
+    /**
+     * Resultschema
+     *
+     * JSON Schema (2020-12) of the answer of a person or service; space and external tools only.
+     */
+    resultSchema?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Requiresapproval
+     *
+     * Whether a person has to approve each call before it runs.
+     */
+    requiresApproval?: boolean;
+    /**
+     * How a space shows its calls.
+     */
+    display?: Display | null;
+};
+
+/**
+ * ToolDisplay
+ *
+ * How a space shows the calls of a tool.
+ */
+export type ToolDisplay = {
+    /**
+     * Custom Ui
+     *
+     * The component that shows them.
+     */
+    custom_ui: string;
+    /**
+     * Show Input
+     *
+     * Whether the record has the input.
+     */
+    show_input?: boolean;
+    /**
+     * Show Output
+     *
+     * Whether the record has the output.
+     */
+    show_output?: boolean;
+};
+
+/**
+ * ToolInputDelta
+ *
+ * A part of the arguments that a model is writing.
+ */
+export type ToolInputDelta = {
+    /**
+     * Tool
+     *
+     * The tool's name for the model, or its id.
+     */
+    tool: string;
+    /**
+     * Offset
+     *
+     * Where the part begins, in characters of the text so far.
+     */
+    offset: number;
+    /**
+     * Delta
+     *
+     * The part: text of the arguments as JSON.
+     */
+    delta: string;
+};
+
+/**
+ * ToolInputDeltaEvent
+ *
+ * A part of the arguments that a model is writing; it has no id.
+ */
+export type ToolInputDeltaEvent = {
+    /**
+     * Stream Id
+     *
+     * The call.
+     */
+    stream_id: string;
+    /**
+     * Message Id
+     *
+     * Its record.
+     */
+    message_id: string;
+    /**
+     * Offset
+     *
+     * Where the part begins, in characters.
+     */
+    offset: number;
+    /**
+     * Delta
+     *
+     * The part: JSON text.
+     */
+    delta: string;
+    /**
+     * Input
+     *
+     * What can be read of the arguments so far: to be shown, not acted on.
+     */
+    input?: unknown;
+};
+
+/**
+ * ToolInputLength
+ *
+ * How much of the arguments has arrived.
+ */
+export type ToolInputLength = {
+    /**
+     * Length
+     *
+     * Characters; the offset of the next part.
+     */
+    length: number;
 };
 
 /**
@@ -3031,6 +5703,146 @@ export type ToolList = {
 };
 
 /**
+ * ToolRecord
+ *
+ * The record of a tool call in a space.
+ */
+export type ToolRecord = {
+    /**
+     * Name
+     *
+     * The tool's name for the model.
+     */
+    name: string;
+    /**
+     * Tool Id
+     *
+     * The tool.
+     */
+    tool_id: string;
+    /**
+     * Execution Type
+     *
+     * Where it runs.
+     */
+    execution_type: 'gateway' | 'external' | 'space' | 'internal';
+    /**
+     * Visibility
+     *
+     * What of it is shown.
+     */
+    visibility: 'visible' | 'hidden' | 'result-only';
+    /**
+     * Custom Ui
+     *
+     * The component that shows it.
+     */
+    custom_ui: string;
+    /**
+     * Input
+     *
+     * The input as JSON; null if it is not shown, not known yet, or truncated.
+     */
+    input?: unknown;
+    /**
+     * Output
+     *
+     * The output as JSON; null if it is not shown, not there, or truncated.
+     */
+    output?: unknown;
+    /**
+     * Why there is no output.
+     */
+    error?: RecordError | null;
+    /**
+     * State
+     *
+     * How the call stands; ``waiting``: a person is asked.
+     */
+    state: 'streaming' | 'running' | 'waiting' | 'done' | 'failed' | 'denied' | 'expired' | 'cancelled';
+    /**
+     * Result Schema
+     *
+     * JSON Schema (2020-12) of the answer that is asked for.
+     */
+    result_schema?: {
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Expires
+     *
+     * Until when an answer is accepted: UTC, RFC 3339, ``Z``.
+     */
+    expires?: string | null;
+    /**
+     * Answered By
+     *
+     * The entity that answered.
+     */
+    answered_by?: string | null;
+    /**
+     * Tool Call Id
+     *
+     * The call.
+     */
+    tool_call_id: string;
+    /**
+     * Truncated
+     *
+     * The values that are too large, at most 256 KiB each are shown.
+     */
+    truncated?: {
+        [key: string]: TruncatedValue;
+    };
+};
+
+/**
+ * TriggeredRun
+ *
+ * A run that a message made or resumed.
+ */
+export type TriggeredRun = {
+    /**
+     * Run Id
+     *
+     * The run.
+     */
+    run_id: string;
+    /**
+     * Agent Id
+     *
+     * Its agent.
+     */
+    agent_id: string;
+    /**
+     * Why
+     *
+     * Whether the message made it or answered its wait.
+     */
+    why: 'mention' | 'resumed';
+};
+
+/**
+ * TruncatedValue
+ *
+ * A value that is too large for the record.
+ */
+export type TruncatedValue = {
+    /**
+     * Size Bytes
+     *
+     * Its size as JSON.
+     */
+    size_bytes: number;
+    /**
+     * Artifact Path
+     *
+     * The artifact that has the whole value.
+     */
+    artifact_path?: string | null;
+};
+
+/**
  * Usage
  *
  * What the program used.
@@ -3057,7 +5869,7 @@ export type Usage = {
     /**
      * Memory Peak Bytes
      *
-     * The most memory the sandbox held; none where the kernel does not say.
+     * The most memory the sandbox held; none where the kernel does not report it.
      */
     memory_peak_bytes?: number | null;
     /**
@@ -3111,6 +5923,228 @@ export type VersionPage = {
      * Whether there are older ones: ask again with ``before`` set to the last version.
      */
     more: boolean;
+};
+
+/**
+ * Wait
+ *
+ * What a call waits for.
+ */
+export type Wait = {
+    /**
+     * Wait Id
+     *
+     * Its id.
+     */
+    wait_id: string;
+    /**
+     * Kind
+     *
+     * ``space``: a person's result; ``approval``: a person's yes; ``external``: a service's result; ``reply``:
+     * messages; ``elicitation``: the input that an MCP server asked for.
+     */
+    kind: 'space' | 'approval' | 'external' | 'reply' | 'elicitation';
+    /**
+     * Expires
+     *
+     * When it ends without an answer: UTC, RFC 3339, ``Z``.
+     */
+    expires: string;
+    /**
+     * Space Id
+     *
+     * The space that shows it.
+     */
+    space_id?: string | null;
+    /**
+     * Message Id
+     *
+     * The message that shows it.
+     */
+    message_id?: string | null;
+    /**
+     * Waiting For
+     *
+     * Who may answer, if these are entities of their own.
+     */
+    waiting_for?: Array<WaitedFor>;
+};
+
+/**
+ * WaitedFor
+ *
+ * An entity whose answer a wait needs or accepts.
+ */
+export type WaitedFor = {
+    /**
+     * Entity Id
+     *
+     * Its id.
+     */
+    entity_id: string;
+    /**
+     * Handle
+     *
+     * Its handle.
+     */
+    handle?: string | null;
+    /**
+     * Responded
+     *
+     * Whether it has answered.
+     */
+    responded?: boolean;
+};
+
+/**
+ * WarningCode
+ *
+ * What a caller should know although the request did what it asked for.
+ */
+export type WarningCode = 'no_active_space' | 'left_space' | 'mention_depth' | 'name_taken' | 'mcp_unavailable' | 'mcp_tool_missing' | 'mcp_schema_refused' | 'mcp_tool_changed' | 'plain_secret' | 'blank_description';
+
+/**
+ * WebhookCall
+ *
+ * The data of a webhook.
+ */
+export type WebhookCall = {
+    /**
+     * Tool
+     *
+     * The tool's name.
+     */
+    tool: string;
+    /**
+     * Tool Call Id
+     *
+     * The call.
+     */
+    tool_call_id: string;
+    /**
+     * Run Id
+     *
+     * Its run.
+     */
+    run_id: string;
+    /**
+     * Agent
+     *
+     * The id of the agent.
+     */
+    agent: string;
+    /**
+     * Input
+     *
+     * The input, checked against the tool's schema.
+     */
+    input: unknown;
+    /**
+     * Attempt
+     *
+     * 1 for the first; ``webhook-id`` is the same for all.
+     */
+    attempt: number;
+    /**
+     * Where to answer later.
+     */
+    callback: WebhookCallback;
+};
+
+/**
+ * WebhookCallback
+ *
+ * Where a service that answers later sends the result.
+ */
+export type WebhookCallback = {
+    /**
+     * Url
+     *
+     * The address of ``POST``; its body is ``{result}``, ``{error}`` or ``{cancelled}``.
+     */
+    url: string;
+    /**
+     * Token
+     *
+     * For ``Authorization: Bearer``; it answers this call and nothing else.
+     */
+    token: string;
+    /**
+     * Expires
+     *
+     * Until when it works: UTC, RFC 3339, ``Z``.
+     */
+    expires: string;
+};
+
+/**
+ * WebhookEnvelope
+ *
+ * The body of a webhook.
+ */
+export type WebhookEnvelope = {
+    /**
+     * Type
+     *
+     * What it is.
+     */
+    type?: 'tool.call';
+    /**
+     * Timestamp
+     *
+     * When it was sent: UTC, RFC 3339, ``Z``.
+     */
+    timestamp: string;
+    /**
+     * The call.
+     */
+    data: WebhookCall;
+};
+
+/**
+ * WebhookExecution
+ *
+ * A signed request to a service, which answers at once or later.
+ */
+export type WebhookExecution = {
+    /**
+     * Webhookurl
+     *
+     * An absolute http or https URL; placeholders in path and query only.
+     */
+    webhookUrl: string;
+    /**
+     * Method
+     *
+     * The method.
+     */
+    method?: 'POST' | 'PUT' | 'PATCH';
+    /**
+     * Headers
+     *
+     * Headers beside the signature, by their literal names.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Timeout
+     *
+     * For all attempts together.
+     */
+    timeout?: number;
+    /**
+     * Answertimeout
+     *
+     * How long a service that answered 202 may take for the result.
+     */
+    answerTimeout?: number;
+    /**
+     * Secret
+     *
+     * ``${env.X}`` with a ``whsec_…`` secret; absent: the agent's own secret signs.
+     */
+    secret?: string | null;
 };
 
 /**
@@ -3641,6 +6675,38 @@ export type WriteXlsxParams = {
     sheets?: Array<string>;
 };
 
+/**
+ * WrittenTool
+ *
+ * One tool of a configuration, as it is offered.
+ */
+export type WrittenTool = {
+    /**
+     * Tool Id
+     *
+     * ``gateway_tools.<name>``.
+     */
+    tool_id: string;
+    /**
+     * Name
+     *
+     * Its name for the model.
+     */
+    name: string;
+    /**
+     * Execution Type
+     *
+     * Where it runs.
+     */
+    execution_type: 'gateway' | 'external' | 'space' | 'internal';
+    /**
+     * Visibility
+     *
+     * What of a call the active space shows.
+     */
+    visibility: 'visible' | 'hidden' | 'result-only';
+};
+
 export type ListToolCallsData = {
     body?: never;
     path?: never;
@@ -3711,7 +6777,7 @@ export type MakeToolCallData = {
         /**
          * Prefer
          *
-         * `respond-async`: answer 202 at once and let the call run.
+         * `respond-async`: answer 202 at once and let the call run. `wait=<seconds>` (at most 60): hold the request so long if the call waits for an answer from outside.
          */
         Prefer?: Array<string>;
         /**
@@ -3720,6 +6786,12 @@ export type MakeToolCallData = {
          * A second name of the call, of the client's own making: 1 to 255 printable characters.
          */
         'Idempotency-Key'?: string;
+        /**
+         * Run-Lease
+         *
+         * The number of the sender's lease of the run; required with `run_id`.
+         */
+        'Run-Lease'?: number;
     };
     path?: never;
     query?: never;
@@ -3736,7 +6808,7 @@ export type MakeToolCallErrors = {
      */
     403: Problem;
     /**
-     * `unknown_tool`: No tool of that id is in the catalogue.
+     * `unknown_tool`: No tool of that id is in the catalogue. `unknown_run`: The project has no run of that id.
      */
     404: Problem;
     /**
@@ -3744,7 +6816,7 @@ export type MakeToolCallErrors = {
      */
     408: Problem;
     /**
-     * `id_reused`: The same call id or idempotency key came with another payload. `sid_conflict`: A row of the request gives a known source id another meaning. `cancelled`: The call was cancelled, or its grace time ended after a lost connection.
+     * `wrong_conversation`: The call names another conversation than its run has. `lease_lost`: Another holder has claimed the run, or its lease has passed. `run_not_running`: The run is queued: claim it first. `run_ended`: The run has ended. `id_reused`: The same call id or idempotency key came with another payload. `sid_conflict`: A row of the request gives a known source id another meaning. `cancelled`: The call was cancelled, or its grace time ended after a lost connection.
      */
     409: Problem;
     /**
@@ -3781,7 +6853,7 @@ export type MakeToolCallResponses = {
      */
     200: ToolCallResponse;
     /**
-     * Accepted, for `Prefer: respond-async`.
+     * Accepted, for `Prefer: respond-async`; or it waits for an answer from outside (`status: waiting`).
      */
     202: CallStatus;
 };
@@ -4177,6 +7249,18 @@ export type ListToolsData = {
          * `proofbox`: ids, `params` and what the image has. `openai`, `anthropic`: `tools` as these APIs take them, with names that they allow (`exec_tools__execute_code_python`) and `code` among the parameters; calls are accepted under these names.
          */
         format?: 'proofbox' | 'openai' | 'anthropic';
+        /**
+         * Run Id
+         *
+         * The tools of this run, with their names for the model.
+         */
+        run_id?: string;
+        /**
+         * Agent Id
+         *
+         * The tools of this agent's newest version.
+         */
+        agent_id?: string;
     };
     url: '/v1/tools';
 };
@@ -4191,6 +7275,10 @@ export type ListToolsErrors = {
      */
     403: Problem;
     /**
+     * `unknown_run`: The project has no run of that id. `unknown_agent`: The project has no agent of that id, or no such version of it.
+     */
+    404: Problem;
+    /**
      * `invalid_request`: A field of the request is not what the schema asks for.
      */
     422: Problem;
@@ -4202,6 +7290,10 @@ export type ListToolsErrors = {
      * `internal`: The service failed in a way that it did not foresee.
      */
     500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
 };
 
 export type ListToolsError = ListToolsErrors[keyof ListToolsErrors];
@@ -4210,7 +7302,7 @@ export type ListToolsResponses = {
     /**
      * The catalogue.
      */
-    200: ToolList | FunctionList;
+    200: ToolList | RunToolList | FunctionList;
 };
 
 export type ListToolsResponse = ListToolsResponses[keyof ListToolsResponses];
@@ -5715,3 +8807,2527 @@ export type GetMetricsResponses = {
 };
 
 export type GetMetricsResponse = GetMetricsResponses[keyof GetMetricsResponses];
+
+export type DeleteAgentData = {
+    body?: never;
+    path: {
+        /**
+         * Agent Id
+         *
+         * The agent.
+         */
+        agent_id: string;
+    };
+    query?: {
+        /**
+         * Cancel Runs
+         *
+         * Cancel its runs; without it, runs that have not ended are a reason to refuse.
+         */
+        cancel_runs?: boolean;
+    };
+    url: '/v1/agents/{agent_id}';
+};
+
+export type DeleteAgentErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_agent`: The project has no agent of that id, or no such version of it.
+     */
+    404: Problem;
+    /**
+     * `agent_in_use`: Runs of the agent have not ended; ``cancel_runs=true`` cancels them.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type DeleteAgentError = DeleteAgentErrors[keyof DeleteAgentErrors];
+
+export type DeleteAgentResponses = {
+    /**
+     * It is deleted.
+     */
+    204: void;
+};
+
+export type DeleteAgentResponse = DeleteAgentResponses[keyof DeleteAgentResponses];
+
+export type GetAgentData = {
+    body?: never;
+    path: {
+        /**
+         * Agent Id
+         *
+         * The agent.
+         */
+        agent_id: string;
+    };
+    query?: {
+        /**
+         * Version
+         *
+         * A version that a run uses; absent: the newest.
+         */
+        version?: number;
+    };
+    url: '/v1/agents/{agent_id}';
+};
+
+export type GetAgentErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_agent`: The project has no agent of that id, or no such version of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetAgentError = GetAgentErrors[keyof GetAgentErrors];
+
+export type GetAgentResponses = {
+    /**
+     * The configuration.
+     */
+    200: AgentVersion;
+};
+
+export type GetAgentResponse = GetAgentResponses[keyof GetAgentResponses];
+
+export type PutAgentData = {
+    body: AgentConfiguration;
+    headers?: {
+        /**
+         * If-Match
+         *
+         * Write only over this version: `"3"`; `"0"`: only if it is new.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * Agent Id
+         *
+         * The agent.
+         */
+        agent_id: string;
+    };
+    query?: never;
+    url: '/v1/agents/{agent_id}';
+};
+
+export type PutAgentErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `name_taken`: Another entity of the project has that handle; case is ignored.
+     */
+    409: Problem;
+    /**
+     * `version_moved`: The agent has another version than ``If-Match`` names.
+     */
+    412: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_tool`: The configuration of an agent has mistakes; ``errors`` lists all of them with their fields. `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type PutAgentError = PutAgentErrors[keyof PutAgentErrors];
+
+export type PutAgentResponses = {
+    /**
+     * The agent existed; its newest version is this one.
+     */
+    200: AgentWritten;
+    /**
+     * The agent is new.
+     */
+    201: AgentWritten;
+};
+
+export type PutAgentResponse = PutAgentResponses[keyof PutAgentResponses];
+
+export type ListAgentsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Before
+         *
+         * `next` of the page before; none for the first page.
+         */
+        before?: string;
+        /**
+         * Limit
+         *
+         * Entries of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/agents';
+};
+
+export type ListAgentsErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_agent`: The project has no agent of that id, or no such version of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListAgentsError = ListAgentsErrors[keyof ListAgentsErrors];
+
+export type ListAgentsResponses = {
+    /**
+     * A page of the list.
+     */
+    200: AgentPage;
+};
+
+export type ListAgentsResponse = ListAgentsResponses[keyof ListAgentsResponses];
+
+export type ListRunsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Agent Id
+         *
+         * Only runs of this agent.
+         */
+        agent_id?: string;
+        /**
+         * Status
+         *
+         * Only runs that stand so.
+         */
+        status?: 'queued' | 'running' | 'waiting_tool' | 'waiting_reply' | 'completed' | 'failed' | 'cancelled';
+        /**
+         * Before
+         *
+         * `next` of the page before.
+         */
+        before?: string;
+        /**
+         * Limit
+         *
+         * Runs of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/runs';
+};
+
+export type ListRunsErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListRunsError = ListRunsErrors[keyof ListRunsErrors];
+
+export type ListRunsResponses = {
+    /**
+     * A page of the list.
+     */
+    200: RunPage;
+};
+
+export type ListRunsResponse = ListRunsResponses[keyof ListRunsResponses];
+
+export type CreateRunData = {
+    body: RunCreation;
+    headers?: {
+        /**
+         * Idempotency-Key
+         *
+         * A name of the request, of the client's own making: the same request again answers its run.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/runs';
+};
+
+export type CreateRunErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_agent`: The project has no agent of that id, or no such version of it. `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `id_reused`: The same call id or idempotency key came with another payload.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `queue_full`: The queue is full. `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `mcp_unavailable`: An MCP server that the agent requires does not answer. `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type CreateRunError = CreateRunErrors[keyof CreateRunErrors];
+
+export type CreateRunResponses = {
+    /**
+     * The run.
+     */
+    201: Run;
+};
+
+export type CreateRunResponse = CreateRunResponses[keyof CreateRunResponses];
+
+export type ClaimRunData = {
+    body: RunClaim;
+    path?: never;
+    query?: never;
+    url: '/v1/runs/claim';
+};
+
+export type ClaimRunErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type ClaimRunError = ClaimRunErrors[keyof ClaimRunErrors];
+
+export type ClaimRunResponses = {
+    /**
+     * The run, under a new lease.
+     */
+    200: Run;
+    /**
+     * No run is queued.
+     */
+    204: void;
+};
+
+export type ClaimRunResponse = ClaimRunResponses[keyof ClaimRunResponses];
+
+export type CancelRunData = {
+    body?: never;
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}';
+};
+
+export type CancelRunErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type CancelRunError = CancelRunErrors[keyof CancelRunErrors];
+
+export type CancelRunResponses = {
+    /**
+     * The run.
+     */
+    200: Run;
+};
+
+export type CancelRunResponse = CancelRunResponses[keyof CancelRunResponses];
+
+export type GetRunData = {
+    body?: never;
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}';
+};
+
+export type GetRunErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetRunError = GetRunErrors[keyof GetRunErrors];
+
+export type GetRunResponses = {
+    /**
+     * The run.
+     */
+    200: Run;
+};
+
+export type GetRunResponse = GetRunResponses[keyof GetRunResponses];
+
+export type GetRunContextData = {
+    body?: never;
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}/context';
+};
+
+export type GetRunContextErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetRunContextError = GetRunContextErrors[keyof GetRunContextErrors];
+
+export type GetRunContextResponses = {
+    /**
+     * The facts.
+     */
+    200: RunContext;
+};
+
+export type GetRunContextResponse = GetRunContextResponses[keyof GetRunContextResponses];
+
+export type ExtendRunLeaseData = {
+    body: RunHeartbeat;
+    headers: {
+        /**
+         * Run-Lease
+         *
+         * The number of the sender's lease of the run.
+         */
+        'Run-Lease': number;
+    };
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}/heartbeat';
+};
+
+export type ExtendRunLeaseErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `lease_lost`: Another holder has claimed the run, or its lease has passed. `run_not_running`: The run is queued: claim it first. `run_ended`: The run has ended.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type ExtendRunLeaseError = ExtendRunLeaseErrors[keyof ExtendRunLeaseErrors];
+
+export type ExtendRunLeaseResponses = {
+    /**
+     * The run.
+     */
+    200: Run;
+};
+
+export type ExtendRunLeaseResponse = ExtendRunLeaseResponses[keyof ExtendRunLeaseResponses];
+
+export type ReleaseRunData = {
+    body?: never;
+    headers: {
+        /**
+         * Run-Lease
+         *
+         * The number of the sender's lease of the run.
+         */
+        'Run-Lease': number;
+    };
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}/release';
+};
+
+export type ReleaseRunErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `lease_lost`: Another holder has claimed the run, or its lease has passed. `run_not_running`: The run is queued: claim it first. `run_ended`: The run has ended.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type ReleaseRunError = ReleaseRunErrors[keyof ReleaseRunErrors];
+
+export type ReleaseRunResponses = {
+    /**
+     * The run.
+     */
+    200: Run;
+};
+
+export type ReleaseRunResponse = ReleaseRunResponses[keyof ReleaseRunResponses];
+
+export type FinishRunData = {
+    body: RunFinish;
+    headers: {
+        /**
+         * Run-Lease
+         *
+         * The number of the sender's lease of the run.
+         */
+        'Run-Lease': number;
+    };
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}/finish';
+};
+
+export type FinishRunErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `lease_lost`: Another holder has claimed the run, or its lease has passed. `run_not_running`: The run is queued: claim it first. `run_ended`: The run has ended. `run_waiting`: The run has open waits; ``cancel_waits`` cancels them.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type FinishRunError = FinishRunErrors[keyof FinishRunErrors];
+
+export type FinishRunResponses = {
+    /**
+     * The run.
+     */
+    200: Run;
+};
+
+export type FinishRunResponse = FinishRunResponses[keyof FinishRunResponses];
+
+export type WatchRunData = {
+    body?: never;
+    headers?: {
+        /**
+         * Last-Event-Id
+         *
+         * As `after`, as clients send it that connect again; it wins.
+         */
+        'Last-Event-ID'?: number;
+    };
+    path: {
+        /**
+         * Run Id
+         *
+         * Which run.
+         */
+        run_id: string;
+    };
+    query?: {
+        /**
+         * After
+         *
+         * Only events with a greater id.
+         */
+        after?: number;
+    };
+    url: '/v1/runs/{run_id}/events';
+};
+
+export type WatchRunErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type WatchRunError = WatchRunErrors[keyof WatchRunErrors];
+
+export type WatchRunResponses = {
+    /**
+     * Server-sent events `run.queued`, `run.started`, `run.waiting_tool`, `run.waiting_reply`, `run.resumed`, `run.completed`, `run.failed`, `run.cancelled` (each with a RunEvent as JSON) and `call.answered` (with a CallAnsweredEvent).
+     */
+    200: string;
+};
+
+export type WatchRunResponse = WatchRunResponses[keyof WatchRunResponses];
+
+export type GetEntityData = {
+    body?: never;
+    path: {
+        /**
+         * Entity Id
+         *
+         * The entity; of an agent `agent:<agent_id>`.
+         */
+        entity_id: string;
+    };
+    query?: never;
+    url: '/v1/entities/{entity_id}';
+};
+
+export type GetEntityErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetEntityError = GetEntityErrors[keyof GetEntityErrors];
+
+export type GetEntityResponses = {
+    /**
+     * The person or agent.
+     */
+    200: Entity;
+};
+
+export type GetEntityResponse = GetEntityResponses[keyof GetEntityResponses];
+
+export type PutEntityData = {
+    body: EntityDefinition;
+    path: {
+        /**
+         * Entity Id
+         *
+         * The entity; of an agent `agent:<agent_id>`.
+         */
+        entity_id: string;
+    };
+    query?: never;
+    url: '/v1/entities/{entity_id}';
+};
+
+export type PutEntityErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `name_taken`: Another entity of the project has that handle; case is ignored.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type PutEntityError = PutEntityErrors[keyof PutEntityErrors];
+
+export type PutEntityResponses = {
+    /**
+     * It was changed.
+     */
+    200: Entity;
+    /**
+     * It is new.
+     */
+    201: Entity;
+};
+
+export type PutEntityResponse = PutEntityResponses[keyof PutEntityResponses];
+
+export type ListEntitiesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Before
+         *
+         * `next` of the page before; none for the first page.
+         */
+        before?: string;
+        /**
+         * Limit
+         *
+         * Entries of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/entities';
+};
+
+export type ListEntitiesErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListEntitiesError = ListEntitiesErrors[keyof ListEntitiesErrors];
+
+export type ListEntitiesResponses = {
+    /**
+     * A page of the list.
+     */
+    200: EntityPage;
+};
+
+export type ListEntitiesResponse = ListEntitiesResponses[keyof ListEntitiesResponses];
+
+export type ListSpacesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Before
+         *
+         * `next` of the page before; none for the first page.
+         */
+        before?: string;
+        /**
+         * Limit
+         *
+         * Entries of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/spaces';
+};
+
+export type ListSpacesErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListSpacesError = ListSpacesErrors[keyof ListSpacesErrors];
+
+export type ListSpacesResponses = {
+    /**
+     * A page of the list.
+     */
+    200: SpacePage;
+};
+
+export type ListSpacesResponse = ListSpacesResponses[keyof ListSpacesResponses];
+
+export type CreateSpaceData = {
+    body: SpaceCreation;
+    headers?: {
+        /**
+         * Idempotency-Key
+         *
+         * A name of the request, made by the client: the same request again gets the same answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/v1/spaces';
+};
+
+export type CreateSpaceErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `id_reused`: The same call id or idempotency key came with another payload.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type CreateSpaceError = CreateSpaceErrors[keyof CreateSpaceErrors];
+
+export type CreateSpaceResponses = {
+    /**
+     * Successful Response
+     */
+    200: unknown;
+    /**
+     * The space.
+     */
+    201: Space;
+};
+
+export type CreateSpaceResponse = CreateSpaceResponses[keyof CreateSpaceResponses];
+
+export type ArchiveSpaceData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}';
+};
+
+export type ArchiveSpaceErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type ArchiveSpaceError = ArchiveSpaceErrors[keyof ArchiveSpaceErrors];
+
+export type ArchiveSpaceResponses = {
+    /**
+     * It is archived: it can be read only.
+     */
+    204: void;
+};
+
+export type ArchiveSpaceResponse = ArchiveSpaceResponses[keyof ArchiveSpaceResponses];
+
+export type GetSpaceData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}';
+};
+
+export type GetSpaceErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetSpaceError = GetSpaceErrors[keyof GetSpaceErrors];
+
+export type GetSpaceResponses = {
+    /**
+     * The space, with its members.
+     */
+    200: Space;
+};
+
+export type GetSpaceResponse = GetSpaceResponses[keyof GetSpaceResponses];
+
+export type ChangeSpaceData = {
+    body: SpaceChange;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}';
+};
+
+export type ChangeSpaceErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `space_archived`: The space is archived: it can be read only.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type ChangeSpaceError = ChangeSpaceErrors[keyof ChangeSpaceErrors];
+
+export type ChangeSpaceResponses = {
+    /**
+     * The space as it is now.
+     */
+    200: Space;
+};
+
+export type ChangeSpaceResponse = ChangeSpaceResponses[keyof ChangeSpaceResponses];
+
+export type RemoveMemberData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+        /**
+         * Entity Id
+         *
+         * The entity; of an agent `agent:<agent_id>`.
+         */
+        entity_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/members/{entity_id}';
+};
+
+export type RemoveMemberErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `space_archived`: The space is archived: it can be read only.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type RemoveMemberError = RemoveMemberErrors[keyof RemoveMemberErrors];
+
+export type RemoveMemberResponses = {
+    /**
+     * It is not a member any more.
+     */
+    204: void;
+};
+
+export type RemoveMemberResponse = RemoveMemberResponses[keyof RemoveMemberResponses];
+
+export type AddMemberData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+        /**
+         * Entity Id
+         *
+         * The entity; of an agent `agent:<agent_id>`.
+         */
+        entity_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/members/{entity_id}';
+};
+
+export type AddMemberErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `space_archived`: The space is archived: it can be read only.
+     */
+    409: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type AddMemberError = AddMemberErrors[keyof AddMemberErrors];
+
+export type AddMemberResponses = {
+    /**
+     * The space, with its members.
+     */
+    200: Space;
+};
+
+export type AddMemberResponse = AddMemberResponses[keyof AddMemberResponses];
+
+export type CreateSpaceTokenData = {
+    body: SpaceTokenRequest;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/tokens';
+};
+
+export type CreateSpaceTokenErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type CreateSpaceTokenError = CreateSpaceTokenErrors[keyof CreateSpaceTokenErrors];
+
+export type CreateSpaceTokenResponses = {
+    /**
+     * Successful Response
+     */
+    200: unknown;
+    /**
+     * The token; it is not stored.
+     */
+    201: SpaceToken;
+};
+
+export type CreateSpaceTokenResponse = CreateSpaceTokenResponses[keyof CreateSpaceTokenResponses];
+
+export type ListMessagesData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: {
+        /**
+         * Before
+         *
+         * Only messages with a smaller `seq`.
+         */
+        before?: number;
+        /**
+         * After
+         *
+         * Only messages with a greater `seq`.
+         */
+        after?: number;
+        /**
+         * Limit
+         *
+         * Entries of a page.
+         */
+        limit?: number;
+    };
+    url: '/v1/spaces/{space_id}/messages';
+};
+
+export type ListMessagesErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type ListMessagesError = ListMessagesErrors[keyof ListMessagesErrors];
+
+export type ListMessagesResponses = {
+    /**
+     * A page, the oldest message first.
+     */
+    200: MessagePage;
+};
+
+export type ListMessagesResponse = ListMessagesResponses[keyof ListMessagesResponses];
+
+export type PostMessageData = {
+    body: NewMessage;
+    headers?: {
+        /**
+         * Idempotency-Key
+         *
+         * A name of the request, made by the client: the same request again gets the same answer.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/messages';
+};
+
+export type PostMessageErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_message`: The space has no message of that id, or the message does not list that artifact. `unknown_entity`: The project has no entity of that id.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `space_archived`: The space is archived: it can be read only. `id_reused`: The same call id or idempotency key came with another payload.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `not_replyable`: The message is the record of a tool call; only text messages can be replied to. `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type PostMessageError = PostMessageErrors[keyof PostMessageErrors];
+
+export type PostMessageResponses = {
+    /**
+     * Successful Response
+     */
+    200: unknown;
+    /**
+     * The message, and what it led to.
+     */
+    201: MessageSent;
+};
+
+export type PostMessageResponse = PostMessageResponses[keyof PostMessageResponses];
+
+export type GetMessageData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+        /**
+         * Message Id
+         *
+         * The message.
+         */
+        message_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/messages/{message_id}';
+};
+
+export type GetMessageErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_message`: The space has no message of that id, or the message does not list that artifact.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetMessageError = GetMessageErrors[keyof GetMessageErrors];
+
+export type GetMessageResponses = {
+    /**
+     * The message as it is now.
+     */
+    200: Message;
+};
+
+export type GetMessageResponse = GetMessageResponses[keyof GetMessageResponses];
+
+export type GetMessageArtifactData = {
+    body?: never;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+        /**
+         * Message Id
+         *
+         * The message.
+         */
+        message_id: string;
+        /**
+         * Logical Path
+         *
+         * An `artifact_path` of the message.
+         */
+        logical_path: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/messages/{message_id}/artifacts/{logical_path}';
+};
+
+export type GetMessageArtifactErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_message`: The space has no message of that id, or the message does not list that artifact.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetMessageArtifactError = GetMessageArtifactErrors[keyof GetMessageArtifactErrors];
+
+export type WatchSpaceData = {
+    body?: never;
+    headers?: {
+        /**
+         * Last-Event-Id
+         *
+         * As `after`, as clients send it that connect again; it wins.
+         */
+        'Last-Event-ID'?: number;
+    };
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+    };
+    query?: {
+        /**
+         * After
+         *
+         * Only events with a greater id.
+         */
+        after?: number;
+    };
+    url: '/v1/spaces/{space_id}/events';
+};
+
+export type WatchSpaceErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type WatchSpaceError = WatchSpaceErrors[keyof WatchSpaceErrors];
+
+export type WatchSpaceResponses = {
+    /**
+     * Server-sent events `message.created`, `message.delta`, `tool-call.start`, `tool-input-delta`, `tool-call.waiting`, `tool-call.complete`, `tool-call.error`, `run.status`, `member.joined`, `member.left` and `reset`. Their data are MessageCreatedEvent, MessageDeltaEvent, ToolCallEvent, ToolInputDeltaEvent, RunStatusEvent, MemberEvent and ResetEvent as JSON. Deltas have no id.
+     */
+    200: string;
+};
+
+export type WatchSpaceResponse = WatchSpaceResponses[keyof WatchSpaceResponses];
+
+export type PostToolInputData = {
+    body: ToolInputDelta;
+    headers: {
+        /**
+         * Run-Lease
+         *
+         * The number of the sender's lease of the run.
+         */
+        'Run-Lease': number;
+    };
+    path: {
+        /**
+         * Run Id
+         *
+         * The run.
+         */
+        run_id: string;
+        /**
+         * Tool Call Id
+         *
+         * The loop's own id of the call.
+         */
+        tool_call_id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{run_id}/tool-inputs/{tool_call_id}';
+};
+
+export type PostToolInputErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_run`: The project has no run of that id. `unknown_tool`: No tool of that id is in the catalogue.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `stream_conflict`: A repeated part of the streamed arguments has other bytes than before. `stream_gap`: A part of the streamed arguments is missing before this one; the message has the length so far. `lease_lost`: Another holder has claimed the run, or its lease has passed. `run_not_running`: The run is queued: claim it first. `run_ended`: The run has ended.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type PostToolInputError = PostToolInputErrors[keyof PostToolInputErrors];
+
+export type PostToolInputResponses = {
+    /**
+     * How much has arrived.
+     */
+    200: ToolInputLength;
+};
+
+export type PostToolInputResponse = PostToolInputResponses[keyof PostToolInputResponses];
+
+export type AnswerMessageData = {
+    body: ResultSubmission;
+    path: {
+        /**
+         * Space Id
+         *
+         * The space.
+         */
+        space_id: string;
+        /**
+         * Message Id
+         *
+         * The message.
+         */
+        message_id: string;
+    };
+    query?: never;
+    url: '/v1/spaces/{space_id}/messages/{message_id}/result';
+};
+
+export type AnswerMessageErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `may_not_answer`: The entity is not one of those that may answer. `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_space`: The project has no space of that id, or the caller is not a member of it. `unknown_message`: The space has no message of that id, or the message does not list that artifact. `unknown_entity`: The project has no entity of that id. `unknown_call`: No call of that id is known.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `not_waiting`: The call or message waits for no answer from here. `already_answered`: The wait has another answer, or was answered by another entity. `wait_cancelled`: The call that waited was cancelled.
+     */
+    409: Problem;
+    /**
+     * `wait_expired`: The time for an answer has passed.
+     */
+    410: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_result`: The answer does not fit ``resultSchema`` or is too large; ``errors`` lists what is wrong. `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type AnswerMessageError = AnswerMessageErrors[keyof AnswerMessageErrors];
+
+export type AnswerMessageResponses = {
+    /**
+     * The answer was taken, now or before.
+     */
+    200: ResultAccepted;
+};
+
+export type AnswerMessageResponse = AnswerMessageResponses[keyof AnswerMessageResponses];
+
+export type AnswerToolCallData = {
+    body: ResultSubmission;
+    path: {
+        /**
+         * Tool Call Id
+         *
+         * The loop's own id of the call.
+         */
+        tool_call_id: string;
+    };
+    query?: {
+        /**
+         * Conversation Id
+         *
+         * Its conversation; needed if several conversations have a call of that id.
+         */
+        conversation_id?: string;
+    };
+    url: '/v1/tool-calls/{tool_call_id}/result';
+};
+
+export type AnswerToolCallErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `may_not_answer`: The entity is not one of those that may answer. `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_call`: No call of that id is known.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `ambiguous_call`: Several conversations have a call of that id; give ``conversation_id``. `not_waiting`: The call or message waits for no answer from here. `already_answered`: The wait has another answer, or was answered by another entity. `wait_cancelled`: The call that waited was cancelled.
+     */
+    409: Problem;
+    /**
+     * `wait_expired`: The time for an answer has passed.
+     */
+    410: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_result`: The answer does not fit ``resultSchema`` or is too large; ``errors`` lists what is wrong. `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type AnswerToolCallError = AnswerToolCallErrors[keyof AnswerToolCallErrors];
+
+export type AnswerToolCallResponses = {
+    /**
+     * The answer was taken, now or before.
+     */
+    200: ResultAccepted;
+};
+
+export type AnswerToolCallResponse = AnswerToolCallResponses[keyof AnswerToolCallResponses];
+
+export type GetSigningSecretData = {
+    body: SigningSecretRequest;
+    path: {
+        /**
+         * Agent Id
+         *
+         * The agent.
+         */
+        agent_id: string;
+    };
+    query?: never;
+    url: '/v1/agents/{agent_id}/signing-secret';
+};
+
+export type GetSigningSecretErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_agent`: The project has no agent of that id, or no such version of it.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type GetSigningSecretError = GetSigningSecretErrors[keyof GetSigningSecretErrors];
+
+export type GetSigningSecretResponses = {
+    /**
+     * The secret.
+     */
+    200: SigningSecret;
+};
+
+export type GetSigningSecretResponse = GetSigningSecretResponses[keyof GetSigningSecretResponses];
+
+export type CallByWebhookData = {
+    body: {
+        [key: string]: unknown;
+    };
+    path: {
+        /**
+         * Tool Id
+         *
+         * A tool of this service.
+         */
+        tool_id: string;
+    };
+    query?: never;
+    url: '/v1/external/{tool_id}';
+};
+
+export type CallByWebhookErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `storage_quota`: The tenant's project has reached its limit of stored bytes. `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_tool`: No tool of that id is in the catalogue.
+     */
+    404: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `id_reused`: The same call id or idempotency key came with another payload. `cancelled`: The call was cancelled, or its grace time ended after a lost connection.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's.
+     */
+    422: Problem;
+    /**
+     * `queue_full`: The queue is full. `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type CallByWebhookError = CallByWebhookErrors[keyof CallByWebhookErrors];
+
+export type CallByWebhookResponses = {
+    /**
+     * What came of the call, with links to its files.
+     */
+    200: ExternalResponse;
+};
+
+export type CallByWebhookResponse = CallByWebhookResponses[keyof CallByWebhookResponses];
