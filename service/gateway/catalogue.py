@@ -13,19 +13,11 @@ from proofbox.contracts.gateway.executions import ImageExecution, OwnToolExecuti
 from proofbox.contracts.gateway.names import CONFIGURED_PREFIX
 from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import Tool
+from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, PROMPT
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.tool_call import RunTool
 from proofbox.service.identity import Principal
 
-ANY_OBJECT: dict[str, Any] = {"type": "object"}
-"""The schema of an input that is not described."""
-PROMPT: dict[str, Any] = {
-    "type": "object",
-    "properties": {"prompt": {"type": "string", "minLength": 1}},
-    "required": ["prompt"],
-    "additionalProperties": False,
-}
-"""The schema of the input of a picture or sub-agent that is not described."""
 _CACHED_MAX = 256
 
 

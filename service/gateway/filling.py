@@ -1,12 +1,12 @@
 """Templates are filled with the input of one call: values keep their types, and each place has its encoding."""
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from proofbox.contracts.problems import FieldError
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.redaction import Redactor
 from proofbox.service.gateway.templates import CallIdValue, EnvValue, InputValue, Part, parse_template
@@ -253,7 +253,7 @@ def text_of(value: Any) -> str:
     """A value within text: strings as they are, others as JSON, an absent one as nothing."""
     if value is MISSING:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else compact_json(value)
 
 
 def is_header_value(text: str) -> bool:

@@ -1,11 +1,11 @@
 """The HTTP request of a call: `HttpExecution` and the input become method, URL, headers and body."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from proofbox.contracts.gateway.executions import HttpExecution
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.filling import MISSING, RefusedInputError, TemplateFiller, text_of
 from proofbox.service.gateway.url_templates import parse_url
 
@@ -88,7 +88,7 @@ def _encode(value: Any, headers: list[tuple[str, str]]) -> bytes:
         return _form([(name, text_of(each)) for name, each in value.items()]).encode()
     if kind == TEXT:
         return text_of(value).encode(errors="replace")
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return compact_json(value).encode(errors="replace")
 
 
 def _form(pairs: list[tuple[str, str]]) -> str:

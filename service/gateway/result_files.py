@@ -13,7 +13,8 @@ from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallRespon
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, StoredArtifact
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.file_content import FileContent
-from proofbox.service.gateway.tool_call import GatewayCall, is_too_large, json_text
+from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.tool_call import GatewayCall, is_too_large
 from proofbox.service.timeline.block_writer import now_text
 
 _OTHER_EXTENSION = ".bin"
@@ -82,7 +83,7 @@ class ResultFiles:
         Raises:
             StoreFailedError, StoreFullError: the file is not stored.
         """
-        text = await asyncio.to_thread(json_text, ret)
+        text = await asyncio.to_thread(compact_json, ret)
         stored = list(files)
         if is_too_large(text):
             content = text.encode(errors="replace")

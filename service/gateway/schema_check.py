@@ -13,6 +13,7 @@ from typing import Any
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError, ValidationErrorKind
 
 from proofbox.contracts.problems import FieldError
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.schema_walk import (
     DEFINITIONS,
     REFERENCES,
@@ -100,7 +101,7 @@ def _check_text(text: str) -> CheckedSchema:
 
 
 def _check_size(schema: dict[str, Any]) -> None:
-    size = len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+    size = len(compact_json(schema).encode(errors="replace"))
     if size > SCHEMA_BYTES_MAX:
         raise SchemaRefusedError((), f"the schema is too large (limit {SCHEMA_BYTES_MAX:,} bytes, got {size:,})")
     depth = _depth(schema)

@@ -1,6 +1,5 @@
 """A call of a run's tool, and how its response is built; each execution type has a module that runs it."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError,
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
 from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.identity import ConversationKey, Principal
@@ -183,7 +183,7 @@ class GatewayCall:
             report: one line for the model; absent: the beginning of the result.
             artifacts: the files that the call stored. If the result `is_too_large`, `result_path` is one of them.
         """
-        text = json_text(ret)
+        text = compact_json(ret)
         return ToolCallResponse(
             ok=True,
             ret=ret,
@@ -280,7 +280,7 @@ class GatewayCall:
         return self.write.result_text("text/plain", f"{shown}\n[the whole result: {path}]", meta)
 
     def _result_of(self, payload: dict[str, Any]) -> Block:
-        if len(json_text(payload)) > TEXT_BYTES_MAX:
+        if len(compact_json(payload)) > TEXT_BYTES_MAX:
             payload = {name: value for name, value in payload.items() if name != "result"}
         return self.write.result_json(payload)
 
@@ -322,11 +322,6 @@ class ToolExecution:
         """
 
 
-def json_text(value: Any) -> str:
-    """A JSON value as text, as results are measured."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
 def is_too_large(text: str) -> bool:
     """Whether the JSON text of a result is too large for its block."""
     return len(text.encode(errors="replace")) > TEXT_BYTES_MAX
@@ -336,7 +331,7 @@ def bounded_input(params: dict[str, Any]) -> dict[str, Any]:
     """The parameters as a call block shows them: long values are cut."""
     shown = bounded_params(params)
     for name, value in shown.items():
-        if isinstance(value, list | dict) and is_too_large(text := json_text(value)):
+        if isinstance(value, list | dict) and is_too_large(text := compact_json(value)):
             shown[name] = embedded_text(text.encode(errors="replace"), more=False)
     return shown
 

@@ -18,7 +18,7 @@ from proofbox.service.api.identity import ReadsCalls, RunsCalls
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import check_storage_quota
 from proofbox.service.api.openapi_responses import header, json_answer, json_content, link, problems
-from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery
+from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery, IdempotencyKey
 from proofbox.service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
 from proofbox.service.api.services import InjectedServices, Services, Ticket
 from proofbox.service.api.strict_json import read_model
@@ -32,8 +32,6 @@ WAIT_S_MAX = 60.0
 """How long `Prefer: wait` holds a request whose call waits for an answer from outside."""
 _WAIT = re.compile(r"wait\s*=\s*\"?(?P<seconds>[0-9]{1,9})\"?")
 _ACCEPTED = 202
-IDEMPOTENCY_KEY_CHARS_MAX = 255
-IDEMPOTENCY_KEY_CHARS = r"^[\x20-\x7e]+$"
 REPLAYED = {"Idempotent-Replayed": "true"}
 _REPLAYED_HEADER = {
     "Idempotent-Replayed": header(
@@ -118,16 +116,7 @@ async def make_tool_call(
             "hold the request so long if the call waits for an answer from outside.",
         ),
     ] = None,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            alias="Idempotency-Key",
-            min_length=1,
-            max_length=IDEMPOTENCY_KEY_CHARS_MAX,
-            pattern=IDEMPOTENCY_KEY_CHARS,
-            description="A second name of the call, of the client's own making: 1 to 255 printable characters.",
-        ),
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
     run_lease: Annotated[
         int | None,
         Header(

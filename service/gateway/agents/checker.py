@@ -27,6 +27,7 @@ from proofbox.contracts.problems import FieldError
 from proofbox.service.gateway.agents.execution_check import check_execution
 from proofbox.service.gateway.agents.input_schemas import default_input_schema
 from proofbox.service.gateway.agents.template_check import TemplateCheck
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.schema_check import SchemaRefusedError, check_schema, spell_field
 from proofbox.service.gateway_errors import InvalidToolError
@@ -67,7 +68,7 @@ def check_configuration(document: Any, environment: Environment, project: str) -
         InvalidToolError: it has mistakes; ``errors`` lists them.
     """
     text = json.dumps(document, separators=(",", ":"))
-    size = len(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
+    size = len(compact_json(document).encode(errors="replace"))
     if size > CONFIGURATION_BYTES_MAX:
         message = f"it is too large (limit {CONFIGURATION_BYTES_MAX:,} bytes, got {size:,})"
         raise _refusal([FieldError(field="configuration", code=ConfigurationCode.TOO_LARGE, message=message)])

@@ -10,12 +10,15 @@ from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import IN_EVERY_IMAGE, Language, Tool, catalogue, exec_tool_id
 from proofbox.service.gateway.schema_walk import References
 
-_ANY_OBJECT: dict[str, Any] = {"type": "object"}
-_PROMPT: dict[str, Any] = {
+ANY_OBJECT: dict[str, Any] = {"type": "object"}
+"""The schema of an input that is not described."""
+PROMPT: dict[str, Any] = {
     "type": "object",
-    "properties": {"prompt": {"type": "string", "description": "What to do or to show"}},
+    "properties": {"prompt": {"type": "string", "minLength": 1}},
     "required": ["prompt"],
+    "additionalProperties": False,
 }
+"""The schema of the input of a picture or sub-agent that is not described."""
 _CODE = {"type": "string", "description": "The whole program, or the path of one (fi:…)"}
 _DEPTH_MAX = 64
 _STEPS_MAX = 10_000
@@ -41,10 +44,10 @@ def input_schema_of(tool: ToolConfiguration) -> dict[str, Any]:
 def default_input_schema(execution: Any) -> dict[str, Any]:
     """The JSON Schema of the input of a tool that has none of its own."""
     if isinstance(execution, ImageExecution | SubAgentExecution):
-        return _PROMPT
+        return PROMPT
     if isinstance(execution, OwnToolExecution) and (own := own_tools().get(execution.tool)) is not None:
         if execution.params is not None:
-            return _ANY_OBJECT
+            return ANY_OBJECT
         schema = own.params_schema
         if not own.takes_code or execution.code is not None:
             return schema
@@ -53,7 +56,7 @@ def default_input_schema(execution: Any) -> dict[str, Any]:
             "properties": {"code": _CODE, **schema.get("properties", {})},
             "required": ["code", *schema.get("required", [])],
         }
-    return _ANY_OBJECT
+    return ANY_OBJECT
 
 
 class InputPaths:

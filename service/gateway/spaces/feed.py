@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from proofbox.service.concurrency import Changes, Listener
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
-from proofbox.service.gateway.spaces.records import Json, compact_json
+from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.gateway.spaces.tool_inputs import PARTIAL_BYTES_MAX, ToolInputs, space_topic
 
 WAITING_MAX = 1_000

@@ -1,10 +1,10 @@
 """The messages of a space as JSON objects: texts, and the records of calls at each of their states."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.posting import (
     OPEN_STATES,
     RecordedCall,
@@ -81,11 +81,6 @@ class MessageHead:
             "origin": self.origin,
             "replyable": kind == "text",
         }
-
-
-def compact_json(value: Any) -> str:
-    """Return JSON text without blanks, with the characters of other scripts as they are."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def build_text(head: MessageHead, text: str, mentions: list[str], reply_to: str | None) -> Json:

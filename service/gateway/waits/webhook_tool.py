@@ -1,7 +1,6 @@
 """Tools of the type ``external``: a signed webhook, which a service answers at once or later."""
 
 import asyncio
-import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from proofbox.contracts.gateway.executions import WebhookExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.filling import RefusedInputError, TemplateFiller
 from proofbox.service.gateway.http_exchange import (
@@ -239,7 +239,7 @@ class WebhookTool(ToolExecution):
                 },
             },
         }
-        return json.dumps(envelope, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        return compact_json(envelope).encode(errors="replace")
 
     def _wait(self, call: GatewayCall, wait_id: str, expires: str) -> Suspension:
         schema = None if call.tool.configuration is None else call.tool.configuration.result_schema

@@ -11,7 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, update
 
-from proofbox.service.gateway.spaces.records import Json, Sender, compact_json
+from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.spaces.records import Json, Sender
 from proofbox.service.gateway.spaces.tool_inputs import space_topic
 from proofbox.service.storage.conversation_rows import time_text, utc_now
 from proofbox.service.storage.database import announce

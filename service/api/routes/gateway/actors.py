@@ -3,27 +3,16 @@
 import hashlib
 from typing import Annotated
 
-from fastapi import Depends, Header, Request, Security
+from fastapi import Depends, Request, Security
 from pydantic import BaseModel
 
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.identity import principal_of
 from proofbox.service.api.middleware.authentication import caller_of
-from proofbox.service.api.routes.tool_calls import IDEMPOTENCY_KEY_CHARS, IDEMPOTENCY_KEY_CHARS_MAX, REPLAYED
+from proofbox.service.api.routes.tool_calls import REPLAYED
 from proofbox.service.errors import MissingPermissionError
 from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=IDEMPOTENCY_KEY_CHARS_MAX,
-        pattern=IDEMPOTENCY_KEY_CHARS,
-        description="A name of the request, made by the client: the same request again gets the same answer.",
-    ),
-]
 
 
 def build_actor(request: Request, entity_id: str | None = None) -> Actor:

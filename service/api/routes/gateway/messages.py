@@ -9,10 +9,10 @@ from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.service import errors, gateway_errors
 from proofbox.service.api.gateway_services import InjectedGateway
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
+from proofbox.service.api.parameters import IdempotencyKey
 from proofbox.service.api.responses import JSON, NO_STORE, model_response
 from proofbox.service.api.routes.artifacts import link_response
 from proofbox.service.api.routes.gateway.actors import (
-    IdempotencyKey,
     ReadingActor,
     WritingActor,
     build_actor,

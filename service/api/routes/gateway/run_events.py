@@ -10,7 +10,8 @@ from proofbox.service.api.gateway_services import InjectedGateway
 from proofbox.service.api.identity import ReadsRuns
 from proofbox.service.api.openapi_responses import answer, problems
 from proofbox.service.api.responses import ClosingStream
-from proofbox.service.api.routes.gateway.runs import RUN_ROUTE, RunIdInPath
+from proofbox.service.api.routes.gateway.parameters import RunIdInPath
+from proofbox.service.api.routes.gateway.runs import RUN_ROUTE
 from proofbox.service.api.services import InjectedServices
 
 router = APIRouter(tags=["runs"])

@@ -1,9 +1,8 @@
 """``/v1/runs``: runs of agents are made, claimed, kept alive, released and ended."""
 
-import hashlib
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from proofbox.contracts.gateway.names import AgentId, RunId
 from proofbox.contracts.gateway.runs import (
@@ -23,13 +22,14 @@ from proofbox.service.api.gateway_services import InjectedGateway
 from proofbox.service.api.identity import ReadsRuns, WritesRuns
 from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
+from proofbox.service.api.parameters import IdempotencyKey
 from proofbox.service.api.responses import NO_STORE, model_response
-from proofbox.service.api.routes.gateway.actors import build_actor
+from proofbox.service.api.routes.gateway.actors import build_actor, replayed, request_key
+from proofbox.service.api.routes.gateway.parameters import RunIdInPath
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.gateway.runs_port import RunFilter, StoredRun, run_json
 from proofbox.service.gateway.runs_port import RunStatus as Status
-from proofbox.service.gateway.spaces.port import RequestKey
 
 ROUTE = "/v1/runs"
 RUN_ROUTE = f"{ROUTE}/{{run_id}}"
@@ -39,20 +39,9 @@ METADATA_BYTES_MAX = 16 * 1024
 _BODY_BYTES_MAX = 512 * 1024
 _PAGE_MAX = 100
 router = APIRouter(tags=["runs"])
-RunIdInPath = Annotated[RunId, Path(description="Which run.")]
 LeaseInHeader = Annotated[
     int,
     Header(alias=RUN_LEASE_HEADER, ge=1, le=LEASE_MAX, description="The number of the sender's lease of the run."),
-]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=255,
-        pattern=r"^[\x20-\x7e]+$",
-        description="A name of the request, of the client's own making: the same request again answers its run.",
-    ),
 ]
 _LEASE = {RUN_LEASE_HEADER: header("The number of the lease; absent if the run is queued.", type="integer")}
 _HELD = (
@@ -103,13 +92,9 @@ async def create_run(
     creation = await read_model(request, RunCreation, _BODY_BYTES_MAX)
     _require_size("trigger.payload", creation.trigger.model_dump_json().encode(), PAYLOAD_BYTES_MAX)
     _require_size("metadata", creation.model_dump_json(include={"metadata"}).encode(), METADATA_BYTES_MAX)
-    key = None
-    if idempotency_key is not None:
-        text = f"POST {ROUTE}\n{creation.model_dump_json()}"
-        key = RequestKey(idempotency_key, hashlib.sha256(text.encode()).hexdigest())
+    key = request_key(f"POST {ROUTE}", idempotency_key, creation)
     run, was_known = await gateway.runs.create(build_actor(request), creation, key)
-    replayed = {"Idempotent-Replayed": "true"} if was_known else {}
-    return _response(run, status=201, headers={"Location": f"{ROUTE}/{run.run_id}", **replayed})
+    return _response(run, status=201, headers={"Location": f"{ROUTE}/{run.run_id}", **replayed(was_known)})
 
 
 @router.post(

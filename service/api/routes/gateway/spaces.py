@@ -16,9 +16,9 @@ from proofbox.service import errors, gateway_errors
 from proofbox.service.access.space_tokens import SpaceGrant
 from proofbox.service.api.gateway_services import InjectedGateway
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
+from proofbox.service.api.parameters import IdempotencyKey
 from proofbox.service.api.responses import JSON, NO_STORE, model_response
 from proofbox.service.api.routes.gateway.actors import (
-    IdempotencyKey,
     ListingKey,
     ManagingKey,
     ReadingActor,
@@ -34,7 +34,7 @@ from proofbox.service.api.routes.gateway.parameters import (
 )
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.validation import invalid_value
-from proofbox.service.gateway.spaces.records import compact_json
+from proofbox.service.gateway.compact_json import compact_json
 
 ROUTE = "/v1/spaces"
 SPACE_ROUTE = "/v1/spaces/{space_id}"
