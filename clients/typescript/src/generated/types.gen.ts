@@ -6783,7 +6783,7 @@ export type MakeToolCallData = {
         /**
          * Idempotency-Key
          *
-         * A second name of the call, of the client's own making: 1 to 255 printable characters.
+         * A name of the request, of the client's own making, 1 to 255 printable characters: the same request again is not done again and gets the same answer.
          */
         'Idempotency-Key'?: string;
         /**
@@ -9184,7 +9184,7 @@ export type CreateRunData = {
         /**
          * Idempotency-Key
          *
-         * A name of the request, of the client's own making: the same request again answers its run.
+         * A name of the request, of the client's own making, 1 to 255 printable characters: the same request again is not done again and gets the same answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -9306,7 +9306,7 @@ export type CancelRunData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -9370,7 +9370,7 @@ export type GetRunData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -9430,7 +9430,7 @@ export type GetRunContextData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -9498,7 +9498,7 @@ export type ExtendRunLeaseData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -9574,7 +9574,7 @@ export type ReleaseRunData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -9650,7 +9650,7 @@ export type FinishRunData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -9730,7 +9730,7 @@ export type WatchRunData = {
         /**
          * Run Id
          *
-         * Which run.
+         * The run.
          */
         run_id: string;
     };
@@ -10057,7 +10057,7 @@ export type CreateSpaceData = {
         /**
          * Idempotency-Key
          *
-         * A name of the request, made by the client: the same request again gets the same answer.
+         * A name of the request, of the client's own making, 1 to 255 printable characters: the same request again is not done again and gets the same answer.
          */
         'Idempotency-Key'?: string;
     };
@@ -10633,7 +10633,7 @@ export type PostMessageData = {
         /**
          * Idempotency-Key
          *
-         * A name of the request, made by the client: the same request again gets the same answer.
+         * A name of the request, of the client's own making, 1 to 255 printable characters: the same request again is not done again and gets the same answer.
          */
         'Idempotency-Key'?: string;
     };
