@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, KeyStore, Permission, key_id_of
+from proofbox.service.access.bearer_tokens import SPACE_PREFIX, find_bearer_token
 from proofbox.service.access.quotas import NO_LIMITS, Allowances
-from proofbox.service.access.space_tokens import TOKEN_PREFIX, SpaceGrant, SpaceTokens
+from proofbox.service.access.space_tokens import SpaceGrant, SpaceTokens
 from proofbox.service.errors import (
     MissingPermissionError,
     NotAuthenticatedError,
@@ -213,11 +214,11 @@ class Authenticator:
         """What the space token of a request opens; None if it has none."""
         if self._tokens is None or len(authorization) != 1:
             return None
-        scheme, _, token = authorization[0].partition(" ")
-        if scheme.lower() != "bearer" or not token.strip().startswith(TOKEN_PREFIX):
+        token = find_bearer_token(authorization[0], SPACE_PREFIX)
+        if token is None:
             return None
         # In a thread: it checks whether the file of keys was changed.
-        return await asyncio.to_thread(self._tokens.read, token.strip())
+        return await asyncio.to_thread(self._tokens.read, token)
 
     def _any_project(self, named: str | None) -> str:
         if named is None:

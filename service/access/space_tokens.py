@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from proofbox.service.access.bearer_tokens import SPACE_PREFIX
 from proofbox.service.errors import NotAuthenticatedError
 
-TOKEN_PREFIX = "pbs_"  # noqa: S105 - what every token begins with
 _SIGNED_FOR = b"proofbox space token 1."  # download links are signed with the same keys
 _INVALID = "the space token is invalid or has expired; ask for another one"
 SigningKeys = Callable[[], Sequence[tuple[str, bytes]]]
@@ -58,7 +58,7 @@ class SpaceTokens:
         key_id, secret = self._keys()[0]
         fields = [key_id, grant.tenant, grant.project, grant.space_id, grant.entity_id, grant.expires]
         payload = _encode(json.dumps(fields, separators=(",", ":")).encode())
-        return f"{TOKEN_PREFIX}{payload}.{_encode(_sign(secret, payload))}"
+        return f"{SPACE_PREFIX}{payload}.{_encode(_sign(secret, payload))}"
 
     def expiry(self, expires_s: int) -> int:
         """Return the time that many seconds from now, in seconds since 1970."""
@@ -74,7 +74,7 @@ class SpaceTokens:
         Raises:
             NotAuthenticatedError: it is invalid or has expired.
         """
-        payload, _, signature = token.removeprefix(TOKEN_PREFIX).partition(".")
+        payload, _, signature = token.removeprefix(SPACE_PREFIX).partition(".")
         try:
             fields = json.loads(_decode(payload))
             given = _decode(signature)

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proofbox.service.access.authenticator import Authenticator, Caller, RequestCredentials
+from proofbox.service.access.bearer_tokens import CALLBACK_PREFIX, find_bearer_token
 from proofbox.service.access.quotas import CallerMeter, Quotas
 from proofbox.service.api.facade import Facade, facade_of
 from proofbox.service.api.origin import require_own_origin
@@ -46,7 +47,6 @@ _HOST = re.compile(
     r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*))(?::(?P<port>[0-9]{0,5}))?"
 )
 _PORT_MAX = 65_535
-TOKEN_PREFIX = "pbt_"  # noqa: S105 - how callback tokens begin, see `gateway.waits.webhook_signing`
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-length"})
 _OURS = b"proofbox-"
@@ -237,10 +237,7 @@ def is_callback(scope: Scope) -> bool:
 def callback_token(headers: Headers) -> str | None:
     """The callback token of a request; None if it has another credential, or none."""
     given = headers.getlist("authorization")
-    if len(given) != 1:
-        return None
-    scheme, _, token = given[0].partition(" ")
-    return token.strip() if scheme.lower() == "bearer" and token.strip().startswith(TOKEN_PREFIX) else None
+    return find_bearer_token(given[0], CALLBACK_PREFIX) if len(given) == 1 else None
 
 
 class _Limited:

@@ -4,7 +4,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from proofbox.service.access.space_tokens import TOKEN_PREFIX
+from proofbox.service.access.bearer_tokens import SPACE_PREFIX, find_bearer_token
 from proofbox.service.api.middleware.authentication import SPACES_BELOW
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.errors import OriginRefusedError
@@ -44,8 +44,7 @@ class SpaceOrigins:
             await Response(status_code=204, headers={**_allow(origin), **_ALLOWED})(scope, receive, send)
             return
         answering = _Allowing(send, origin)
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token.strip().startswith(TOKEN_PREFIX):
+        if find_bearer_token(headers.get("authorization", ""), SPACE_PREFIX) is None:
             exc = OriginRefusedError(
                 f"Origin: a page of '{origin}' needs a space token in Authorization; ask its server for one"
             )

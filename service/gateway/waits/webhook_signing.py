@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from proofbox.service.access.bearer_tokens import CALLBACK_PREFIX
 from proofbox.service.identity import Principal
 
 PREVIOUS_VALID = timedelta(hours=24)
 """How long the secret before the current one signs too."""
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a prefix
-TOKEN_PREFIX = "pbt_"  # noqa: S105 - a prefix
 _SECRET_BYTES_MIN, _SECRET_BYTES_MAX = 24, 64
 _TOKEN = re.compile(r"pbt_(?P<wait_id>wait_[0-9a-f]{24})_(?P<mac>[0-9a-f]{64})")
 
@@ -111,7 +111,7 @@ class CallbackTokens:
 
     def issue(self, wait_id: str, tool_call_id: str) -> str:
         """The token of a wait, which may not be stored yet."""
-        return f"{TOKEN_PREFIX}{wait_id}_{self._sign(wait_id, tool_call_id)}"
+        return f"{CALLBACK_PREFIX}{wait_id}_{self._sign(wait_id, tool_call_id)}"
 
     def verify(self, token: str, tool_call_id: str) -> str | None:
         """The wait that a token answers; None if it is not one of ours, or belongs to another call."""
