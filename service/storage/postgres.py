@@ -23,6 +23,7 @@ _MIGRATION_S = 3600  # one statement of a revision may read every row
 _ANSWERS_LATE_S = 5.0  # beyond the time limit of the server itself
 _OUR_LOCK = 0x50_42_4F_58  # "PBOX": the lock is ours among all advisory locks of a database
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))")
+_UNLOCK = text("SELECT pg_advisory_unlock(:ours, hashtext(current_schema()))")
 
 _log = logging.getLogger(__name__)
 
@@ -225,9 +226,17 @@ class _SchemaLock:
             raise
 
     def release(self) -> None:
-        """Release the lock."""
+        """Release the lock: whoever opens the database next may take it as soon as this returns."""
         holder, self._holder = self._holder, None
-        if holder is not None:
+        if holder is None:
+            return
+        try:
+            if not holder.invalidated:
+                # A closed connection releases it as well, but only when the server notices.
+                holder.execute(_UNLOCK, {"ours": _OUR_LOCK})
+        except DBAPIError as exc:
+            _log.info("the connection that held the lock of the database is lost: %s", exc.orig)
+        finally:
             holder.close()
 
 

@@ -25,6 +25,8 @@ from tests.support.gate import Gate
 
 PASSWORD = "s3cr3t-0f-the-test"
 ROLE = "the database of artifacts, sources and calls"
+ADVISORY_LOCKS = """SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                    WHERE locktype = 'advisory' AND datname = current_database()"""
 
 
 @pytest.fixture
@@ -77,6 +79,15 @@ async def test_a_database_serves_one_process_at_a_time(database, postgres_url, t
     await database.close()
     async with opened(tmp_path / "other", postgres_url):
         pass
+
+
+async def test_a_closed_database_is_locked_no_more(postgres_url, tmp_path):
+    with psycopg.connect(postgres_url.get_secret_value(), autocommit=True) as other:
+        for _ in range(30):
+            database = Database(tmp_path / "data", postgres_url)
+            await database.open()
+            await database.close()
+            assert other.execute(ADVISORY_LOCKS).fetchone() == (0,)
 
 
 async def test_two_schemas_of_one_database_are_two_services(database, postgres_url, tmp_path, scope):
