@@ -24,6 +24,7 @@ from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.built_ins.enter_space import build_enter_space
 from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.compute.tool import ComputeTool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.own_tool import OwnTool
@@ -34,6 +35,8 @@ from proofbox.service.gateway.runs_port import RunLimits, RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
@@ -58,14 +61,16 @@ class GatewayDependencies:
         database: the records of all stores.
         artifacts: the files of conversations.
         tools: the service's own tools.
-        admission: the slots of sandboxes.
+        jobs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
         resolver: resolves the host names of requests.
     """
 
     database: Database
     artifacts: ArtifactStore
     tools: Tools
-    admission: Admission
+    jobs: JobRunner
+    policy: CallPolicy
     resolver: Resolver
 
 
@@ -172,8 +177,9 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
-        "own_tool": OwnTool(needs.tools, needs.admission.refuse_if_full),
-        **{variant: UnavailableTool(variant) for variant in ("sub_agent", "image", "compute")},
+        "compute": ComputeTool(needs.jobs, needs.policy, files),
+        "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
+        **{variant: UnavailableTool(variant) for variant in ("sub_agent", "image")},
     }
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
