@@ -34,7 +34,7 @@ EXPRESSION: dict[str, Any] = {
             "type": "string",
             "minLength": 1,
             "maxLength": 20_000,
-            "description": "A Python expression. It can name the other fields of this input, input, the module math "
+            "description": "A Python expression. It can name the other fields of the input, input, the module math "
             f"and {', '.join(FUNCTIONS)}",
         }
     },
