@@ -10,7 +10,15 @@ ConvertTool = Callable[[dict[str, Any], PartNotes], dict[str, Any] | None]
 _KNOWN = frozenset({"agentConfig", "includeContext", "timeout"})
 _DROPPED = {"stream": "the result comes as a whole"}
 _FULL = frozenset({"version", "agent", "model", "loop", "tools", "mcp"})
-_SHORT = frozenset({"name", "description", "systemPrompt", "system", "instructions", "temperature"})
+_NEW_NAMES = {
+    "name": "name",
+    "description": "description",
+    "systemPrompt": "system",
+    "system": "system",
+    "instructions": "instructions",
+}
+"""The fields of an agent, as a short configuration names them and as version 2 does."""
+_SHORT = frozenset(_NEW_NAMES) | {"temperature"}
 _NOT_TAKEN = {"runtime": "version 2 has no runtime"}
 
 
@@ -33,26 +41,9 @@ def convert_sub_agent(execution: dict[str, Any], notes: PartNotes, convert_tool:
 
 def _convert_agent(inner: dict[str, Any], notes: PartNotes, convert_tool: ConvertTool) -> dict[str, Any]:
     drop_keys(inner, _FULL | _SHORT, _NOT_TAKEN, notes)
-    agent = inner.get("agent")
-    agent = dict(agent) if isinstance(agent, dict) else {}
-    for old, new in (
-        ("name", "name"),
-        ("description", "description"),
-        ("systemPrompt", "system"),
-        ("system", "system"),
-    ):
-        if old in inner:
-            agent.setdefault(new, inner[old])
-    if "instructions" in inner:
-        agent.setdefault("instructions", inner["instructions"])
-    if isinstance(agent.get("name"), str):
-        agent["name"] = handle_for(agent["name"])
-    drop_keys(agent, frozenset({"name", "description", "system", "instructions"}), {}, notes)
     made: dict[str, Any] = {"version": "2"}
-    if agent:
-        made["agent"] = {
-            key: agent[key] for key in ("name", "description", "system", "instructions") if key in agent
-        }
+    if agent := _convert_description(inner, notes):
+        made["agent"] = agent
     model = inner.get("model")
     if isinstance(model, str):
         model = {"name": model, **({"temperature": inner["temperature"]} if "temperature" in inner else {})}
@@ -67,6 +58,18 @@ def _convert_agent(inner: dict[str, Any], notes: PartNotes, convert_tool: Conver
             notes.changes += [f"{server.origin}: {text}" for text in server.changes]
             notes.doubts += [f"{server.origin}: {text}" for text in server.doubts]
     return made
+
+
+def _convert_description(inner: dict[str, Any], notes: PartNotes) -> dict[str, Any]:
+    """The ``agent`` of a sub-agent, whose fields may stand beside the others in version 1."""
+    short = {_NEW_NAMES[key]: inner[key] for key in _NEW_NAMES if key in inner}
+    full = inner.get("agent")
+    agent = short | (full if isinstance(full, dict) else {})
+    drop_keys(agent, frozenset(_NEW_NAMES.values()), {}, notes)
+    agent = {key: value for key, value in agent.items() if key in _NEW_NAMES.values()}
+    if isinstance(agent.get("name"), str):
+        agent["name"] = handle_for(agent["name"])
+    return agent
 
 
 def _convert_tools(tools: Any, notes: PartNotes, convert_tool: ConvertTool) -> list[dict[str, Any]]:

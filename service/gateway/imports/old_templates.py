@@ -8,10 +8,6 @@ _OLD = re.compile(r"\{\{([^{}]+)\}\}")
 _SECRET = re.compile(r"\$\{(?!env\.)([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIRST_STEP = re.compile(r"[^.\[]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-VARIABLES_GONE = (
-    "version 1 merged the object `variables` of the input; now a placeholder names its place: add the field to "
-    "inputSchema, or use ${env.X} for a secret"
-)
 
 
 def convert_template(template: Any) -> Any:
@@ -54,7 +50,7 @@ def placeholders_of(template: Any) -> Iterator[str]:
 
 
 def undeclared(templates: Sequence[Any], schema: Any) -> list[str]:
-    """The names of placeholders that the properties of an input schema do not have; none if it has no properties."""
+    """The names of placeholders that the properties of an input schema lack; none if it has no properties."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return []
