@@ -49,6 +49,7 @@ NEEDED = {
     "ready": "open",
     "get_metrics": "metrics:read",
     "put_agent": "agents:write",
+    "import_agent": "agents:write",
     "get_agent": "agents:read",
     "delete_agent": "agents:write",
     "list_agents": "agents:read",
