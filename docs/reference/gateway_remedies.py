@@ -20,7 +20,7 @@ GATEWAY_REMEDIES = {
     "user_error": "Read the message, which is the answer of a person or service.",
     "user_cancelled": "Go on without the result, or ask why.",
     "denied": "Go on without the call; the message has the person's reason.",
-    "compute_failed": "Correct the expression that the message shows.",
+    "compute_failed": "Correct the expression, or the input that it computes with; the message is the last line of the error.",
     "endpoint_not_configured": "Let the operator add the endpoint, or use one that exists.",
     "image_failed": "Change the prompt, or look at the endpoint's log.",
     "sub_agent_failed": "Look at the endpoint's log; try another model.",

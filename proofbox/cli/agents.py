@@ -42,7 +42,7 @@ def _import(args: argparse.Namespace) -> int:
     if terminal.is_json:
         terminal.print_json(imported.model_dump(mode="json"))
         return ExitCode.OK
-    rows = [(part.tool or part.from_, part.status, f"{part.from_} → {part.to or '–'}") for part in imported.report]
+    rows = [(part.tool or part.from_, part.status, f"{part.from_} → {part.to or 'nothing'}") for part in imported.report]
     terminal.table(("part", "status", "change"), rows)
     for part in imported.report:
         if part.message:

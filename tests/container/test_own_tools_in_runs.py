@@ -33,6 +33,7 @@ PAGE = "<html><head><title>Tides</title></head><body><article><h1>Tides</h1><p>T
 TURN = "turn_1"
 FILES = f"{TURN}/files"
 WEB_PAGE = "http://127.0.0.1:{port}/tides"
+DOCUMENT = {"channel": "canvas", "kind": "file"}
 # One after another: later calls see what earlier ones stored.
 CALLS = [
     (PYTHON, {"contract": CONTRACT}, PROGRAM),
@@ -42,16 +43,17 @@ CALLS = [
     (PYTHON, {"explore": True}, PROGRAM),
     (BASH, {"contract": [{"filename": "a.txt", "description": "d"}]}, "echo hi > files/a.txt; echo err >&2"),
     (PYTHON, {"contract": [{"filename": "b.txt", "description": "d"}]}, f"open('{FILES}/nothing.csv')"),
-    ("react.write", {"path": f"{FILES}/report.md", "content": "# Report\n\nMay: 12\n"}, None),
-    ("react.write", {"path": "../x", "content": "a"}, None),
+    ("react.write", {**DOCUMENT, "path": f"{FILES}/report.md", "content": "# Report\n\nMay: 12\n"}, None),
+    ("react.write", {**DOCUMENT, "path": f"{FILES}/secret-memo.md", "channel": "internal", "content": "a"}, None),
+    ("react.write", {**DOCUMENT, "path": "../x", "content": "a"}, None),
     ("react.file", {"path": f"{FILES}/plain.txt", "content": "text"}, None),
-    ("react.patch", {"path": f"{FILES}/report.md", "patch": "@@ -3 +3 @@\n-May: 12\n+May: 13\n"}, None),
+    ("react.patch", {**DOCUMENT, "path": f"{FILES}/report.md", "patch": "@@ -3 +3 @@\n-May: 12\n+May: 13\n"}, None),
     ("react.read", {"paths": [f"fi:{TURN}.files/secret-notes.txt", f"fi:{TURN}.files/sales.csv"]}, None),
     ("react.read", {"paths": [f"fi:{TURN}.files/nothing.txt"]}, None),
-    ("react.search_files", {"pattern": "*.csv"}, None),
-    ("react.plan", {"steps": ["look", "write"]}, None),
-    ("react.hide", {"path": f"fi:{TURN}.files/sales.csv", "replacement_text": "sales"}, None),
-    ("react.memsearch", {"query": "sales"}, None),
+    ("react.search_files", {"name_regex": "secret|sales"}, None),
+    ("react.plan", {"steps": ["look", "write"], "status": {"1": "done"}}, None),
+    ("react.hide", {"path": f"fi:{TURN}.files/sales.csv", "replacement": "sales"}, None),
+    ("react.memsearch", {"query": "sales", "targets": ["user"]}, None),
     ("rendering_tools.write_pdf", {"path": "report.pdf", "content": "# Report\n\nMay: 12\n"}, None),
     ("rendering_tools.write_docx", {"path": "report.docx", "content": "# Report\n\nMay: 12\n"}, None),
     ("rendering_tools.write_pptx", {"path": "report.pptx", "content": "# Report\n\nMay: 12\n"}, None),
@@ -60,7 +62,7 @@ CALLS = [
     ("rendering_tools.write_pdf", {"path": "report.txt", "content": "a"}, None),
     ("web_tools.web_fetch", {"urls": [WEB_PAGE, "http://10.1.1.1/"]}, None),
     ("web_tools.web_search", {"queries": ["tides"]}, None),
-    ("react.stream", {"path": f"{FILES}/stream.md", "content": "text"}, None),
+    ("react.stream", {**DOCUMENT, "path": f"{FILES}/stream.md", "content": "text"}, None),
     (PYTHON, {"no_such": 1}, "print(1)"),
 ]
 
