@@ -42,8 +42,10 @@ def _import(args: argparse.Namespace) -> int:
     if terminal.is_json:
         terminal.print_json(imported.model_dump(mode="json"))
         return ExitCode.OK
-    rows = [(part.tool or part.from_, part.status, f"{part.from_} → {part.to or 'nothing'}") for part in imported.report]
-    terminal.table(("part", "status", "change"), rows)
+    changes = [f"{part.from_} → {part.to or 'nothing'}" for part in imported.report]
+    names = [part.tool or part.from_ for part in imported.report]
+    statuses = [part.status for part in imported.report]
+    terminal.table(("part", "status", "change"), list(zip(names, statuses, changes, strict=True)))
     for part in imported.report:
         if part.message:
             terminal.print(f"{part.tool or part.from_}: {part.message}")

@@ -38,7 +38,7 @@ def test_a_proposal_computes_the_same():
 
 DEEP = {
     "brackets": "(" * 9_000 + ")" * 9_000,
-    "choices": "a?" * 5_000 + "b" + ":c" * 5_000,
+    "choices": "a?" * 4_900 + "b" + ":c" * 4_900,
     "choices in brackets": "(a?" * 30 + "b" + ":c)" * 30 + "?",
     "open brackets": "(a?" * 6_000,
     "negations": "!" * 20_000,
