@@ -22,6 +22,7 @@ from proofbox.contracts.gateway.agents import (
 )
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
+from proofbox.contracts.gateway.imports import AgentImport, AgentImported
 from proofbox.contracts.gateway.messages import (
     Message,
     MessagePage,
@@ -75,7 +76,14 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, RunToolList, ToolList
 
-AGENT_MODELS: tuple[type[BaseModel], ...] = (AgentConfiguration, AgentPage, AgentVersion, AgentWritten)
+AGENT_MODELS: tuple[type[BaseModel], ...] = (
+    AgentConfiguration,
+    AgentImport,
+    AgentImported,
+    AgentPage,
+    AgentVersion,
+    AgentWritten,
+)
 WAIT_MODELS: tuple[type[BaseModel], ...] = (
     ExternalResponse,
     ResultAccepted,

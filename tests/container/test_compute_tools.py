@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.computing import ITSELF, OS, OWN, compute, evaluated, opened_computing_loop
+from tests.support.computing import BUILTINS, OS, OWN, compute, evaluated, opened_computing_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
@@ -52,16 +52,19 @@ async def test_an_error_is_its_last_line(loop):
 
 
 HOSTILE = {
-    "process 1": (f"{ITSELF}['open']('/proc/1/environ').read()", ("PermissionError", "FileNotFoundError")),
+    "process 1": (f"{BUILTINS}['open']('/proc/1/environ').read()", ("PermissionError", "FileNotFoundError")),
     "memory of process 1": (
-        f"{ITSELF}['open']('/proc/1/mem', 'rb').read(1)",
+        f"{BUILTINS}['open']('/proc/1/mem', 'rb').read(1)",
         ("PermissionError", "FileNotFoundError"),
     ),
     "network": (
-        f"{ITSELF}['__import__']('socket').create_connection(('1.1.1.1', 53), 2)",
+        f"{BUILTINS}['__import__']('socket').create_connection(('1.1.1.1', 53), 2)",
         ("OSError", "PermissionError", "ConnectionRefusedError"),
     ),
-    "a name server": (f"{ITSELF}['__import__']('socket').getaddrinfo('example.com', 80)", ("gaierror", "OSError")),
+    "a name server": (
+        f"{BUILTINS}['__import__']('socket').getaddrinfo('example.com', 80)",
+        ("gaierror", "OSError"),
+    ),
 }
 
 
@@ -78,7 +81,7 @@ async def test_time_is_bounded_and_the_message_names_the_limit(loop):
     assert answer["error"]["message"] == (
         "Timeout after 5s: the expression was ended (its timeout is 5000 ms); let it compute less"
     )
-    answer = await evaluated(loop, f"{ITSELF}['__import__']('time').sleep(6)")
+    answer = await evaluated(loop, f"{BUILTINS}['__import__']('time').sleep(6)")
     assert answer["error"]["message"].startswith("Timeout after 5s: ")
 
 
@@ -90,17 +93,17 @@ async def test_memory_is_bounded(loop):
 
 
 async def test_what_an_expression_prints_is_no_result(loop):
-    forged = f"{OS}.write(1, b'no json\\n') and {OS}._exit(0)"
+    forged = f"{OS}['write'](1, b'no json\\n') and {OS}['_exit'](0)"
     answer = await evaluated(loop, forged)
     assert answer["error"]["message"] == "the expression gave no result that JSON can carry"
-    answer = await evaluated(loop, f"{OS}._exit(0)")
+    answer = await evaluated(loop, f"{OS}['_exit'](0)")
     assert answer["error"]["message"] == "the expression gave no result"
-    answer = await evaluated(loop, f"{OS}.write(1, b'{{\"result\": NaN}}\\n') and {OS}._exit(0)")
+    answer = await evaluated(loop, f"{OS}['write'](1, b'{{\"result\": NaN}}\\n') and {OS}['_exit'](0)")
     assert answer["error"]["message"] == "the expression gave no result that JSON can carry"
-    flood = f"{OS}.write(1, b'{{\"result\": \"' + b'x' * 100000 + b'\"}}\\n') and {OS}._exit(0)"
+    flood = f"{OS}['write'](1, b'{{\"result\": \"' + b'x' * 100000 + b'\"}}\\n') and {OS}['_exit'](0)"
     answer = await evaluated(loop, flood)
     assert answer["error"]["message"].startswith("the result is too large (limit 65536 bytes as JSON, got 1000")
-    answer = await evaluated(loop, f"{OS}._exit(3)")
+    answer = await evaluated(loop, f"{OS}['_exit'](3)")
     assert answer["error"]["message"] == "exit status 3"
 
 

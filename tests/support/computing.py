@@ -8,9 +8,9 @@ from proofbox.service.app.serving import application
 from tests.support.gateway_client import Loop
 
 OWN = "{{input.expression}}"
-ESCAPE = "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == 'catch_warnings'][0]()._module"
-OS = f"{ESCAPE}.sys.modules['os']"
-ITSELF = f"{ESCAPE}.__builtins__"
+OS = "[c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0].__init__.__globals__"
+"""How an expression gets hold of the module ``os``, as a dict."""
+BUILTINS = f"{OS}['__builtins__']"
 
 
 @asynccontextmanager

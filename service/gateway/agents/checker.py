@@ -138,9 +138,10 @@ class _Checker:
     def _check_tool(self, tool: dict[str, Any], place: str) -> None:
         kind, execution = tool.get("executionType"), tool.get("execution")
         variant = execution_variant(execution) if isinstance(execution, dict) else None
-        if kind in VARIANTS_BY_TYPE and (variant is not None or execution is None):
-            visibility = tool.get("visibility")
-            for field, message in misfits(kind, visibility if visibility in _VISIBILITIES else None, variant):
+        if isinstance(kind, str) and kind in VARIANTS_BY_TYPE and (variant is not None or execution is None):
+            given = tool.get("visibility")
+            visibility = given if isinstance(given, str) and given in _VISIBILITIES else None
+            for field, message in misfits(kind, visibility, variant):
                 self._refuse(f"{place}.{field}", message)
         schema = self._check_schema(tool.get("inputSchema"), f"{place}.inputSchema", is_input=True)
         self._check_schema(tool.get("resultSchema"), f"{place}.resultSchema")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.computing import ITSELF, OWN, compute, evaluated, opened_computing_loop
+from tests.support.computing import BUILTINS, OWN, compute, evaluated, opened_computing_loop
 
 pytestmark = [pytest.mark.docker, pytest.mark.oci, pytest.mark.asyncio(loop_scope="session")]
 
@@ -18,8 +18,8 @@ async def test_values_compute_and_expressions_reach_nothing(loop):
     answer = await loop.call("shout", {"text": 'it\'s "quoted"'})
     assert answer["ret"] == {"result": 'it\'s "quoted"!'}
     for expression in (
-        f"{ITSELF}['open']('/proc/1/environ').read()",
-        f"{ITSELF}['__import__']('socket').create_connection(('1.1.1.1', 53), 2)",
+        f"{BUILTINS}['open']('/proc/1/environ').read()",
+        f"{BUILTINS}['__import__']('socket').create_connection(('1.1.1.1', 53), 2)",
         "[0] * 10**11",
         "float('nan')",
     ):

@@ -96,5 +96,5 @@ async def test_the_handle_of_somebody_else_is_a_conflict(web):
 async def test_a_key_needs_the_scope_of_writing_agents(office):
     reader = await office.key("reader", ALL_PERMISSIONS - {Permission.AGENTS_WRITE})
     answer = await reader.post(ROUTE, json={"config": OLD})
-    assert (answer.status_code, answer.json()["code"]) == (403, "missing_permission")
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
     assert (await office.admin.post(ROUTE, json={"config": OLD})).status_code == 200

@@ -52,7 +52,7 @@ def accepted(expression, schema):
     ("template", "params", "result"),
     [
         ("{{input.price}} * 1.19", {"price": 100}, 119.0),
-        ("len({{input.text}})", {"text": "it's \"quoted\"; __import__('os') {{input.x}} ${env.K}\n"}, 51),
+        ("len({{input.text}})", {"text": "it's \"quoted\"; __import__('os') {{input.x}} ${env.K}\n"}, 53),
         ("{{input.a}} + {{input.a}}", {"a": "1 + "}, "1 + 1 + "),
         ("[{{input}}, {{call.id}}]", {"a": 1}, [{"a": 1}, "call-1"]),
         ("{{input.missing}} or 7", {}, 7),
