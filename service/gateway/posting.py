@@ -234,7 +234,7 @@ LEFT_SPACE = "left_space"
 _NOT_SHOWN = "(file not shown)"
 # Of any turn, in a report: a path does not stand behind a slash, as that of a URL does.
 _FILE_PATH = re.compile(r"(?<![\w/.-])(?:fi:)?turn_[A-Za-z0-9_.-]{1,128}[./]files/[^\s,;()'\"]+")
-_KEPT = re.compile("\0([0-9]+)\0")
+_MARK = re.compile("\0([0-9]+)\0")
 _LEFT = "the agent left the space, or the space was archived, while the call ran"
 
 
@@ -333,10 +333,10 @@ class _InternalPaths:
 
     def remove(self, text: str) -> str:
         """The text with a note in place of each of the paths."""
-        kept: list[str] = []
+        replaced: list[str] = []
         for path, is_shown in self._known:
             if path in text:
-                text = text.replace(path, f"\0{len(kept)}\0" if is_shown else _NOT_SHOWN)
-                kept.append(path)
+                text = text.replace(path, f"\0{len(replaced)}\0" if is_shown else _NOT_SHOWN)
+                replaced.append(path)
         text = _FILE_PATH.sub(_NOT_SHOWN, text)
-        return _KEPT.sub(lambda found: kept[int(found[1])], text)
+        return _MARK.sub(lambda found: replaced[int(found[1])], text)

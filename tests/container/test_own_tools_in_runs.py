@@ -123,7 +123,7 @@ async def with_office(data_dir, use):
             service_name="proofbox-own-test",
             pool_size=1,
             web_allowed_networks=("127.0.0.0/8",),
-            web_allowed_ports=(server.port,),
+            web_ports=(server.port,),
         )
         service = build(settings)
         async with running(service):

@@ -85,7 +85,8 @@ def _with_variables(parts: Sequence[Part]) -> tuple[str, dict[str, Part]]:
     prefix = "value"
     while prefix in literal:
         prefix += "_"
-    source, values = "", {}
+    source = ""
+    values: dict[str, Part] = {}
     for part in parts:
         if isinstance(part, InputValue | CallIdValue):
             variable = f"{prefix}{len(values)}"

@@ -25,7 +25,7 @@ class NotJsonError(Exception):
 def avg(*values: Any) -> float:
     """The mean of some numbers, given as arguments or as one list."""
     numbers = values[0] if len(values) == 1 and not isinstance(values[0], int | float) else values
-    return sum(numbers) / len(numbers)
+    return float(sum(numbers) / len(numbers))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -65,8 +65,8 @@ def import_configuration(document: dict[str, Any], environment: Environment, pro
         for server, notes in zip(config["mcp"]["servers"], servers, strict=True):
             check.check_server(server, notes)
     savable = copy.copy(config)
-    kept = [notes for notes in tool_notes if notes.result is not None]
-    savable["tools"] = _without_doubts(tools, kept)
+    converted = [notes for notes in tool_notes if notes.result is not None]
+    savable["tools"] = _without_doubts(tools, converted)
     if "mcp" in config:
         savable["mcp"] = {"servers": _without_doubts(config["mcp"]["servers"], servers)}
     check_configuration(savable, environment, project)
@@ -103,7 +103,7 @@ class _PartCheck:
         try:
             check_configuration(document, self._environment, self._project)
         except InvalidToolError as exc:
-            for error in exc.errors[:_ERRORS_SHOWN_MAX]:
+            for error in (exc.errors or [])[:_ERRORS_SHOWN_MAX]:
                 notes.doubt(f"{error.field.removeprefix(prefix)}: {error.message}")
 
 

@@ -15,7 +15,7 @@ _WORD = re.compile(r"(?<![.\w])(true|false|null|undefined)\b(?!\s*\()")
 _MATH = re.compile(r"\bMath\.(round|min|max|abs)\b")
 _MATH_REST = re.compile(r"\bMath\.")
 _OPERATORS = ((r"!==", "!="), (r"===", "=="), (r"&&", " and "), (r"\|\|", " or "), (r"!(?!=)", " not "))
-_KEPT = re.compile("\0([0-9]+)\0")
+_MARK = re.compile("\0([0-9]+)\0")
 _OPEN, _CLOSE = "([{", ")]}"
 _DEPTH_MAX = 32
 
@@ -48,7 +48,7 @@ def propose_python(expression: str) -> str | None:
     except ValueError:
         return None
     bare = re.sub(r"\s+", " ", bare).strip()
-    proposal = _KEPT.sub(lambda found: texts[int(found[1])], bare)
+    proposal = _MARK.sub(lambda found: texts[int(found[1])], bare)
     return proposal if is_python(proposal) else None
 
 
