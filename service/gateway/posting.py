@@ -318,25 +318,35 @@ def own_tool_output(response: ToolCallResponse) -> dict[str, Any]:
 
 
 class _InternalPaths:
-    """Removes the paths of files from a text that are not external files of a response."""
+    """Removes from a text what names files that are not external files of a response."""
 
     def __init__(self, response: ToolCallResponse) -> None:
         shown: set[str] = set()
         internal: set[str] = set()
+        names: set[str] = set()
         for artifact in response.artifacts:
-            paths = shown if artifact.visibility == "external" else internal
-            paths |= {artifact.logical_path, artifact.physical_path}
-        # The longest first: a path may begin with another one. An external file of the name of another is shown.
+            paths = {artifact.logical_path, artifact.physical_path}
+            if artifact.visibility == "external":
+                shown |= paths
+            else:
+                internal |= paths
+                names.add(artifact.physical_path.partition("/files/")[2])
+        # The longest first: a path may begin with another one.
         self._known = [
             (path, path in shown) for path in sorted(shown | internal, key=lambda path: (-len(path), path))
         ]
+        # A program and a hint name a file without its turn. A name that may be a word is left.
+        listed = sorted((re.escape(name) for name in names if "." in name or "/" in name), key=len, reverse=True)
+        self._names = re.compile(rf"(?<![\w./-])(?:files/)?(?:{'|'.join(listed)})(?![\w-])") if listed else None
 
     def remove(self, text: str) -> str:
-        """The text with a note in place of each of the paths."""
+        """The text with a note in place of each of the names."""
         replaced: list[str] = []
         for path, is_shown in self._known:
             if path in text:
                 text = text.replace(path, f"\0{len(replaced)}\0" if is_shown else _NOT_SHOWN)
                 replaced.append(path)
         text = _FILE_PATH.sub(_NOT_SHOWN, text)
+        if self._names is not None:
+            text = self._names.sub(_NOT_SHOWN, text)
         return _MARK.sub(lambda found: replaced[int(found[1])], text)
