@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
+from proofbox.service.app.gateway_mcp import McpTools, build_mcp_client, build_mcp_tools
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
@@ -81,6 +82,7 @@ class GatewayParts:
         spaces: the parts of spaces.
         waits: the parts of waits.
         environment: the operator's secrets.
+        mcp: the tools of MCP servers.
     """
 
     tools: GatewayTools
@@ -90,6 +92,7 @@ class GatewayParts:
     spaces: SpaceParts
     waits: WaitParts
     environment: Environment
+    mcp: McpTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,21 +157,23 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     """
     database = needs.database
     environment = build_environment(settings, os.environ)
-    sender = OutgoingClient(
+    network, tls = (
         CheckedNetwork(needs.resolver, settings.gateway_networks),
         loaded_when_asked(settings.web_ca_file),
-        frozenset(settings.gateway_ports),
     )
+    sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
     built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
-    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools(), runs)
     spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
+    mcp = build_mcp_tools(build_mcp_client(settings, network, tls), http, agents, tool_catalogue, waits.policy)
     executions: dict[str, ToolExecution] = {
         **waits.executions,
+        "mcp": mcp.execution,
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
@@ -178,7 +183,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment)
+    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, mcp)
 
 
 def build_gateway(
@@ -190,7 +195,7 @@ def build_gateway(
     link_keys: Callable[[], Sequence[LinkKey]],
 ) -> Gateway:
     """Build what drives runs and waits."""
-    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings)))
+    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings), parts.mcp.pins))
     ends = build_wait_ends(settings, database, parts.waits, store, calls)
     services = GatewayServices(
         spaces=parts.spaces.spaces,

@@ -28,7 +28,9 @@ from proofbox.service.storage.schema import calls, principals
 
 _ALL = (
     select(
-        runs,
+        # The tools may be large, and few need them.
+        *(column for column in runs.c if column is not runs.c.tools),
+        runs.c.tools.is_not(None).label("has_tools"),
         projects.c.tenant,
         projects.c.project.label("project_name"),
         agents.c.agent_id,
