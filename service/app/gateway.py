@@ -157,10 +157,8 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     """
     database = needs.database
     environment = build_environment(settings, os.environ)
-    network, tls = (
-        CheckedNetwork(needs.resolver, settings.gateway_networks),
-        loaded_when_asked(settings.web_ca_file),
-    )
+    network = CheckedNetwork(needs.resolver, settings.gateway_networks)
+    tls = loaded_when_asked(settings.web_ca_file)
     sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))

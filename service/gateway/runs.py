@@ -57,14 +57,14 @@ class RunParts:
         calls: cancels what an ended run left.
         changes: wakes those who wait for a run or its events.
         limits: the operator's limits.
-        pins: makes what a run gets of MCP servers.
+        pins: makes what a run gets of MCP servers; None: runs get nothing of them.
     """
 
     store: RunStore
     calls: CallCanceller
     changes: Changes
     limits: RunLimits
-    pins: RunPins
+    pins: RunPins | None = None
 
 
 class Runs:
@@ -110,7 +110,7 @@ class Runs:
         )
         for _ in range(_CREATIONS_MAX):
             try:
-                if not creation.queued:
+                if not creation.queued and self._pins is not None:
                     new = replace(new, pinned=await self._pins.pin(actor.principal, creation.agent_id))
             except McpUnavailableError:
                 if key is None or (made := await self._store.find_created(actor.principal, key)) is None:
@@ -136,23 +136,18 @@ class Runs:
         self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
     ) -> StoredRun | None:
         """Claims a run, if there is one whose required MCP servers answer; the others stay queued."""
+        if (pins := self._pins) is None:
+            return await self._store.claim(principal, agent_ids, lease_s)
         passed: set[tuple[str, int]] = set()
         while kinds := await self._store.queued(principal, agent_ids, passed):
             wanted = list({kind.key for kind in kinds if not kind.has_tools})
-            found = await asyncio.gather(*(self._pin_queued(principal, key) for key in wanted))
-            pins = {key: pinned for key, pinned in zip(wanted, found, strict=True) if pinned is not _UNAVAILABLE}
-            run = await self._store.claim(principal, agent_ids, lease_s, pins)
-            if run is not None or len(pins) == len(wanted):
+            found = await asyncio.gather(*(_pin_queued(pins, principal, key) for key in wanted))
+            ready = {key: pinned for key, pinned in zip(wanted, found, strict=True) if pinned is not _UNAVAILABLE}
+            run = await self._store.claim(principal, agent_ids, lease_s, ready)
+            if run is not None or len(ready) == len(wanted):
                 return run
-            passed |= set(wanted) - set(pins)
+            passed |= set(wanted) - set(ready)
         return None
-
-    async def _pin_queued(self, principal: Principal, key: tuple[str, int]) -> PinnedTools | None:
-        try:
-            return await self._pins.pin_queued(principal, *key)
-        except McpUnavailableError as exc:
-            _log.warning("runs of agent %s stay queued: %s", key[0], exc)
-            return _UNAVAILABLE
 
     async def heartbeat(self, principal: Principal, run_id: str, lease: int, lease_s: float | None) -> StoredRun:
         """Extends a lease. Raises as `RunStore.renew`."""
@@ -255,3 +250,11 @@ class Runs:
                 await self._calls.cancel(left.principal, left.tool_call_id, left.conversation_id)
             except ServiceError as exc:
                 _log.warning("call %s of an ended run is not cancelled yet: %s", left.tool_call_id, exc)
+
+
+async def _pin_queued(pins: RunPins, principal: Principal, key: tuple[str, int]) -> PinnedTools | None:
+    try:
+        return await pins.pin_queued(principal, *key)
+    except McpUnavailableError as exc:
+        _log.warning("runs of agent %s stay queued: %s", key[0], exc)
+        return _UNAVAILABLE
