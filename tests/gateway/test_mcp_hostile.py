@@ -9,7 +9,7 @@ import pytest
 from tests.support.gateway_client import opened_loop
 from tests.support.mcp_servers import begin_with, desk, mcp_tools_of, raw_server, raw_tool, sdk_server
 from tests.support.recording_server import recording_server
-from tests.support.web_server import response
+from tests.support.web_server import redirect, response
 
 EVIL = "^(a+)+$"
 TEXT = "a" * 40 + "!"
@@ -115,7 +115,7 @@ async def test_a_redirect_to_another_origin_is_not_followed(loop, raw):
     raw.tools = [raw_tool("say")]
     await begin_with(loop, raw.entry())
     async with recording_server() as other:
-        raw.raw = f"HTTP/1.1 307 Temporary Redirect\r\nLocation: {other.url('/mcp')}\r\nContent-Length: 0\r\n\r\n".encode()
+        raw.raw = redirect(other.url("/mcp"), "307 Temporary Redirect")
         answer = await loop.call("desk__say")
         assert other.connections == 0
     assert answer["ok"] is False

@@ -177,7 +177,7 @@ def desk() -> MCPServer:
     def headers(ctx: Context) -> str:
         return json.dumps(dict(ctx.headers or {}))
 
-    async def ask_amount(ctx: Context) -> Elicit[Amount]:
+    async def ask_amount() -> Elicit[Amount]:
         return Elicit("How much?", Amount)
 
     @server.tool(description="Pays what a person says")
