@@ -7,6 +7,8 @@ loop. Imported at the first use of a server.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -130,21 +132,13 @@ class _Operation:
     async def _work(
         self, transport: CheckedTransport, work: Callable[[ClientSession], Awaitable[T]], done: list[T]
     ) -> None:
-        server, timeout = self._server, httpx2.Timeout(self._server.timeout_s)
-
-        def build_http(
-            headers: dict[str, str] | None = None,
-            timeout: httpx2.Timeout | None = timeout,
-            auth: httpx2.Auth | None = None,
-        ) -> httpx2.AsyncClient:
-            del headers, auth
-            given = [*_HEADERS.items(), *server.headers]
-            return httpx2.AsyncClient(transport=transport, headers=given, timeout=timeout, trust_env=False)
-
-        async with build_http() as http:
+        server = self._server
+        async with AsyncExitStack() as stack:
+            build_http = partial(self._build_http, transport)
             if server.transport == "sse":
                 streams = sse_client(server.url, None, server.timeout_s, server.timeout_s, build_http)
             else:
+                http = await stack.enter_async_context(build_http())
                 streams = streamable_http_client(
                     server.url, http_client=http, max_sse_event_size=self._budget.bytes_max
                 )
@@ -154,6 +148,14 @@ class _Operation:
             async with client:
                 self._is_connected = True
                 done.append(await work(client.session))
+
+    def _build_http(self, transport: CheckedTransport, **_options: Any) -> httpx2.AsyncClient:
+        """The HTTP client of the SDK, whose own options for it are those of this operation."""
+        headers = httpx2.Headers(_HEADERS)
+        for name, value in self._server.headers:
+            headers.update({name.encode("ascii"): value.encode("latin-1")})
+        timeout = httpx2.Timeout(self._server.timeout_s)
+        return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, trust_env=False)
 
     def _failure(self, exc: Exception, transport: CheckedTransport) -> McpFailedError:
         """Why there is no result."""

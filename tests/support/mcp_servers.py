@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import uvicorn
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.resolve import AcceptedElicitation, Elicit, ElicitationResult, Resolve
 from mcp_types import (
     AudioContent,
@@ -109,12 +109,12 @@ async def sdk_server(tools: MCPServer, era: str = "modern") -> AsyncIterator[Mcp
 
 @asynccontextmanager
 async def _running(running: uvicorn.Server, server: McpTestServer) -> AsyncIterator[None]:
-    config = running.config
-    listening = config.bind_socket()
+    # It listens at once: the first request waits until the server takes it.
+    listening = running.config.bind_socket()
+    listening.listen()
     server.port = listening.getsockname()[1]
     task = asyncio.create_task(running.serve([listening]))
     try:
-        # The socket listens already: the first request waits until the server takes it.
         yield
     finally:
         running.should_exit = True
@@ -172,10 +172,6 @@ def desk() -> MCPServer:
                 ResourceLink(uri="https://docs.example/a", name="a", mime_type="text/html"),
             ]
         )
-
-    @server.tool(description="Repeats its headers")
-    def headers(ctx: Context) -> str:
-        return json.dumps(dict(ctx.headers or {}))
 
     async def ask_amount() -> Elicit[Amount]:
         return Elicit("How much?", Amount)
