@@ -205,8 +205,9 @@ async def _pages(session: ClientSession) -> Any:
             return
 
 
-async def _decline(_context: ClientRequestContext, _params: types.ElicitRequestParams) -> types.ElicitResult:
+async def _decline(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
     """Answers a server of the older handshake, whose question cannot outlive its connection."""
+    del context, params
     return types.ElicitResult(action="decline")
 
 

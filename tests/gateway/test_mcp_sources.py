@@ -135,7 +135,7 @@ async def test_names_for_the_model_are_cut_cleaned_and_never_taken_twice(loop, r
     assert cut[0][:57] == cut[1][:57]
     assert cut[0] != cut[1]
     assert "react__read" not in tools  # a tool of this service has that name
-    assert codes(loop.run).count("name_taken") == 3
+    assert codes(loop.run).count("name_taken") == 4
     assert (await loop.call("desk__hi"))["ret"] == {"status": "ok"}
     assert (await loop.call(cut[1]))["ok"]
     assert raw.called == [long + "y"]
@@ -249,9 +249,10 @@ async def test_a_secret_reaches_its_server_and_comes_back_nowhere(tmp_path, monk
         answer = await loop.call("desk__echo")
         raw.raw = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{" + SECRET.encode()
         broken = await loop.call("desk__echo")
-        with (tmp_path / "data").joinpath("proofbox.db").open("rb") as database:
-            stored = database.read().decode("latin-1")
         lines = "".join(line.model_dump_json() for line in loop.pipeline.audit_lines())
+    files = [file for file in (tmp_path / "data").rglob("*") if file.is_file()]
+    stored = "".join(file.read_bytes().decode("latin-1") for file in files)
+    assert "mcp_tools.desk.echo" in stored
     assert {names.get("authorization") for names in raw.headers} == {f"Bearer {SECRET}"}
     assert list(tools) == ["desk__echo"]
     assert answer["ret"] == {"[redacted]": "[redacted]"}

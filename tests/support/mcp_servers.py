@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import uvicorn
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import AcceptedElicitation, Elicit, ElicitationResult, Resolve
 from mcp_types import (
     AudioContent,
@@ -153,7 +154,7 @@ def desk() -> MCPServer:
 
     @server.tool(description="Fails")
     def fail(why: str) -> str:
-        raise ValueError(why)
+        raise ToolError(why)
 
     @server.tool(description="Draws")
     def draw() -> CallToolResult:

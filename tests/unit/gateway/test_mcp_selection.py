@@ -71,6 +71,15 @@ def test_a_name_that_is_taken_stays_with_its_owner():
     assert [warning["code"] for warning in found.warnings] == ["name_taken", "name_taken"]
 
 
+def test_an_input_is_an_object_and_a_schema_that_is_refused_drops_its_tool_alone():
+    outside = {"type": "object", "properties": {"x": {"$ref": "file:///etc/hostname"}}}
+    listed = [tool("a", {"type": "string"}), tool("b", outside), tool("c", output_schema=outside), tool("d")]
+    found = select_tools(server(), listed, ())
+    assert [each.remote_name for each in found.tools] == ["d"]
+    assert [warning["code"] for warning in found.warnings] == ["mcp_schema_refused"] * 3
+    assert found.warnings[1]["message"].startswith("desk.b: schema.properties.x.$ref: ")
+
+
 def test_hints_are_booleans_and_one_visible_title():
     hints = {"readOnlyHint": True, "title": "A\nB\x00", "other": {"deep": [1]}}
     [found] = select_tools(server(), [tool("a", annotations=hints)], ()).tools
