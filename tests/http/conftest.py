@@ -39,8 +39,8 @@ from proofbox.service.conversations.service import Conversations
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
-from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.jobs.rerun import Provenance
+from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.previews.service import Previews
 from proofbox.service.sandbox.image_inventory import ImageInventory

@@ -27,9 +27,9 @@ _MESSAGE_CHARACTERS_MAX = 500
 _UNAUTHORIZED = frozenset({401, 403})
 _TOO_MANY = 429
 _EXPLAINED = range(400, 500)
-_REASONS = {
+_REASONS: dict[str, str] = {
     WebCode.FETCH_TIMEOUT: "did not answer in time",
-    GatewayCode.RESPONSE_TOO_LARGE: "answered with more than is read",
+    GatewayCode.RESPONSE_TOO_LARGE: "answered with more than may be read",
     GatewayCode.REDIRECT_REFUSED: "redirects; the operator has to name its final address",
     WebCode.TLS_FAILED: "has no valid certificate",
     WebCode.BAD_RESPONSE: "broke off or answered no valid HTTP",
@@ -37,7 +37,16 @@ _REASONS = {
 
 
 class LlmFailedError(Exception):
-    """An endpoint gave no usable answer; the text is one sentence for a model, without key and address."""
+    """An endpoint gave no usable answer.
+
+    Args:
+        message: one sentence for a model, without key and address.
+        is_too_large: whether the answer was larger than is read.
+    """
+
+    def __init__(self, message: str, *, is_too_large: bool = False) -> None:
+        super().__init__(message)
+        self.is_too_large = is_too_large
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +122,10 @@ class LlmClient:
             try:
                 response = await exchange(self._sender, outgoing, policy, turn.on_effect)
             except HttpRefusedError as exc:
-                reason = _REASONS.get(exc.code, f"cannot be reached ({exc.code})")  # type: ignore[call-overload]
-                raise LlmFailedError(f"the endpoint {endpoint.name!r} {reason}") from exc
+                reason = _REASONS.get(exc.code, f"cannot be reached ({exc.code})")
+                is_too_large = exc.code == GatewayCode.RESPONSE_TOO_LARGE
+                message = f"the endpoint {endpoint.name!r} {reason}"
+                raise LlmFailedError(message, is_too_large=is_too_large) from exc
         if not is_success(response.head.status):
             raise LlmFailedError(_explain(endpoint, response, redactor))
         return response

@@ -92,7 +92,8 @@ class ImageTool(ToolExecution):
             content = await asyncio.to_thread(endpoint.redactor.redact_bytes, content)
             picture = await self._parts.inspector.inspect(call, observer, content)
         except LlmFailedError as exc:
-            return call.fail(GatewayCode.IMAGE_FAILED, str(exc))
+            code = GatewayCode.RESPONSE_TOO_LARGE if exc.is_too_large else GatewayCode.IMAGE_FAILED
+            return call.fail(code, str(exc))
         except NoPictureError as exc:
             message = f"the endpoint {endpoint.name!r} made no picture: {exc}"
             return call.fail(GatewayCode.IMAGE_FAILED, endpoint.redactor.redact_text(message))
