@@ -168,7 +168,7 @@ async def test_a_key_within_a_picture_is_not_stored(loop: Loop, llm: LlmServer) 
 
 
 async def test_a_sub_agent_runs_a_program_and_its_file_is_the_user_s(loop: Loop, llm: LlmServer) -> None:
-    code = "import os\nopen(f\"{os.environ['OUTPUT_DIR']}/{os.environ['TURN_ID']}/files/a.txt\", 'w').write('7')\n"
+    code = "open('files/a.txt', 'w').write('7')"
     params = {"contract": [{"filename": "a.txt", "description": "The sum"}], "code": code}
     llm.answers = [asks(("python", params)), says("It is in the file.")]
     answer = await loop.call("research", {"prompt": "Add"})

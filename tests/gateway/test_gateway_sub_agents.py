@@ -230,7 +230,7 @@ async def test_cancelling_ends_the_call_of_a_tool_which_has_its_audit_line(askin
     assert len(llm.requests) == 1
 
 
-async def test_the_key_comes_back_nowhere(asking, llm, elsewhere, caplog):
+async def test_the_key_comes_back_nowhere(asking, llm, caplog):
     caplog.set_level("DEBUG")
     llm.answers = [
         asks(("echo", {"leak": KEY}), text=f"my key is {KEY}"),

@@ -1,5 +1,6 @@
 """One bounded JSON request to an endpoint of the operator, and the errors that a model may read."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from proofbox.service.gateway.tool_call import Effected
 from proofbox.service.visible_text import visible_line
 from proofbox.service.web.client.outgoing import OutgoingRequest, OutgoingResponse
 
+_log = logging.getLogger("proofbox.gateway")
 _MESSAGE_CHARACTERS_MAX = 500
 _UNAUTHORIZED = frozenset({401, 403})
 _TOO_MANY = 429
@@ -123,10 +125,12 @@ class LlmClient:
                 response = await exchange(self._sender, outgoing, policy, turn.on_effect)
             except HttpRefusedError as exc:
                 reason = _REASONS.get(exc.code, f"cannot be reached ({exc.code})")
+                _log.warning("endpoint failed", extra={"endpoint": endpoint.name, "code": str(exc.code)})
                 is_too_large = exc.code == GatewayCode.RESPONSE_TOO_LARGE
                 message = f"the endpoint {endpoint.name!r} {reason}"
                 raise LlmFailedError(message, is_too_large=is_too_large) from exc
-        if not is_success(response.head.status):
+        if not is_success(status := response.head.status):
+            _log.warning("endpoint failed", extra={"endpoint": endpoint.name, "status": status})
             raise LlmFailedError(_explain(endpoint, response, redactor))
         return response
 

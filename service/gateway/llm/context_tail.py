@@ -11,6 +11,7 @@ from proofbox.service.timeline.view import timeline_for
 CONTEXT_TOKENS_MAX = 8_000
 _BLOCKS = 100  # of the end that are read first; twice as many while that is too little
 _CHARACTERS_MAX = 64_000  # no text of 8,000 tokens that a model can use is longer
+_LINE_CHARACTERS = 500  # of a line that was cut at its start, and is left out
 
 
 class ContextTail:
@@ -26,7 +27,7 @@ class ContextTail:
         self._tokens = tokens
 
     async def read(self, call: GatewayCall) -> str:
-        """The rendered end of a call's conversation, at most `CONTEXT_TOKENS_MAX` tokens of whole lines.
+        """The rendered end of a call's conversation, at most `CONTEXT_TOKENS_MAX` tokens.
 
         Raises:
             StoreFailedError: the store failed.
@@ -43,15 +44,16 @@ class ContextTail:
 
 
 def _cut_start(text: str, tokens: TokenCounter) -> str:
-    """The last lines of a text that have together no more than the tokens that are allowed."""
+    """The end of a text that has no more than the tokens that are allowed; it begins with a line if one is near."""
     text = text[-_CHARACTERS_MAX:]
     if count_tokens(tokens, text) <= CONTEXT_TOKENS_MAX:
         return text
-    lines = text.splitlines(keepends=True)
-    left, used = CONTEXT_TOKENS_MAX, 0
-    for line in reversed(lines):
-        left -= count_tokens(tokens, line)
-        if left < 0:
-            break
-        used += 1
-    return "".join(lines[len(lines) - used :])
+    fits, too_long = 0, len(text)
+    while too_long - fits > 1:
+        middle = (fits + too_long) // 2
+        if count_tokens(tokens, text[-middle:]) <= CONTEXT_TOKENS_MAX:
+            fits = middle
+        else:
+            too_long = middle
+    end = text[len(text) - fits :]
+    return end[end.find("\n", 0, _LINE_CHARACTERS) + 1 :]

@@ -88,9 +88,7 @@ class ImageTool(ToolExecution):
         ends = time.monotonic() + execution.timeout / 1000
         try:
             made = await self._ask(call, observer, endpoint, body, ends)
-            content = await self._content(call, observer, made, ends)
-            content = await asyncio.to_thread(endpoint.redactor.redact_bytes, content)
-            picture = await self._parts.inspector.inspect(call, observer, content)
+            picture = await self._open(call, observer, endpoint, made, ends)
         except LlmFailedError as exc:
             code = GatewayCode.RESPONSE_TOO_LARGE if exc.is_too_large else GatewayCode.IMAGE_FAILED
             return call.fail(code, str(exc))
@@ -135,7 +133,7 @@ class ImageTool(ToolExecution):
         policy = ExchangePolicy(_left_s(ends), attempts_of("GET", None), bytes_max, 0, bytes_max)
         deadline = time.monotonic() + min(self._parts.queue_s, _left_s(ends))
         with await self._parts.admission.enter(deadline, _ignore, observer.owner):
-            response = await exchange(self._parts.sender, request, policy, call.effects.append)
+            response = await exchange(self._parts.sender, request, policy, on_effect)
         if not is_success(response.head.status):
             raise NoPictureError(f"its address answers with HTTP status {response.head.status}")
         return response.body

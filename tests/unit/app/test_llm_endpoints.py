@@ -29,7 +29,7 @@ def test_an_endpoint_has_its_address_key_models_and_abilities(monkeypatch):
     assert found.key == ""
     for refused, part in (
         (lambda: endpoints.find("local", "images"), "endpoint"),
-        (lambda: endpoints.find("x", "chat"), "endpoint"),
+        (lambda: endpoints.find("unknown", "chat"), "endpoint"),
         (lambda: found.choose_model("big"), "model"),
     ):
         with pytest.raises(EndpointRefusedError) as caught:
