@@ -12,6 +12,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import Suspension
+from proofbox.service.errors import QueueFullError, QueueTimeoutError
 from proofbox.service.gateway.http_exchange import (
     ExchangePolicy,
     HttpRefusedError,
@@ -85,10 +86,10 @@ class ImageTool(ToolExecution):
         options = {"size": execution.size, "quality": execution.quality, "style": execution.style}
         body = {"model": model, "prompt": prompt, "n": 1}
         body |= {name: value for name, value in options.items() if value is not None}
-        ends = time.monotonic() + execution.timeout / 1000
+        making = _Making(self._parts, call, observer, endpoint, time.monotonic() + execution.timeout / 1000)
         try:
-            made = await self._ask(call, observer, endpoint, body, ends)
-            picture = await self._open(call, observer, endpoint, made, ends)
+            made = await making.ask(body)
+            picture = await making.open(made)
         except LlmFailedError as exc:
             code = GatewayCode.RESPONSE_TOO_LARGE if exc.is_too_large else GatewayCode.IMAGE_FAILED
             return call.fail(code, str(exc))
@@ -100,43 +101,6 @@ class ImageTool(ToolExecution):
             return call.fail(exc.code, endpoint.redactor.redact_text(message))
         revised = endpoint.redactor.redact_text(clean_text(made.revised_prompt))
         return await self._respond(call, observer, picture, revised)
-
-    async def _ask(
-        self, call: GatewayCall, observer: CallObserver, endpoint: LlmEndpoint, body: dict[str, Any], ends: float
-    ) -> MadePicture:
-        request = LlmRequest(_PATH, body, base64_bytes_max(self._parts.bytes_max), _left_s(ends))
-        turn = Turn(observer.owner, observer.on_queued, observer.on_running, call.effects.append)
-        response = await self._parts.client.send(endpoint, request, turn)
-        try:
-            return read_made_picture(await asyncio.to_thread(json.loads, response.body))
-        except (ValueError, RecursionError) as exc:
-            raise NoPictureError("its answer is no JSON") from exc
-
-    async def _content(self, call: GatewayCall, observer: CallObserver, made: MadePicture, ends: float) -> bytes:
-        """The bytes of a picture, from the answer or from where that says.
-
-        Raises:
-            NoPictureError: there is none.
-            HttpRefusedError: it is too large, or its address is not allowed or does not answer.
-        """
-        bytes_max = self._parts.bytes_max
-        if made.base64_text is not None:
-            content = await asyncio.to_thread(decode_picture, made.base64_text)
-            if len(content) > bytes_max:
-                raise _too_large(bytes_max)
-            return content
-        try:
-            url = WebUrl.parse(made.url or "")
-        except UrlRefusedError as exc:
-            raise NoPictureError("data[0].url is no http or https address") from exc
-        request = OutgoingRequest("GET", url, [("Accept", "image/*")])
-        policy = ExchangePolicy(_left_s(ends), attempts_of("GET", None), bytes_max, 0, bytes_max)
-        deadline = time.monotonic() + min(self._parts.queue_s, _left_s(ends))
-        with await self._parts.admission.enter(deadline, _ignore, observer.owner):
-            response = await exchange(self._parts.sender, request, policy, on_effect)
-        if not is_success(response.head.status):
-            raise NoPictureError(f"its address answers with HTTP status {response.head.status}")
-        return response.body
 
     async def _respond(
         self, call: GatewayCall, observer: CallObserver, picture: Picture, revised: str
@@ -151,12 +115,72 @@ class ImageTool(ToolExecution):
         return await self._parts.files.succeed(call, observer, ret, files=(file,), report=report)
 
 
-def _left_s(ends: float) -> float:
-    return max(0.001, ends - time.monotonic())
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """The making of one picture, until a point on the monotonic clock."""
 
+    parts: ImageParts
+    call: GatewayCall
+    observer: CallObserver
+    endpoint: LlmEndpoint
+    ends: float
 
-def _too_large(bytes_max: int) -> HttpRefusedError:
-    return HttpRefusedError(GatewayCode.RESPONSE_TOO_LARGE, f"it is larger than {bytes_max} bytes")
+    async def ask(self, body: dict[str, Any]) -> MadePicture:
+        """What the endpoint answers.
+
+        Raises:
+            LlmFailedError, NoPictureError: nothing usable.
+            QueueFullError, QueueTimeoutError: there was no place for the request; nothing was sent.
+        """
+        request = LlmRequest(_PATH, body, base64_bytes_max(self.parts.bytes_max), self._left_s)
+        turn = Turn(
+            self.observer.owner, self.observer.on_queued, self.observer.on_running, self.call.effects.append
+        )
+        response = await self.parts.client.send(self.endpoint, request, turn)
+        try:
+            return read_made_picture(await asyncio.to_thread(json.loads, response.body))
+        except (ValueError, RecursionError) as exc:
+            raise NoPictureError("its answer is no JSON") from exc
+
+    async def open(self, made: MadePicture) -> Picture:
+        """The picture of an answer, opened in a sandbox.
+
+        Raises:
+            NoPictureError: there is none, or there was no place to fetch or open it.
+            HttpRefusedError: it is too large, or its address is not allowed or does not answer.
+            ServiceError: the service is at fault.
+        """
+        try:
+            if made.base64_text is not None:
+                content = await asyncio.to_thread(decode_picture, made.base64_text)
+            else:
+                content = await self._fetch(made.url or "")
+            if len(content) > self.parts.bytes_max:
+                message = f"it is larger than {self.parts.bytes_max} bytes"
+                raise HttpRefusedError(GatewayCode.RESPONSE_TOO_LARGE, message)
+            content = await asyncio.to_thread(self.endpoint.redactor.redact_bytes, content)
+            return await self.parts.inspector.inspect(self.call, self.observer, content)
+        except (QueueFullError, QueueTimeoutError) as exc:
+            raise NoPictureError(f"it was made, but there was no place to open it: {exc.message}") from exc
+
+    async def _fetch(self, address: str) -> bytes:
+        try:
+            url = WebUrl.parse(address)
+        except UrlRefusedError as exc:
+            raise NoPictureError("data[0].url is no http or https address") from exc
+        request = OutgoingRequest("GET", url, [("Accept", "image/*")])
+        bytes_max, left_s = self.parts.bytes_max, self._left_s
+        policy = ExchangePolicy(left_s, attempts_of("GET", None), bytes_max, 0, file_bytes_max=bytes_max)
+        deadline = time.monotonic() + min(self.parts.queue_s, left_s)
+        with await self.parts.admission.enter(deadline, _ignore, self.observer.owner):
+            response = await exchange(self.parts.sender, request, policy, self.call.effects.append)
+        if not is_success(response.head.status):
+            raise NoPictureError(f"its address answers with HTTP status {response.head.status}")
+        return response.body
+
+    @property
+    def _left_s(self) -> float:
+        return max(0.001, self.ends - time.monotonic())
 
 
 def _ignore(_position: int) -> None:
