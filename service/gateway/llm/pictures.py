@@ -28,8 +28,7 @@ _KINDS: Sequence[tuple[str, int, bytes, str]] = (
 )
 """Extension, place and text of the magic bytes, media type."""
 _MESSAGE_CHARACTERS_MAX = 300
-_BASE64_WASTE = 3 * 1024
-"""What a body may have beside the base64 of its picture, per picture of the largest size."""
+_REST_BYTES = 64 * 1024  # what an answer may have beside the base64 of its picture
 
 
 class NoPictureError(Exception):
@@ -100,7 +99,7 @@ def decode_picture(text: str) -> bytes:
 
 def base64_bytes_max(bytes_max: int) -> int:
     """The largest answer with a picture of a size in base64."""
-    return bytes_max * 4 // 3 + _BASE64_WASTE + 64 * 1024
+    return bytes_max * 4 // 3 + _REST_BYTES
 
 
 class PictureInspector:
