@@ -136,7 +136,7 @@ class LlmClient:
 
 
 def _explain(endpoint: LlmEndpoint, response: OutgoingResponse, redactor: Redactor) -> str:
-    """Why a request was refused; what the endpoint says is shown only if the request was at fault."""
+    """Why a request was refused; the endpoint's own message is shown only if the request was at fault."""
     status = response.head.status
     name = f"the endpoint {endpoint.name!r}"
     if status in _UNAUTHORIZED:
