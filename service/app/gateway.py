@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
+from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
@@ -27,10 +28,11 @@ from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.own_tool import OwnTool
+from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
-from proofbox.service.gateway.runs_port import RunLimits, RunStore
+from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
@@ -81,6 +83,7 @@ class GatewayParts:
         spaces: the parts of spaces.
         waits: the parts of waits.
         environment: the operator's secrets.
+        records: the parts of goals, memories and plans.
     """
 
     tools: GatewayTools
@@ -90,6 +93,7 @@ class GatewayParts:
     spaces: SpaceParts
     waits: WaitParts
     environment: Environment
+    records: RecordParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +105,14 @@ class Gateway:
         runs: the runs.
         spaces: the parts of spaces.
         waits: what ends waits.
+        plans: the timer of plans.
     """
 
     services: GatewayServices
     runs: Runs
     spaces: SpaceParts
     waits: WaitEnds
+    plans: PlanTimer
 
     async def start(self) -> None:
         """End what was due while the service was down, and begin to look after runs, waits and streams.
@@ -121,9 +127,11 @@ class Gateway:
         self.waits.timer.start()
         await self.runs.sweep()
         self.runs.start()
+        self.plans.start()
 
     async def stop(self) -> None:
         """Let those go who wait, and stop."""
+        await self.plans.stop()
         await self.runs.stop()
         await self.waits.timer.stop()
         await self.spaces.stop()
@@ -161,7 +169,8 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     )
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
-    built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
+    records = build_record_parts(settings, database, files)
+    built_ins = [build_enter_space(SqlSpaceEntry(database), files), *records.built_ins]
     tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
     spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
@@ -178,7 +187,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment)
+    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records)
 
 
 def build_gateway(
@@ -201,20 +210,16 @@ def build_gateway(
         runs=runs,
         catalogue=parts.catalogue,
         agents=parts.agents,
+        states=parts.records.states,
         environment=parts.environment,
         waits=ends.services,
     )
-    return Gateway(services, runs, parts.spaces, ends)
+    return Gateway(services, runs, parts.spaces, ends, PlanTimer(parts.records.plans, database.changes))
 
 
 def _own_tools() -> list[ListedTool]:
     absent = absent_tools()
     return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
-
-
-def run_limits(settings: GatewaySettings) -> RunLimits:
-    """The operator's limits of runs."""
-    return RunLimits(settings.run_lease_s, settings.run_s, settings.agent_runs_max)
 
 
 def build_environment(settings: GatewaySettings, variables: Mapping[str, str]) -> Environment:
