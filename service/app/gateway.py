@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
+from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
 from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
@@ -24,9 +26,10 @@ from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.built_ins.enter_space import build_enter_space
-from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
+from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.own_tool import OwnTool
 from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.result_files import ResultFiles
@@ -36,10 +39,13 @@ from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
+from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.web.client.outgoing import OutgoingClient
 from proofbox.service.web.client.pinned_network import CheckedNetwork
 from proofbox.service.web.client.resolver import Resolver
@@ -60,15 +66,21 @@ class GatewayDependencies:
         database: the records of all stores.
         artifacts: the files of conversations.
         tools: the service's own tools.
-        admission: the slots of sandboxes.
+        jobs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
         resolver: resolves the host names of requests.
+        tokens: counts tokens.
+        audited: the service that writes audit lines.
     """
 
     database: Database
     artifacts: ArtifactStore
     tools: Tools
-    admission: Admission
+    jobs: JobRunner
+    policy: CallPolicy
     resolver: Resolver
+    tokens: TokenCounter
+    audited: AuditService
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,7 @@ class GatewayParts:
         waits: the parts of waits.
         environment: the operator's secrets.
         records: the parts of goals, memories and plans.
+        endpoints: the operator's endpoints of models.
     """
 
     tools: GatewayTools
@@ -94,6 +107,7 @@ class GatewayParts:
     waits: WaitParts
     environment: Environment
     records: RecordParts
+    endpoints: LlmEndpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +172,11 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
 
     Raises:
         EnvironmentRefusedError: a secret of ``gateway_env`` is not there or too short.
+        EndpointsRefusedError: the key of an endpoint of ``llm_endpoints`` is not there or cannot be used.
         OSError: the certificates of ``web_ca_file`` cannot be read.
     """
     database = needs.database
-    environment = build_environment(settings, os.environ)
+    environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
     sender = OutgoingClient(
         CheckedNetwork(needs.resolver, settings.gateway_networks),
         loaded_when_asked(settings.web_ca_file),
@@ -181,13 +196,28 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
-        "own_tool": OwnTool(needs.tools, needs.admission.refuse_if_full),
-        **{variant: UnavailableTool(variant) for variant in ("sub_agent", "image", "compute")},
+        "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
+        "compute": UnavailableTool("compute"),
     }
+    llm = LlmDependencies(
+        database,
+        needs.jobs,
+        needs.policy,
+        needs.tokens,
+        needs.audited,
+        needs.resolver,
+        admission,
+        sender,
+        files,
+    )
+    own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
+    executions |= build_llm_executions(settings, endpoints, llm, own, executions)
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records)
+    return GatewayParts(
+        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints
+    )
 
 
 def build_gateway(
@@ -212,6 +242,7 @@ def build_gateway(
         agents=parts.agents,
         states=parts.records.states,
         environment=parts.environment,
+        endpoints=parts.endpoints,
         waits=ends.services,
     )
     return Gateway(services, runs, parts.spaces, ends, PlanTimer(parts.records.plans, database.changes))
