@@ -223,8 +223,9 @@ class _AgentCall:
             left_warned=left_warned,
         )
         # The run is locked before its space.
-        waits: list[Effect] = [] if end.state is CallState.DONE else [CancelWaits(lease_s)]
-        return [*waits, EndRunCall(lease_s), ended]
+        is_done = end.state is CallState.DONE
+        waits: list[Effect] = [] if is_done else [CancelWaits(lease_s)]
+        return [*waits, EndRunCall(lease_s), ended, *(call.on_answer if is_done else ())]
 
     def _ending(self, end: CallEnd) -> RecordEnding:
         call = self._call
