@@ -8,6 +8,7 @@ from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
 from proofbox.contracts.gateway.imports import AgentImport, AgentImported
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage, ToolInputDelta
+from proofbox.contracts.gateway.records import AgentState
 from proofbox.contracts.gateway.runs import Run, RunClaim, RunContext, RunCreation, RunFinish, RunPage
 from proofbox.contracts.gateway.spaces import (
     Entity,
@@ -25,6 +26,7 @@ GATEWAY_MODELS: dict[str, type[BaseModel]] = {
     "agent_import": AgentImport,
     "agent_imported": AgentImported,
     "agent_page": AgentPage,
+    "agent_state": AgentState,
     "agent_version": AgentVersion,
     "agent_written": AgentWritten,
     "entity": Entity,

@@ -32,6 +32,7 @@ from proofbox.contracts.gateway.messages import (
     ToolInputDelta,
     ToolInputLength,
 )
+from proofbox.contracts.gateway.records import AgentState
 from proofbox.contracts.gateway.runs import (
     CallAnsweredEvent,
     Run,
@@ -81,6 +82,7 @@ AGENT_MODELS: tuple[type[BaseModel], ...] = (
     AgentImport,
     AgentImported,
     AgentPage,
+    AgentState,
     AgentVersion,
     AgentWritten,
 )

@@ -139,8 +139,9 @@ def gateway(stores: Stores, tmp_path: Path, link_keys: list[LinkKey]) -> Gateway
     """Agents, runs, spaces and waits over the stores; none of their calls runs here."""
     settings, admission = Settings(data_dir=tmp_path / "data"), Admission(running_max=1, queue_max=1)
     jobs = JobRunner(admission, NOTHING_AGAIN, NOTHING_AGAIN, stores.artifacts, stores.sources)
-    policy = CallPolicy(LIMITS, 1, 1, 0)
-    needs = GatewayDependencies(stores.database, stores.artifacts, {}, jobs, policy, SystemResolver())
+    policy, audited = CallPolicy(LIMITS, 1, 1, 0), AuditService(version="1.0", boot_id="boot-1")
+    resolver, tokens = SystemResolver(), BpeTokenCounter()
+    needs = GatewayDependencies(stores.database, stores.artifacts, {}, jobs, policy, resolver, tokens, audited)
     parts, store = build_gateway_parts(settings, needs), SqlCallStore(stores.database, call_effects())
     calls = Calls({}, admission, store, CallSettings(MIB, "boot-1", "1.0"), None, parts.tools)
     return build_gateway(settings, stores.database, parts, store, calls, lambda: link_keys).services

@@ -51,6 +51,7 @@ NEEDED = {
     "put_agent": "agents:write",
     "import_agent": "agents:write",
     "get_agent": "agents:read",
+    "get_agent_state": "agents:read",
     "delete_agent": "agents:write",
     "list_agents": "agents:read",
     "create_run": "runs:write",

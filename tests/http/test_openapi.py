@@ -74,6 +74,7 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("put", "/v1/agents/{agent_id}"): "put_agent",
         ("post", "/v1/agent-imports"): "import_agent",
         ("get", "/v1/agents/{agent_id}"): "get_agent",
+        ("get", "/v1/agents/{agent_id}/state"): "get_agent_state",
         ("delete", "/v1/agents/{agent_id}"): "delete_agent",
         ("get", "/v1/agents"): "list_agents",
         ("post", "/v1/runs"): "create_run",
