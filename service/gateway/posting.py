@@ -232,8 +232,8 @@ class EndRecord(Effect):
 NO_ACTIVE_SPACE = "no_active_space"
 LEFT_SPACE = "left_space"
 _NOT_SHOWN = "(file not shown)"
-# Of any turn, in a report: a path does not stand behind a slash, as that of a URL does.
-_FILE_PATH = re.compile(r"(?<![\w/.-])(?:fi:)?turn_[A-Za-z0-9_.-]{1,128}[./]files/[^\s,;()'\"]+")
+# Of this or any turn, in a report: a path does not stand behind a slash, as that of a URL does.
+_FILE_PATH = re.compile(r"(?<![\w/.-])(?:(?:fi:)?turn_[A-Za-z0-9_.-]{1,128}[./])?files/[^\s,;()'\"]+")
 _MARK = re.compile("\0([0-9]+)\0")
 _LEFT = "the agent left the space, or the space was archived, while the call ran"
 
