@@ -22,7 +22,11 @@ from proofbox.service.calls.tool import Tools
 from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
+from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.built_ins.enter_space import build_enter_space
+from proofbox.service.gateway.built_ins.read_messages import build_read_messages
+from proofbox.service.gateway.built_ins.send_message import build_send_message
+from proofbox.service.gateway.built_ins.send_reply import build_send_reply
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
@@ -36,6 +40,7 @@ from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
+from proofbox.service.storage.gateway.outbox import SqlOutbox
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
 from proofbox.service.web.client.outgoing import OutgoingClient
@@ -161,10 +166,10 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     )
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
-    built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
+    waits = build_wait_parts(settings, database, files, sender, environment)
+    built_ins = build_built_ins(database, files, waits)
     tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
     spaces = build_space_parts(database, runs, tool_catalogue)
-    waits = build_wait_parts(settings, database, files, sender, environment)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
     executions: dict[str, ToolExecution] = {
@@ -210,6 +215,17 @@ def build_gateway(
 def _own_tools() -> list[ListedTool]:
     absent = absent_tools()
     return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
+
+
+def build_built_ins(database: Database, files: ResultFiles, waits: WaitParts) -> list[BuiltIn]:
+    """Build the tools that every run has."""
+    outbox = SqlOutbox(database)
+    return [
+        build_enter_space(SqlSpaceEntry(database), files),
+        build_send_message(outbox, waits.policy),
+        build_send_reply(outbox, waits.policy),
+        build_read_messages(outbox, files),
+    ]
 
 
 def run_limits(settings: GatewaySettings) -> RunLimits:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -23,12 +22,12 @@ from proofbox.service.gateway.runs_port import (
     RunStore,
     StoredRun,
     StoredRunEvent,
+    new_run_id,
     run_topic,
 )
 from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
 
-_ID_BYTES = 12
 _SWEEP_S = 2.0
 _POLL_S = 5.0  # a look although nothing was announced: an agent may run one more after another has ended
 _EVENTS_AT_ONCE = 200
@@ -85,7 +84,7 @@ class Runs:
             QueueFullError: too many runs of the agent are queued.
             IdReusedError: the key was used for another request.
         """
-        run_id = f"run_{secrets.token_hex(_ID_BYTES)}"
+        run_id = new_run_id()
         trigger = creation.trigger.model_dump(mode="json", exclude_none=True)
         new = NewRun(
             run_id=run_id,
