@@ -3,10 +3,15 @@
 import asyncio
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
+from proofbox.contracts.gateway.messages import NewMessage
+from proofbox.service.gateway.runs_port import RUN_QUEUED_MAX
+from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.answers import expiry
+from proofbox.service.storage.gateway.messages import SqlMessageStore
 from proofbox.service.storage.gateway.schema import runs, waits
+from tests.support.pipeline import ANN
 from tests.support.talking import Speaker, opened_talk
 
 
@@ -190,18 +195,17 @@ async def test_a_reply_whose_process_died_before_the_run_went_on_is_found_at_the
         first = await before.begin_run()
         wait = await first.wait_for("send_message", text="@ann?")
         await before.pipeline.gateway.waits.timer.stop()
-        before.pipeline.gateway.services.waits.answers.settle = no_more  # the process dies here
-        assert (await before.say("ann", "yes"))["runs"][0]["why"] == "resumed"
+        # The route ends the wait after this, but its process dies.
+        actor = Actor(ANN, entity_id="ann", may_act_as=True)
+        store = SqlMessageStore(before.pipeline.database)
+        posted = await store.post(actor, before.space_id, NewMessage(text="yes"), None)
+        assert list(posted.due) == [wait["wait_id"]]
         assert (await first.status())["status"] == "waiting"
     async with opened_talk(tmp_path, database_url, before) as talk:
         helper = Speaker(talk.web, talk.pipeline, first.run)
         response = (await helper.status())["response"]
         assert (response["ret"]["status"], response["ret"]["replies"][0]["text"]) == ("resolved", "yes")
         assert wait["message_id"] == response["ret"]["message_id"]
-
-
-async def no_more(_due):
-    return None
 
 
 async def test_of_many_replies_at_once_one_is_taken_and_the_others_are_messages(talk):
@@ -325,10 +329,16 @@ async def test_two_runs_that_reply_to_each_other_at_once_both_go_on(talk):
             assert [reply["text"] for reply in ret["replies"]] == [text]
 
 
-async def test_a_queue_that_is_full_refuses_the_whole_message(talk, monkeypatch):
-    monkeypatch.setattr("proofbox.service.storage.gateway.runs.RUN_QUEUED_MAX", 1)
+async def test_a_queue_that_is_full_refuses_the_whole_message(talk):
     helper = await talk.begin_run()
     await talk.say("ann", "@clerk one")
+
+    def fill(connection):
+        queued = connection.execute(select(runs).where(runs.c.status == "queued")).mappings().one()
+        copied = {name: value for name, value in queued.items() if name != "id"}
+        connection.execute(insert(runs), [{**copied, "run_id": f"run_{n}"} for n in range(RUN_QUEUED_MAX - 1)])
+
+    await talk.pipeline.database.write(fill)
     refused = await helper.call("send_message", {"text": "@clerk two"})
     assert (refused["ok"], refused["error"]["code"]) == (False, "too_many_items")
     body = {"text": "@clerk three", "entity_id": "ann"}
