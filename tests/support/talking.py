@@ -87,10 +87,10 @@ class Speaker(Loop):
 
     async def ret(self, tool_call_id: str = "call-1") -> dict[str, Any]:
         """The result of a call that waits, once it has ended."""
-        async with asyncio.timeout(20):
-            while (status := await self.status(tool_call_id))["status"] == "waiting":
-                await asyncio.sleep(0.02)
-        ret: dict[str, Any] = status["response"]["ret"]
+        conversation = {"conversation_id": self.run["conversation_id"]}
+        async with asyncio.timeout(20):  # the stream of its events ends with it
+            await self.web.get(f"/v1/tool-calls/{tool_call_id}/events", params=conversation)
+        ret: dict[str, Any] = (await self.status(tool_call_id))["response"]["ret"]
         return ret
 
 
