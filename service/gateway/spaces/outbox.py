@@ -1,4 +1,4 @@
-"""The port of what agents say in spaces: texts that they send, and messages that they read."""
+"""The port of the texts that agents send to spaces, and of the messages that they read there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -114,7 +114,7 @@ class MessageWindow:
 
 
 class Outbox(Protocol):
-    """What agents say in spaces. All methods raise StoreFailedError if the store fails."""
+    """Texts of agents in spaces. All methods raise StoreFailedError if the store fails."""
 
     async def send(self, principal: Principal, text: OutgoingText) -> SentText:
         """Send a text. What it mentions and answers is stored with it.

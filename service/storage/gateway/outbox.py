@@ -1,4 +1,4 @@
-"""What agents say in spaces, in the database; a text whose call waits is stored with its wait."""
+"""The texts of agents in the database; a text whose call waits is stored with its wait."""
 
 import json
 
