@@ -125,8 +125,8 @@ def post_for_actor(connection: Connection, actor: Actor, space_id: str, new: New
         QueueFullError: an agent that it mentions has too many queued runs.
     """
     opened = open_space(connection, actor, space_id)
+    require_writable(opened.space)
     if opened.entity is None:
-        require_writable(opened.space)
         raise invalid_value("entity_id", "the caller's user is not an entity of the project; name the sender")
     _require_replyable(connection, opened.space, new.reply_to)
     sending = _Sending(actor.principal, opened.entity, 0)
