@@ -144,8 +144,9 @@ def insert_asked(
     connection: Connection, wait: int, message: StoredText, mentioned: Sequence[MentionedMember]
 ) -> None:
     """Store whose replies a new wait is for: all mentioned members, or anyone."""
-    rows = [{"wait": wait, "entity": member.row, "message": message.row} for member in mentioned]
-    connection.execute(insert(reply_waits), rows or [{"wait": wait, "entity": None, "message": message.row}])
+    awaited: list[int | None] = [member.row for member in mentioned]
+    rows = [{"wait": wait, "entity": entity, "message": message.row} for entity in awaited or [None]]
+    connection.execute(insert(reply_waits), rows)
 
 
 def read_replies(connection: Connection, wait_id: str) -> TakenReplies:
