@@ -10,6 +10,7 @@ from proofbox.service.api.wait_services import WaitServices
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.environment import Environment
+from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.runs import Runs
 from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
@@ -30,6 +31,7 @@ class GatewayServices:
         catalogue: the tools of agents and runs.
         agents: the agents.
         environment: the operator's secrets.
+        endpoints: the operator's endpoints of models.
         waits: the waits of calls.
     """
 
@@ -42,6 +44,7 @@ class GatewayServices:
     catalogue: ToolCatalogue
     agents: AgentStore
     environment: Environment
+    endpoints: LlmEndpoints
     waits: WaitServices
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
+from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
@@ -27,9 +29,10 @@ from proofbox.service.gateway.built_ins.enter_space import build_enter_space
 from proofbox.service.gateway.built_ins.read_messages import build_read_messages
 from proofbox.service.gateway.built_ins.send_message import build_send_message
 from proofbox.service.gateway.built_ins.send_reply import build_send_reply
-from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
+from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.own_tool import OwnTool
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
@@ -38,11 +41,14 @@ from proofbox.service.gateway.runs_port import RunLimits, RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.outbox import SqlOutbox
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
+from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.web.client.outgoing import OutgoingClient
 from proofbox.service.web.client.pinned_network import CheckedNetwork
 from proofbox.service.web.client.resolver import Resolver
@@ -63,15 +69,21 @@ class GatewayDependencies:
         database: the records of all stores.
         artifacts: the files of conversations.
         tools: the service's own tools.
-        admission: the slots of sandboxes.
+        jobs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
         resolver: resolves the host names of requests.
+        tokens: counts tokens.
+        audited: the service that writes audit lines.
     """
 
     database: Database
     artifacts: ArtifactStore
     tools: Tools
-    admission: Admission
+    jobs: JobRunner
+    policy: CallPolicy
     resolver: Resolver
+    tokens: TokenCounter
+    audited: AuditService
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,7 @@ class GatewayParts:
         spaces: the parts of spaces.
         waits: the parts of waits.
         environment: the operator's secrets.
+        endpoints: the operator's endpoints of models.
     """
 
     tools: GatewayTools
@@ -95,6 +108,7 @@ class GatewayParts:
     spaces: SpaceParts
     waits: WaitParts
     environment: Environment
+    endpoints: LlmEndpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +169,11 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
 
     Raises:
         EnvironmentRefusedError: a secret of ``gateway_env`` is not there or too short.
+        EndpointsRefusedError: the key of an endpoint of ``llm_endpoints`` is not there or cannot be used.
         OSError: the certificates of ``web_ca_file`` cannot be read.
     """
     database = needs.database
-    environment = build_environment(settings, os.environ)
+    environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
     sender = OutgoingClient(
         CheckedNetwork(needs.resolver, settings.gateway_networks),
         loaded_when_asked(settings.web_ca_file),
@@ -177,13 +192,26 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
-        "own_tool": OwnTool(needs.tools, needs.admission.refuse_if_full),
-        **{variant: UnavailableTool(variant) for variant in ("sub_agent", "image", "compute")},
+        "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
+        "compute": UnavailableTool("compute"),
     }
+    llm = LlmDependencies(
+        database,
+        needs.jobs,
+        needs.policy,
+        needs.tokens,
+        needs.audited,
+        needs.resolver,
+        admission,
+        sender,
+        files,
+    )
+    own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
+    executions |= build_llm_executions(settings, endpoints, llm, own, executions)
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment)
+    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, endpoints)
 
 
 def build_gateway(
@@ -207,6 +235,7 @@ def build_gateway(
         catalogue=parts.catalogue,
         agents=parts.agents,
         environment=parts.environment,
+        endpoints=parts.endpoints,
         waits=ends.services,
     )
     return Gateway(services, runs, parts.spaces, ends)

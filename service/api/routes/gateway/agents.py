@@ -165,7 +165,7 @@ async def delete_agent(
 
 
 def _agents(gateway: GatewayServices) -> Agents:
-    return Agents(gateway.agents, gateway.environment)
+    return Agents(gateway.agents, gateway.environment, gateway.endpoints)
 
 
 def _version_of(if_match: str | None) -> int | None:
