@@ -10,8 +10,10 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
+from proofbox.service.app.gateway_mcp import McpTools, build_mcp_client, build_mcp_tools
+from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
-from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
+from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens, build_space_tools
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
@@ -24,20 +26,16 @@ from proofbox.service.calls.tool import Tools
 from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
-from proofbox.service.gateway.built_ins.built_in import BuiltIn
-from proofbox.service.gateway.built_ins.enter_space import build_enter_space
-from proofbox.service.gateway.built_ins.read_messages import build_read_messages
-from proofbox.service.gateway.built_ins.send_message import build_send_message
-from proofbox.service.gateway.built_ins.send_reply import build_send_reply
 from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.own_tool import OwnTool
+from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
-from proofbox.service.gateway.runs_port import RunLimits, RunStore
+from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
@@ -45,9 +43,7 @@ from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
-from proofbox.service.storage.gateway.outbox import SqlOutbox
 from proofbox.service.storage.gateway.runs import SqlRunStore
-from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
 from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.web.client.outgoing import OutgoingClient
 from proofbox.service.web.client.pinned_network import CheckedNetwork
@@ -98,7 +94,9 @@ class GatewayParts:
         spaces: the parts of spaces.
         waits: the parts of waits.
         environment: the operator's secrets.
+        records: the parts of goals, memories and plans.
         endpoints: the operator's endpoints of models.
+        mcp: the tools of MCP servers.
     """
 
     tools: GatewayTools
@@ -108,7 +106,9 @@ class GatewayParts:
     spaces: SpaceParts
     waits: WaitParts
     environment: Environment
+    records: RecordParts
     endpoints: LlmEndpoints
+    mcp: McpTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,14 @@ class Gateway:
         runs: the runs.
         spaces: the parts of spaces.
         waits: what ends waits.
+        plans: the timer of plans.
     """
 
     services: GatewayServices
     runs: Runs
     spaces: SpaceParts
     waits: WaitEnds
+    plans: PlanTimer
 
     async def start(self) -> None:
         """End what was due while the service was down, and begin to look after runs, waits and streams.
@@ -140,9 +142,11 @@ class Gateway:
         self.waits.timer.start()
         await self.runs.sweep()
         self.runs.start()
+        self.plans.start()
 
     async def stop(self) -> None:
         """Let those go who wait, and stop."""
+        await self.plans.stop()
         await self.runs.stop()
         await self.waits.timer.stop()
         await self.spaces.stop()
@@ -174,21 +178,22 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     """
     database = needs.database
     environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
-    sender = OutgoingClient(
-        CheckedNetwork(needs.resolver, settings.gateway_networks),
-        loaded_when_asked(settings.web_ca_file),
-        frozenset(settings.gateway_ports),
-    )
+    network = CheckedNetwork(needs.resolver, settings.gateway_networks)
+    tls = loaded_when_asked(settings.web_ca_file)
+    sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
     waits = build_wait_parts(settings, database, files, sender, environment)
-    built_ins = build_built_ins(database, files, waits)
-    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
+    records = build_record_parts(settings, database, files)
+    built_ins = [*build_space_tools(database, files, waits), *records.built_ins]
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools(), runs)
     spaces = build_space_parts(database, runs, tool_catalogue)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
+    mcp = build_mcp_tools(build_mcp_client(settings, network, tls), http, agents, tool_catalogue, waits.policy)
     executions: dict[str, ToolExecution] = {
         **waits.executions,
+        "mcp": mcp.execution,
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
@@ -211,7 +216,9 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, endpoints)
+    return GatewayParts(
+        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints, mcp
+    )
 
 
 def build_gateway(
@@ -223,7 +230,7 @@ def build_gateway(
     link_keys: Callable[[], Sequence[LinkKey]],
 ) -> Gateway:
     """Build what drives runs and waits."""
-    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings)))
+    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings), parts.mcp.pins))
     ends = build_wait_ends(settings, database, parts.waits, store, calls)
     services = GatewayServices(
         spaces=parts.spaces.spaces,
@@ -234,32 +241,17 @@ def build_gateway(
         runs=runs,
         catalogue=parts.catalogue,
         agents=parts.agents,
+        states=parts.records.states,
         environment=parts.environment,
         endpoints=parts.endpoints,
         waits=ends.services,
     )
-    return Gateway(services, runs, parts.spaces, ends)
+    return Gateway(services, runs, parts.spaces, ends, PlanTimer(parts.records.plans, database.changes))
 
 
 def _own_tools() -> list[ListedTool]:
     absent = absent_tools()
     return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
-
-
-def build_built_ins(database: Database, files: ResultFiles, waits: WaitParts) -> list[BuiltIn]:
-    """Build the tools that every run has."""
-    outbox = SqlOutbox(database)
-    return [
-        build_enter_space(SqlSpaceEntry(database), files),
-        build_send_message(outbox, waits.policy),
-        build_send_reply(outbox, waits.policy),
-        build_read_messages(outbox, files),
-    ]
-
-
-def run_limits(settings: GatewaySettings) -> RunLimits:
-    """The operator's limits of runs."""
-    return RunLimits(settings.run_lease_s, settings.run_s, settings.agent_runs_max)
 
 
 def build_environment(settings: GatewaySettings, variables: Mapping[str, str]) -> Environment:
