@@ -2,9 +2,9 @@
 
     python examples/gateway/weather_agent.py [--yes] ['How warm does it get in Oslo?']
 
-It runs a service with data of its own, and prints a link to the space. The tool that tells the team runs when somebody
-approves it there; with `--yes` the program approves it itself and ends. Without a model of your own (OPENAI_BASE_URL,
-OPENAI_MODEL, OPENAI_API_KEY), a scripted one of `local_server.py` answers.
+It runs a service with data of its own, and prints a link to the space. The tool that tells the team runs when
+somebody approves it there; with `--yes` the program approves it itself and ends. Without a model of your own
+(OPENAI_BASE_URL, OPENAI_MODEL, OPENAI_API_KEY), a scripted one of `local_server.py` answers.
 """
 
 import argparse
@@ -23,9 +23,7 @@ from typing import Any
 import httpx
 from local_server import LocalServer, free_port
 
-SYSTEM = (
-    "Ask for the forecast, show it as a line chart, then tell the team in one sentence. Answer in one sentence."
-)
+SYSTEM = "Ask for the forecast, show it as a line chart, then tell the team. Answer in one sentence."
 STEPS_MAX = 10
 PIECE_CHARS = 24
 PIECE_PAUSE_S = 0.05  # as a model writes
@@ -99,7 +97,7 @@ def serving(folder: Path, local_port: int) -> Iterator[str]:
     environment = os.environ | {f"PROOFBOX_{name}": value for name, value in settings.items()}
     with (folder / "service.log").open("wb") as log:
         command = [sys.executable, "-m", "proofbox.cli", "serve"]
-        service = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        service = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603 - our own
     try:
         url = f"http://127.0.0.1:{port}"
         while not is_ready(url):

@@ -24,9 +24,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def test_it_approves_by_itself_and_ends(environment: dict[str, str], tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [*PROGRAM, "--yes"], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    command = [*PROGRAM, "--yes"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     printed = ran.stdout.splitlines()
     assert re.fullmatch(r"open http://127\.0\.0\.1:\d+/spaces/spc_[0-9a-f]+#token=pbs_\S+", printed[0])
@@ -42,10 +41,9 @@ def test_it_approves_by_itself_and_ends(environment: dict[str, str], tmp_path: P
     assert list(tmp_path.iterdir()) == []  # its folder is gone
 
 
-def test_a_person_who_denies_is_heard(environment: dict[str, str], tmp_path: Path) -> None:
-    with subprocess.Popen(
-        PROGRAM, env=environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-    ) as ran:
+def test_a_person_who_denies_is_heard(environment: dict[str, str]) -> None:
+    piped = {"stdout": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    with subprocess.Popen(PROGRAM, env=environment, text=True, **piped) as ran:
         guard = threading.Timer(120, ran.kill)
         guard.start()
         assert ran.stdout is not None
