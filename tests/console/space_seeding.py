@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import httpx
+from playwright.sync_api import expect
 
 HOSTILE = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
 RTL = "bill\u202egpj.exe"
@@ -41,11 +42,14 @@ ELICITED_SCHEMA = {
 }
 _SHOW = {"executionType": "gateway", "execution": {"output": "{{input}}"}}
 _ASK = {"executionType": "space", "execution": {"timeout": 3_600_000}}
-_DRAW = {
-    "tool": "exec_tools.execute_code_python",
-    "params": {"contract": "{{input.contract}}"},
-    "code": "{{input.code}}",
+_PYTHON = "exec_tools.execute_code_python"
+_DRAW = {"tool": _PYTHON, "params": {"contract": "{{input.contract}}"}, "code": "{{input.code}}"}
+_DRAWN = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}, "contract": {"type": "array"}},
+    "required": ["code", "contract"],
 }
+_PICTURE_CARD = {"customUI": "image", "showInput": False}
 TOOLS = [
     {"name": "show", **_SHOW},
     {"name": "chart", **_SHOW, "display": {"customUI": "chart"}},
@@ -54,13 +58,12 @@ TOOLS = [
     {"name": "ask_anything", **_ASK},
     {"name": "ask_shortly", **_ASK, "execution": {"timeout": 1_500}},
     {"name": "elicit", **_ASK, "display": {"customUI": "elicitation"}, "resultSchema": ELICITED_SCHEMA},
-    {"name": "draw", "executionType": "gateway", "execution": _DRAW, "display": {"customUI": "image", "showInput": False},
-     "inputSchema": {"type": "object", "properties": {"code": {"type": "string"}, "contract": {"type": "array"}},
-                     "required": ["code", "contract"]}},
+    {"name": "draw", "executionType": "gateway", "execution": _DRAW, "inputSchema": _DRAWN, "display": _PICTURE_CARD},
 ]  # fmt: skip
 PICTURE = (
     "import struct, zlib\n"
-    "def part(name, data): return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))\n"
+    "def part(name, data):\n"
+    "    return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))\n"
     "rows = b''.join(b'\\x00' + bytes([36, 86, 196] * 60) for _ in range(40))\n"
     "png = b'\\x89PNG\\r\\n\\x1a\\n' + part(b'IHDR', struct.pack('>IIBBBBB', 60, 40, 8, 2, 0, 0, 0))\n"
     "png += part(b'IDAT', zlib.compress(rows)) + part(b'IEND', b'')\n"
@@ -150,3 +153,15 @@ class Stage:
 def as_json(value: Any) -> str:
     """Return JSON text as a model writes it."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def opened(open_page: Any, stage: Stage, person: str = "ann", **options: Any) -> Any:
+    """Open the page of a space by a shared link, and wait until it is connected."""
+    page = open_page(stage.link(person), **options)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    return page
+
+
+def card(page: Any, name: str) -> Any:
+    """Return the newest card of a tool."""
+    return page.locator("article", has=page.locator(".call-card", has_text=name)).last
