@@ -58,7 +58,8 @@ TOOLS = [
     {"name": "ask_anything", **_ASK},
     {"name": "ask_shortly", **_ASK, "execution": {"timeout": 1_500}},
     {"name": "elicit", **_ASK, "display": {"customUI": "elicitation"}, "resultSchema": ELICITED_SCHEMA},
-    {"name": "draw", "executionType": "gateway", "execution": _DRAW, "inputSchema": _DRAWN, "display": _PICTURE_CARD},
+    {"name": "draw", "executionType": "gateway", "execution": _DRAW,
+     "inputSchema": _DRAWN, "display": _PICTURE_CARD},
 ]  # fmt: skip
 PICTURE = (
     "import struct, zlib\n"
