@@ -2,6 +2,7 @@
 import { get, path, post, ProblemError } from "./api.js";
 import { randomId, visible, words } from "./format.js";
 import { MessageList } from "./message_list.js";
+import { readPartial } from "./partial_json.js";
 import { watchSpace } from "./space_feed.js";
 import { addPart, streamedText } from "./streamed_text.js";
 import { batch, signal } from "./ui.js";
@@ -192,7 +193,7 @@ export class Room {
     const entry = this.#put(message);
     this.#streams.set(stream_id, entry);
     if (entry.message.peek().tool.state !== "streaming") entry.streamed.value = null;
-    else if (resumed) entry.streamed.value = { ...streamedText(text ?? ""), input: entry.streamed.peek()?.input };
+    else if (resumed) entry.streamed.value = { ...streamedText(text ?? ""), input: readPartial(text ?? "") };
     else if (entry.streamed.peek() === null) entry.streamed.value = streamedText();
   }
 
@@ -202,7 +203,7 @@ export class Room {
     if (!streamed) return; // its record has the whole input
     const grown = addPart(streamed, offset, delta);
     // The service leaves no part out; if one is missing all the same, the record still has the whole input at the end.
-    if (grown !== null) entry.streamed.value = { ...grown, input: input ?? streamed.input };
+    if (grown !== null) entry.streamed.value = { ...grown, input: input ?? readPartial(grown.text) ?? streamed.input };
   }
 
   #end({ stream_id, message }, texts) {

@@ -1,4 +1,4 @@
-// Artifacts that a message names. They come through the message, by a signed link.
+// Artifacts that a message names. They come through the message, by a signed link to this service: the page's policy allows no other.
 import { blob } from "../lib/api.js";
 import { saveBlob } from "../lib/downloads.js";
 import { bytes, fileName } from "../lib/format.js";
@@ -12,6 +12,7 @@ const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", 
 const PICTURE_BYTES = 25_000_000;
 const FILES_MAX = 50;
 const VALUES_MAX = 20_000;
+const OWN = { own_link: true };
 
 const address = (message, path) =>
   `v1/spaces/${encodeURIComponent(message.space_id)}/messages/${encodeURIComponent(message.message_id)}/artifacts/${path.split("/").map(encodeURIComponent).join("/")}`;
@@ -34,7 +35,7 @@ export const isPicture = (file) => PICTURES.has(String(file.mime).split(";")[0])
 export function Picture({ message, file, text }) {
   const url = useSignal(null);
   const loaded = useLoad(async (signal) => {
-    const content = await blob(address(message, file.artifact_path), {}, { signal });
+    const content = await blob(address(message, file.artifact_path), OWN, { signal });
     if (!PICTURES.has(content.type.split(";")[0])) throw new Error("The file is not a picture that can be shown; download it.");
     url.value = URL.createObjectURL(content);
     return true;
@@ -50,7 +51,7 @@ export function FileLine({ message, file }) {
   const name = fileName(file.artifact_path) || "file";
   const save = async () => {
     try {
-      saveBlob(await blob(address(message, file.artifact_path)), name);
+      saveBlob(await blob(address(message, file.artifact_path), OWN), name);
     } catch (problem) {
       report(problem);
     }
