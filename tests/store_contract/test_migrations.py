@@ -240,6 +240,91 @@ async def test_calls_and_what_refers_to_them_outlive_their_new_states(tmp_path, 
     engine.dispose()
 
 
+def fourth_release(connection):
+    """A database of the fourth schema, with an agent whose call waits for a person."""
+    first_release_to(connection, "0004")
+    for statement in (
+        "INSERT INTO projects (id, tenant, project) VALUES (1, 'acme', 'books')",
+        "INSERT INTO agents (id, project, agent_id, current, created) VALUES (1, 1, 'helper', 1, 'now')",
+        (
+            "INSERT INTO entities (id, project, entity_id, type, display_name, agent, created) "
+            "VALUES (1, 1, 'agent:helper', 'agent', 'helper', 1, 'now')"
+        ),
+        "INSERT INTO spaces (id, project, space_id, name, created) VALUES (1, 1, 'spc_1', 'Desk', 'now')",
+        (
+            "INSERT INTO runs (id, project, run_id, agent, version, conversation, status, trigger, created) "
+            "VALUES (1, 1, 'run_1', 1, 1, 'conv-1', 'waiting_tool', '{}', 'now')"
+        ),
+        (
+            "INSERT INTO calls (id, conversation, tool_call_id, payload_sha256, state, boot_id, created, request, "
+            "run) VALUES (3, 1, 'call-3', 'a', 'waiting', 'boot-0', '2026-03-03T04:05:06.007Z', '{}', 1)"
+        ),
+        (
+            "INSERT INTO messages (id, message_id, space, seq, kind, entity, run, call, body, ts, updated) "
+            "VALUES (1, 'msg_1', 1, 1, 'text', 1, 1, 3, '{}', 'now', 'now')"
+        ),
+        (
+            "INSERT INTO waits (id, wait_id, run, call, kind, space, message, state, created, expires, spec) "
+            "VALUES (1, 'wait_1', 1, 3, 'reply', 1, 1, 'pending', 'now', 'later', '{}')"
+        ),
+    ):
+        connection.exec_driver_sql(statement)
+
+
+_PLAN = (
+    "INSERT INTO plans (agent, plan_id, name, instruction, run_at, cron, status, next_run, created, updated) "
+    "VALUES (1, 'plan_1', 'n', 'i', {run_at}, {cron}, '{status}', {next_run}, 'now', 'now')"
+)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+async def test_agents_of_the_fourth_schema_get_records_and_their_waits_stay(tmp_path, request, kind):
+    engine = create_engine(f"sqlite:///{tmp_path}/proofbox.sqlite3")
+    if kind == "postgres":
+        url = request.getfixturevalue("postgres_url").get_secret_value()
+        engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+    with engine.connect() as connection:
+        if kind == "sqlite":
+            connection.exec_driver_sql("PRAGMA foreign_keys = ON")
+        connection.commit()
+        fourth_release(connection)
+        made_by_revisions(connection)
+        connection.commit()
+        assert connection.exec_driver_sql("SELECT state, run FROM waits").all() == [("pending", 1)]
+        for statement in (
+            "INSERT INTO reply_waits (wait, entity, message) VALUES (1, 1, 1), (1, NULL, 1)",
+            (
+                "INSERT INTO goals (agent, goal_id, description, priority, is_long_term, status, created, updated) "
+                "VALUES (1, 'goal_1', 'd', 0, 1, 'active', 'now', 'now')"
+            ),
+            "INSERT INTO memories (agent, key, value, created, updated) VALUES (1, 'k', 'v', 'now', 'now')",
+            _PLAN.format(run_at="'soon'", cron="NULL", status="pending", next_run="'soon'"),
+        ):
+            connection.exec_driver_sql(statement)
+        connection.commit()
+        for wrong in (
+            "INSERT INTO reply_waits (wait, entity, message) VALUES (1, 1, 1)",
+            "UPDATE reply_waits SET reply = 1",
+            "UPDATE goals SET status = 'paused'",
+            "UPDATE goals SET is_long_term = 2",
+            "INSERT INTO memories (agent, key, value, created, updated) VALUES (1, 'k', 'w', 'now', 'now')",
+            "UPDATE plans SET next_run = NULL",
+            "UPDATE plans SET status = 'completed'",
+            "UPDATE plans SET cron = '* * * * *'",
+            "UPDATE plans SET agent = 7",
+        ):
+            with pytest.raises(SQLAlchemyError):
+                connection.exec_driver_sql(wrong)
+            connection.rollback()
+        connection.exec_driver_sql("DELETE FROM waits")
+        assert connection.exec_driver_sql("SELECT count(*) FROM reply_waits").scalar_one() == 0
+        connection.commit()
+    engine.dispose()
+
+
 def first_release(connection):
     """A database of the first release, with the rows of two conversations."""
     first_release_to(connection, "0001")

@@ -1,4 +1,4 @@
-"""The tables of agents, runs, spaces and waits; they belong to the same metadata as `storage/schema.py`.
+"""The tables of agents, their records, runs, spaces and waits; on the same metadata as `storage/schema.py`.
 
 Times are texts: UTC, RFC 3339, milliseconds, ``Z``; so they are compared as texts. JSON is text too.
 """
@@ -22,6 +22,8 @@ from proofbox.service.storage.text_columns import TEXT, Words
 # SQLite's own row ids are 64 bits wide under the name INTEGER only.
 _ROW_ID = BigInteger().with_variant(Integer, "sqlite")
 _RUN_STATES = "status IN ('queued', 'running', 'waiting_tool', 'waiting_reply', 'completed', 'failed', 'cancelled')"
+
+_PLAN_STATES = "status IN ('pending', 'completed', 'cancelled', 'missed')"
 
 
 def _id() -> Column[int]:
@@ -256,6 +258,80 @@ Index("waits_space", waits.c.space, waits.c.state)
 Index("waits_call", waits.c.call)
 Index("waits_run", waits.c.run, waits.c.state)
 
+# Which message a wait for replies is about and who may answer it; one row for each awaited entity.
+reply_waits = Table(
+    "reply_waits",
+    metadata,
+    _id(),
+    _reference("wait", "waits.id", ondelete="CASCADE"),
+    # NULL: the first message of anyone answers.
+    _reference("entity", "entities.id", nullable=True),
+    _reference("message", "messages.id"),
+    # The message that answered, and when; NULL until then.
+    _reference("reply", "messages.id", nullable=True),
+    Column("responded", TEXT),
+    UniqueConstraint("wait", "entity"),
+    CheckConstraint("(reply IS NULL) = (responded IS NULL)"),
+)
+Index("reply_waits_message", reply_waits.c.message)
+
+goals = Table(
+    "goals",
+    metadata,
+    _id(),
+    _reference("agent", "agents.id"),
+    Column("goal_id", Words, nullable=False),
+    Column("description", Words, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("is_long_term", Integer, CheckConstraint("is_long_term IN (0, 1)"), nullable=False),
+    Column("status", TEXT, CheckConstraint("status IN ('active', 'completed', 'abandoned')"), nullable=False),
+    Column("created", TEXT, nullable=False),
+    Column("updated", TEXT, nullable=False),
+    UniqueConstraint("agent", "goal_id"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    _id(),
+    _reference("agent", "agents.id"),
+    Column("key", Words, nullable=False),
+    Column("value", Words, nullable=False),
+    Column("topic", Words),
+    Column("created", TEXT, nullable=False),
+    Column("updated", TEXT, nullable=False),
+    UniqueConstraint("agent", "key"),
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    _id(),
+    _reference("agent", "agents.id"),
+    Column("plan_id", Words, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("instruction", Words, nullable=False),
+    # Either the time of a plan that fires once, or the schedule of one that repeats.
+    Column("run_at", TEXT),
+    Column("cron", Words),
+    Column("time_zone", Words),
+    Column("status", TEXT, CheckConstraint(_PLAN_STATES), nullable=False),
+    # NULL: it does not fire any more. Who moves it on fires the plan.
+    Column("next_run", TEXT),
+    Column("last_run", TEXT),
+    # The newest time at which it did not fire, because the service was down for too long.
+    Column("missed", TEXT),
+    # Of its newest runs, as a JSON list.
+    Column("run_ids", TEXT, nullable=False, server_default="[]"),
+    Column("created", TEXT, nullable=False),
+    Column("updated", TEXT, nullable=False),
+    UniqueConstraint("agent", "plan_id"),
+    CheckConstraint("(run_at IS NULL) = (cron IS NOT NULL)"),
+    CheckConstraint("(status = 'pending') = (next_run IS NOT NULL)"),
+)
+_next = plans.c.next_run
+Index("plans_next_run", _next, sqlite_where=_next.is_not(None), postgresql_where=_next.is_not(None))
+
 # Answers of creating routes by the `Idempotency-Key` of their requests; calls have `idempotency_keys`.
 created_records = Table(
     "created_records",
@@ -274,10 +350,14 @@ __all__ = [
     "agents",
     "created_records",
     "entities",
+    "goals",
     "members",
+    "memories",
     "messages",
     "metadata",
+    "plans",
     "projects",
+    "reply_waits",
     "run_events",
     "runs",
     "space_events",
