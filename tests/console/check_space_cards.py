@@ -18,7 +18,8 @@ LINES = {"type": "line", "labels": ["a", "b", "c"], "series": [{"name": "Highs",
 
 @pytest.fixture
 def stage(service):
-    return Stage(service.url)
+    with Stage(service.url) as stage:
+        yield stage
 
 
 def test_an_approval_runs_the_tool(open_page, stage):
@@ -188,17 +189,17 @@ def test_of_two_browsers_that_answer_at_once_one_is_told(open_page, stage):
 @pytest.fixture(scope="module")
 def full(service):
     """A space with every kind of card."""
-    stage = Stage(service.url, name="Every card")
-    stage.say(f"Please look at the numbers, @{stage.agent}: https://example.com/numbers?of=today")
-    stage.call("show", {"city": "Oslo", "celsius": 14.5, "tags": ["dry", "mild"]})
-    stage.call("chart", BARS)
-    stage.call("chart", LINES)
-    stage.draw()
-    stage.write(stage.new_call_id(), "show", '{"being": "written')
-    stage.call("guarded", {"amount": 12, "to": "Ann"})
-    stage.call("elicit", {})
-    stage.call("ask", {"question": "Where do you stay?"})
-    return stage
+    with Stage(service.url, name="Every card") as stage:
+        stage.say(f"Please look at the numbers, @{stage.agent}: https://example.com/numbers?of=today")
+        stage.call("show", {"city": "Oslo", "celsius": 14.5, "tags": ["dry", "mild"]})
+        stage.call("chart", BARS)
+        stage.call("chart", LINES)
+        stage.draw()
+        stage.write(stage.new_call_id(), "show", '{"being": "written')
+        stage.call("guarded", {"amount": 12, "to": "Ann"})
+        stage.call("elicit", {})
+        stage.call("ask", {"question": "Where do you stay?"})
+        yield stage
 
 
 @pytest.mark.parametrize(("scheme", "size"), EVERY_PLACE)

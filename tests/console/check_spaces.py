@@ -1,5 +1,6 @@
 """The page of a space in Chromium: live messages, lost connections, texts of others, writing, shared links."""
 
+import contextlib
 import json
 import re
 
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.docker
 
 @pytest.fixture
 def stage(service):
-    return Stage(service.url)
+    with Stage(service.url) as stage:
+        yield stage
 
 
 def texts(page):
@@ -76,32 +78,28 @@ def test_a_lost_connection_doubles_and_loses_no_text(open_page, stage, service):
 
 def test_the_page_goes_on_after_the_service_was_killed(open_page, tmp_path):
     service = MortalService(tmp_path, free_port())
-    service.start()
-    try:
-        stage = Stage(service.url)
-        page = opened(open_page, stage)
-        page.expected.append("ERR_")
-        stage.say("before")
-        written = stage.new_call_id()
-        stage.write(written, "show", '{"half": "writ')
-        waiting = stage.new_call_id()
-        stage.call("guarded", {"step": 1}, waiting)
-        expect(card(page, "guarded").get_by_role("button", name="Approve")).to_be_visible()
-        service.kill()
-        expect(page.get_by_text("Connection lost")).to_be_visible()
-        service.close()
+    with contextlib.closing(service):
         service.start()
-        stage.say("after")
-        expect(page.get_by_text("Live", exact=True)).to_be_visible()
-        expect(page.locator("article", has_text="after")).to_have_count(1)
-        expect(page.locator("article", has_text="before")).to_have_count(1)
-        expect(card(page, "show")).to_contain_text("abandoned")
-        card(page, "guarded").get_by_role("button", name="Approve").click()
-        expect(card(page, "guarded")).to_contain_text("done")
-        assert stage.result(waiting)["ok"] is True
-        expect(page.locator("article")).to_have_count(4)
-    finally:
-        service.close()
+        with Stage(service.url) as stage:
+            page = opened(open_page, stage)
+            page.expected.append("ERR_")
+            stage.say("before")
+            stage.write(stage.new_call_id(), "show", '{"half": "writ')
+            waiting = stage.new_call_id()
+            stage.call("guarded", {"step": 1}, waiting)
+            expect(card(page, "guarded").get_by_role("button", name="Approve")).to_be_visible()
+            service.kill()
+            expect(page.get_by_text("Connection lost")).to_be_visible()
+            service.start()
+            stage.say("after")
+            expect(page.get_by_text("Live", exact=True)).to_be_visible()
+            expect(page.locator("article", has_text="after")).to_have_count(1)
+            expect(page.locator("article", has_text="before")).to_have_count(1)
+            expect(card(page, "show")).to_contain_text("abandoned")
+            card(page, "guarded").get_by_role("button", name="Approve").click()
+            expect(card(page, "guarded").locator(".badge", has_text="done")).to_be_visible()
+            assert stage.result(waiting)["ok"] is True
+            expect(page.locator("article")).to_have_count(4)
 
 
 def test_events_that_are_gone_are_read_again(open_page, stage):
@@ -148,31 +146,34 @@ def test_members_that_join_and_leave_and_states_of_runs_are_shown(open_page, sta
 # ---- texts of others ----
 
 
-def test_hostile_texts_are_text(open_page, service):
-    stage = Stage(service.url, name=f"{HOSTILE}{RTL}")
+@pytest.fixture
+def hostile(service):
+    """A space whose name, and the name of a person, attack the page."""
     ben = {"type": "human", "handle": "ben", "display_name": f"{HOSTILE}{RTL}"}
-    stage.sent("PUT", "/v1/entities/ben", json=ben)
-    try:
-        links = "javascript:alert(1) http://ok.example/a?b=1. https://bank.example@evil.example data:text/html,x"
-        stage.say(f"{HOSTILE} {RTL} {links} [x](javascript:alert(1))")
-        stage.call("show", {f"{HOSTILE}": f"{HOSTILE} javascript:alert(1)", "rtl": RTL})
-        schema_texts = {"question": HOSTILE}
-        stage.call("ask", schema_texts)
-        page = opened(open_page, stage)
-        expect(page.locator("article")).to_have_count(3)
-        assert page.evaluate("window.hit") is None
-        assert page.locator("main img, main script, main iframe").count() == 0
-        said = page.locator("article").first
-        assert [link.get_attribute("href") for link in said.locator("a").all()] == ["http://ok.example/a?b=1"]
-        expect(said.locator("a")).to_have_attribute("rel", re.compile("noopener noreferrer"))
-        assert said.locator("a").inner_text() == "http://ok.example/a?b=1"
-        expect(said).to_contain_text(HOSTILE)
-        assert "\u202e" not in page.locator("body").inner_text()
-        expect(said).to_contain_text("bill\\u202egpj.exe")
-        expect(page.get_by_role("heading", level=1)).to_have_text(f"{HOSTILE}bill\\u202egpj.exe")
-        assert violations(page) == []
-    finally:
+    with Stage(service.url, name=f"{HOSTILE}{RTL}") as stage:
+        stage.sent("PUT", "/v1/entities/ben", json=ben)
+        yield stage
         stage.sent("PUT", "/v1/entities/ben", json={**ben, "display_name": "Ben"})
+
+
+def test_hostile_texts_are_text(open_page, hostile):
+    links = "javascript:alert(1) http://ok.example/a?b=1. https://bank.example@evil.example data:text/html,x"
+    hostile.say(f"{HOSTILE} {RTL} {links} [x](javascript:alert(1))")
+    hostile.call("show", {HOSTILE: f"{HOSTILE} javascript:alert(1)", "rtl": RTL})
+    hostile.call("ask", {"question": HOSTILE})
+    page = opened(open_page, hostile)
+    expect(page.locator("article")).to_have_count(3)
+    assert page.evaluate("window.hit") is None
+    assert page.locator("main img, main script, main iframe").count() == 0
+    said = page.locator("article").first
+    assert [link.get_attribute("href") for link in said.locator("a").all()] == ["http://ok.example/a?b=1"]
+    expect(said.locator("a")).to_have_attribute("rel", re.compile("noopener noreferrer"))
+    assert said.locator("a").inner_text() == "http://ok.example/a?b=1"
+    expect(said).to_contain_text(HOSTILE)
+    assert "\u202e" not in page.locator("body").inner_text()
+    expect(said).to_contain_text("bill\\u202egpj.exe")
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"{HOSTILE}bill\\u202egpj.exe")
+    assert violations(page) == []
 
 
 def test_a_text_of_a_megabyte_opens_in_parts(open_page, stage):

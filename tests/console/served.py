@@ -68,7 +68,7 @@ class MortalService:
         self.url = f"http://127.0.0.1:{port}"
         self._folder = folder
         self._port = port
-        self._life = contextlib.ExitStack()
+        self._lives = contextlib.ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class MortalService:
             **os.environ, "PROOFBOX_DATA_DIR": str(self._folder / "data"), "PROOFBOX_PORT": str(self._port),
             "PROOFBOX_POOL_SIZE": "0", "PROOFBOX_IMPORT_ONCE": "off",
         }  # fmt: skip
-        self._process = self._life.enter_context(_running(self._folder, self._port, environment))
+        self._process = self._lives.enter_context(_running(self._folder, self._port, environment))
 
     def kill(self) -> None:
         """End it as a power cut does."""
@@ -87,7 +87,7 @@ class MortalService:
 
     def close(self) -> None:
         """End it."""
-        self._life.close()
+        self._lives.close()
 
 
 @contextlib.contextmanager

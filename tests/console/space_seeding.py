@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from playwright.sync_api import expect
@@ -99,6 +99,12 @@ class Stage:
         self.page = f"{url}/spaces/{self.space}"
         self.run = self.sent("POST", "/v1/runs", json={"agent_id": self.agent, "space_id": self.space})
         self.lease = {"Run-Lease": str(self.run["lease"]["number"])}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._web.close()
 
     def sent(self, method: str, path: str, **options: Any) -> Any:
         """Send a request that has to succeed; the body of its answer."""
