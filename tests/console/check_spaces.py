@@ -23,7 +23,7 @@ def stage(service):
 
 
 def texts(page):
-    return page.locator("article .outside-text").all_inner_texts()
+    return page.locator("article .outside-text").all_text_contents()
 
 
 # ---- live ----
@@ -59,11 +59,11 @@ def test_a_lost_connection_doubles_and_loses_no_text(open_page, stage, service):
         page.expected.append("ERR_")
         expect(page.get_by_text("Live", exact=True)).to_be_visible()
         call, text = stage.new_call_id(), '{"n": "\U0001f600abcdefghij'
-        stage.write(call, "show", text[:8])
+        stage.write(call, "show", text[:9])
         expect(card(page, "show")).to_contain_text("\U0001f600a")
         relay.cut()
         expect(page.get_by_text("Connection lost")).to_be_visible()
-        stage.write(call, "show", text[8:14], 8)
+        stage.write(call, "show", text[9:14], 9)
         stage.say("while you were away")
         relay.mend()
         expect(page.get_by_text("Live", exact=True)).to_be_visible()
@@ -301,7 +301,7 @@ def test_a_shared_link_opens_its_space_and_nothing_else(open_page, stage, guarde
     page.reload()
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
     assert page.evaluate("Object.values(localStorage).join() + document.cookie").find("pbs_") == -1
-    token = page.evaluate("Object.values(sessionStorage)[0]")
+    token = page.evaluate(f"sessionStorage.getItem('proofbox.space-token.{stage.space}')")
     assert (
         httpx.get(
             f"{stage.url}/v1/tools", headers={"Authorization": f"Bearer {token}"}, trust_env=False

@@ -1,9 +1,12 @@
 // What a form asks for, read of a JSON Schema, and the value that is in a form. The service checks each answer against the whole schema;
 // patterns are left to it, as the browser's engine backtracks.
+import { count } from "./format.js";
+
 const DEPTH_MAX = 6;
 const FIELDS_MAX = 100;
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
 const TITLE_CHARS = 200;
+const REQUIRED = "This is required";
 export const ABSENT = Symbol("absent");
 
 // A node: {kind, title, hint, schema, ...}. kind is "string", "number", "integer", "boolean", "enum" {options}, "object" {fields:
@@ -125,7 +128,7 @@ export function readDraft(node, draft, place, isRequired, errors) {
 function missing(node, place, isRequired, errors) {
   if (!isRequired) return ABSENT;
   if (node.isNullable) return null;
-  errors.set(place, "This is required");
+  errors.set(place, REQUIRED);
   return ABSENT;
 }
 
@@ -137,25 +140,26 @@ function readObject(node, draft, place, isRequired, errors) {
     if (found !== ABSENT) Object.defineProperty(value, name, { value: found, enumerable: true, configurable: true, writable: true });
   }
   // An optional object in which nothing is filled in is left out, whatever it would need.
-  if (!isRequired && Object.keys(value).length === 0 && [...own.values()].every((each) => each === "This is required")) return ABSENT;
+  if (!isRequired && Object.keys(value).length === 0 && [...own.values()].every((each) => each === REQUIRED)) return ABSENT;
   for (const [where, message] of own) errors.set(where, message);
   return value;
 }
 
 function readArray(node, draft, place, isRequired, errors) {
   const { minItems = 0, maxItems } = node.schema;
-  if (draft.length === 0 && !isRequired) return ABSENT;
-  if (draft.length < minItems) errors.set(place, `At least ${minItems} entries are needed`);
-  if (maxItems !== undefined && draft.length > maxItems) errors.set(place, `At most ${maxItems} entries are allowed`);
-  return draft.map((each, i) => {
-    const found = readDraft(node.item, each, `${place}[${i}]`, true, errors);
-    return found === ABSENT ? null : found;
-  });
+  const own = new Map();
+  const values = draft.map((each, i) => readDraft(node.item, each, `${place}[${i}]`, true, own));
+  // An optional list in which nothing is filled in is left out, as an optional object is.
+  if (!isRequired && values.every((each) => each === ABSENT) && [...own.values()].every((each) => each === REQUIRED)) return ABSENT;
+  if (draft.length < minItems) errors.set(place, `At least ${count(minItems, "entry", "entries")} needed`);
+  if (maxItems !== undefined && draft.length > maxItems) errors.set(place, `At most ${count(maxItems, "entry", "entries")} allowed`);
+  for (const [where, message] of own) errors.set(where, message);
+  return values.map((each) => (each === ABSENT ? null : each));
 }
 
 function readText(node, draft, place, isRequired, errors) {
   const { minLength = 0, maxLength } = node.schema;
-  if (draft === "" && (!isRequired || minLength > 0 || node.isNullable)) return missing(node, place, isRequired, errors);
+  if (draft === "") return missing(node, place, isRequired, errors);
   const length = [...draft].length;
   if (length < minLength) errors.set(place, `At least ${minLength} characters are needed (now ${length})`);
   if (maxLength !== undefined && length > maxLength) errors.set(place, `At most ${maxLength} characters are allowed (now ${length})`);

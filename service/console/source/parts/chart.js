@@ -3,7 +3,8 @@ import { axisOf, shownNumber } from "../lib/chart_data.js";
 import { visible } from "../lib/format.js";
 import { html } from "../lib/ui.js";
 
-const WIDTH = 560;
+const WIDE = 560;
+const NARROW = 320; // of a phone: the texts keep their size
 const HEIGHT = 240;
 const TOP = 12;
 const BOTTOM = 26;
@@ -13,14 +14,15 @@ const CHAR_PX = 6.4;
 
 export function Chart({ chart }) {
   const axis = axisOf(chart);
+  const total = matchMedia("(max-width: 720px)").matches ? NARROW : WIDE;
   const left = 14 + CHAR_PX * Math.max(...axis.ticks.map((each) => shownNumber(each).length));
-  const frame = { left, width: WIDTH - left - RIGHT, height: HEIGHT - TOP - BOTTOM, y: (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - axis.low) / (axis.high - axis.low)) };
+  const frame = { left, width: total - left - RIGHT, height: HEIGHT - TOP - BOTTOM, y: (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (value - axis.low) / (axis.high - axis.low)) };
   const summary = `${chart.type === "bar" ? "Bar" : "Line"} chart${chart.title ? `: ${visible(chart.title)}` : ""}; ${chart.series.map((each) => visible(each.name)).join(", ")}. The table below has the numbers.`;
   return html`<figure class="chart">
     ${chart.title && html`<figcaption><bdi>${visible(chart.title)}</bdi>${chart.unit && html` <span class="faint">(${visible(chart.unit)})</span>`}</figcaption>`}
-    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label=${summary}>
+    <svg viewBox=${`0 0 ${total} ${HEIGHT}`} role="img" aria-label=${summary}>
       ${axis.ticks.map((tick) => html`<g key=${tick}>
-        <line class=${tick === 0 ? "axis" : "grid"} x1=${frame.left} x2=${WIDTH - RIGHT} y1=${frame.y(tick)} y2=${frame.y(tick)} />
+        <line class=${tick === 0 ? "axis" : "grid"} x1=${frame.left} x2=${total - RIGHT} y1=${frame.y(tick)} y2=${frame.y(tick)} />
         <text class="tick" x=${frame.left - 6} y=${frame.y(tick) + 4} text-anchor="end">${shownNumber(tick)}</text></g>`)}
       ${labelsOf(chart, frame)}
       ${chart.type === "bar" ? barsOf(chart, frame) : chart.series.map((series, i) => html`<${Line} key=${i} series=${series} number=${i} frame=${frame} />`)}

@@ -85,7 +85,7 @@ function input(node, value, set, shared) {
   if (node.kind === "json") return html`<textarea ...${shared} rows="5" spellcheck="false" value=${value} onInput=${onInput} />`;
   const { maxLength, format } = node.schema;
   if (node.kind === "string" && (maxLength === undefined ? format === undefined : maxLength > LONG_CHARS)) {
-    return html`<textarea ...${shared} class="text" rows="2" value=${value} onInput=${onInput} />`;
+    return html`<textarea ...${shared} class="text" rows="1" value=${value} onInput=${onInput} />`;
   }
   return html`<input ...${shared} type="text" inputmode=${node.kind === "string" ? null : node.kind === "integer" ? "numeric" : "decimal"} autocomplete="off" value=${value} onInput=${onInput} />`;
 }
