@@ -128,7 +128,7 @@ class Loop:
     def solve(self, task: str) -> str:
         """Return the model's answer to a task."""
         query = {"run_id": self._run["run_id"], "format": "openai"}
-        tools = sent(self._web.get("/v1/tools", params=query))
+        tools = sent(self._web.get("/v1/tools", params=query))["tools"]
         own = [tool for tool in tools if "__" not in tool["function"]["name"]]
         messages: list[Json] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
         for _ in range(STEPS_MAX):

@@ -281,7 +281,9 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
     tools, store = all_tools(settings, parts), SqlCallStore(stores.database, call_effects())
-    needs = GatewayDependencies(stores.database, stores.artifacts, tools, admission, resolver)
+    needs = GatewayDependencies(
+        stores.database, stores.artifacts, tools, parts.jobs, parts.policy, resolver, parts.tokens, audited
+    )
     gateway_parts = build_gateway_parts(settings, needs)
     calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
     conversations = Conversations(

@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
+from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
+from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
@@ -23,21 +26,26 @@ from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.built_ins.enter_space import build_enter_space
-from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
+from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.own_tool import OwnTool
+from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
-from proofbox.service.gateway.runs_port import RunLimits, RunStore
+from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
+from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
+from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.web.client.outgoing import OutgoingClient
 from proofbox.service.web.client.pinned_network import CheckedNetwork
 from proofbox.service.web.client.resolver import Resolver
@@ -58,15 +66,21 @@ class GatewayDependencies:
         database: the records of all stores.
         artifacts: the files of conversations.
         tools: the service's own tools.
-        admission: the slots of sandboxes.
+        jobs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
         resolver: resolves the host names of requests.
+        tokens: counts tokens.
+        audited: the service that writes audit lines.
     """
 
     database: Database
     artifacts: ArtifactStore
     tools: Tools
-    admission: Admission
+    jobs: JobRunner
+    policy: CallPolicy
     resolver: Resolver
+    tokens: TokenCounter
+    audited: AuditService
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +95,8 @@ class GatewayParts:
         spaces: the parts of spaces.
         waits: the parts of waits.
         environment: the operator's secrets.
+        records: the parts of goals, memories and plans.
+        endpoints: the operator's endpoints of models.
     """
 
     tools: GatewayTools
@@ -90,6 +106,8 @@ class GatewayParts:
     spaces: SpaceParts
     waits: WaitParts
     environment: Environment
+    records: RecordParts
+    endpoints: LlmEndpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +119,14 @@ class Gateway:
         runs: the runs.
         spaces: the parts of spaces.
         waits: what ends waits.
+        plans: the timer of plans.
     """
 
     services: GatewayServices
     runs: Runs
     spaces: SpaceParts
     waits: WaitEnds
+    plans: PlanTimer
 
     async def start(self) -> None:
         """End what was due while the service was down, and begin to look after runs, waits and streams.
@@ -121,9 +141,11 @@ class Gateway:
         self.waits.timer.start()
         await self.runs.sweep()
         self.runs.start()
+        self.plans.start()
 
     async def stop(self) -> None:
         """Let those go who wait, and stop."""
+        await self.plans.stop()
         await self.runs.stop()
         await self.waits.timer.stop()
         await self.spaces.stop()
@@ -150,10 +172,11 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
 
     Raises:
         EnvironmentRefusedError: a secret of ``gateway_env`` is not there or too short.
+        EndpointsRefusedError: the key of an endpoint of ``llm_endpoints`` is not there or cannot be used.
         OSError: the certificates of ``web_ca_file`` cannot be read.
     """
     database = needs.database
-    environment = build_environment(settings, os.environ)
+    environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
     sender = OutgoingClient(
         CheckedNetwork(needs.resolver, settings.gateway_networks),
         loaded_when_asked(settings.web_ca_file),
@@ -161,7 +184,8 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     )
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
-    built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
+    records = build_record_parts(settings, database, files)
+    built_ins = [build_enter_space(SqlSpaceEntry(database), files), *records.built_ins]
     tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
     spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
@@ -172,13 +196,28 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
-        "own_tool": OwnTool(needs.tools, needs.admission.refuse_if_full),
-        **{variant: UnavailableTool(variant) for variant in ("sub_agent", "image", "compute")},
+        "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
+        "compute": UnavailableTool("compute"),
     }
+    llm = LlmDependencies(
+        database,
+        needs.jobs,
+        needs.policy,
+        needs.tokens,
+        needs.audited,
+        needs.resolver,
+        admission,
+        sender,
+        files,
+    )
+    own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
+    executions |= build_llm_executions(settings, endpoints, llm, own, executions)
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment)
+    return GatewayParts(
+        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints
+    )
 
 
 def build_gateway(
@@ -201,20 +240,17 @@ def build_gateway(
         runs=runs,
         catalogue=parts.catalogue,
         agents=parts.agents,
+        states=parts.records.states,
         environment=parts.environment,
+        endpoints=parts.endpoints,
         waits=ends.services,
     )
-    return Gateway(services, runs, parts.spaces, ends)
+    return Gateway(services, runs, parts.spaces, ends, PlanTimer(parts.records.plans, database.changes))
 
 
 def _own_tools() -> list[ListedTool]:
     absent = absent_tools()
     return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
-
-
-def run_limits(settings: GatewaySettings) -> RunLimits:
-    """The operator's limits of runs."""
-    return RunLimits(settings.run_lease_s, settings.run_s, settings.agent_runs_max)
 
 
 def build_environment(settings: GatewaySettings, variables: Mapping[str, str]) -> Environment:

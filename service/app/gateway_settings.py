@@ -1,12 +1,16 @@
 """The settings of agents, their runs and the requests of their tools."""
 
 from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.web.urls import WebUrl
+
 _MIB = 1024 * 1024
+EndpointName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+ModelId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class SecretOfTools(BaseModel):
@@ -17,6 +21,25 @@ class SecretOfTools(BaseModel):
     variable: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     hosts: tuple[str, ...] = Field(min_length=1)
     projects: tuple[str, ...] | None = None
+
+
+class EndpointOfModels(BaseModel):
+    """An endpoint that speaks OpenAI's API, for pictures and sub-agents."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    url: str
+    key: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    models: tuple[ModelId, ...] = Field(min_length=1)
+    can: tuple[Literal["chat", "images"], ...] = Field(default=("chat", "images"), min_length=1)
+
+    @field_validator("url")
+    @classmethod
+    def _is_base(cls, text: str) -> str:
+        WebUrl.parse(text)
+        if "?" in text or "#" in text:
+            raise ValueError("give the address without ? and #, such as https://api.example.com/v1")
+        return text
 
 
 class GatewaySettings(BaseSettings):
@@ -36,6 +59,10 @@ class GatewaySettings(BaseSettings):
     """Requests of agents' tools at the same time; more wait."""
     gateway_response_bytes_max: int = Field(default=_MIB, ge=1024)
     """Bytes of a response to a request of an agent's tool; one that becomes a file may have 10 times as many."""
+    llm_endpoints: dict[EndpointName, EndpointOfModels] = {}
+    """Endpoints of OpenAI's API for pictures and sub-agents, as a JSON object: {"default": {"url":
+    "https://api.example.com/v1", "key": "LLM_KEY", "models": ["small"], "can": ["chat", "images"]}}. LLM_KEY is an
+    environment variable; the first model is the default. Endpoints may be on private networks."""
     run_s: float = Field(default=1_800, gt=0)
     """Working time of a run, without the time of its waits, in seconds."""
     run_lease_s: float = Field(default=60, ge=5)

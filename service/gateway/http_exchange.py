@@ -62,12 +62,14 @@ class ExchangePolicy:
         attempts: how often a request is sent if its failure may pass.
         bytes_max: the largest JSON or text.
         error_bytes_max: how much of the body of a response that is not 2xx is read.
+        file_bytes_max: the largest other body; None: `FILE_FACTOR` times as much as JSON or text.
     """
 
     timeout_s: float
     attempts: int
     bytes_max: int
     error_bytes_max: int
+    file_bytes_max: int | None = None
 
 
 def attempts_of(method: str, asked: int | None) -> int:
@@ -184,7 +186,8 @@ def _limit_by(policy: ExchangePolicy) -> LimitBody:
         if not is_success(head.status):
             return BodyLimit(policy.error_bytes_max, is_cut=True)
         shown = is_json(head.mime) or is_readable(head.mime)
-        return BodyLimit(policy.bytes_max if shown else FILE_FACTOR * policy.bytes_max)
+        file_bytes_max = policy.file_bytes_max or FILE_FACTOR * policy.bytes_max
+        return BodyLimit(policy.bytes_max if shown else file_bytes_max)
 
     return limit_body
 

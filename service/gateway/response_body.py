@@ -38,9 +38,17 @@ def read_json(response: OutgoingResponse, redactor: Redactor) -> Any:
     Raises:
         ValueError: it is no JSON, is nested too deep, or has a number that is not finite.
     """
+    return redactor.redact_json(parse_json(_decode(response)))
+
+
+def parse_json(text: str) -> Any:
+    """JSON that can be stored and passed on.
+
+    Raises:
+        ValueError: it is no JSON, is nested too deep, or has a number that is not finite.
+    """
     try:
-        value = json.loads(_decode(response), parse_constant=_refuse_constant, parse_float=_finite)
-        return redactor.redact_json(clean_json(value))
+        return clean_json(json.loads(text, parse_constant=_refuse_constant, parse_float=_finite))
     except RecursionError as exc:
         raise ValueError("nested too deep") from exc
 

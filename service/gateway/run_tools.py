@@ -101,14 +101,14 @@ class GatewayTools:
             raise UnknownToolError(
                 f"run '{run_id}' has no tool '{request.tool_id[:80]}'; GET /v1/tools?run_id={run_id} lists them"
             )
-        request = _canonical(request, tool)
+        request = canonical_request(request, tool)
         call = GatewayCall(scope, request, run, tool, Posting())
         execution = self._execution_of(tool)
         accept: list[Effect] = []
         if lease is not None:
             accept.append(AcceptRunCall(scope.principal, run_id, lease, self._parts.lease_s))
         # In a thread: a schema may have to be compiled, and an input may be large.
-        if errors := await asyncio.to_thread(_check_input, call):
+        if errors := await asyncio.to_thread(check_input, call):
             return request, self._refused(call, call.refuse_input(errors), accept)
         execution.check(call)
         if lease is not None:
@@ -212,8 +212,9 @@ class _AgentCall:
             left_warned=left_warned,
         )
         # The run is locked before its space.
-        waits: list[Effect] = [] if end.state is CallState.DONE else [CancelWaits(lease_s)]
-        return [*waits, EndRunCall(lease_s), ended]
+        is_done = end.state is CallState.DONE
+        waits: list[Effect] = [] if is_done else [CancelWaits(lease_s)]
+        return [*waits, EndRunCall(lease_s), ended, *(call.on_answer if is_done else ())]
 
     def _ending(self, end: CallEnd) -> RecordEnding:
         call = self._call
@@ -284,7 +285,7 @@ def _require_conversation(run: StoredRun, scope: ConversationKey) -> None:
         )
 
 
-def _canonical(request: ToolCallRequest, tool: RunTool) -> ToolCallRequest:
+def canonical_request(request: ToolCallRequest, tool: RunTool) -> ToolCallRequest:
     """The request under the tool's id, with a turn, and with the program in ``code``.
 
     Raises:
@@ -303,7 +304,7 @@ def _canonical(request: ToolCallRequest, tool: RunTool) -> ToolCallRequest:
     return request.model_copy(update=update)
 
 
-def _check_input(call: GatewayCall) -> list[dict[str, str]]:
+def check_input(call: GatewayCall) -> list[dict[str, str]]:
     """What of an input does not fit; the service's own tools check the input of their schema themselves."""
     tool = call.tool
     configuration = tool.configuration

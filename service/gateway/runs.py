@@ -2,10 +2,8 @@
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +13,7 @@ from proofbox.service.concurrency import Changes
 from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.runs_port import (
     QUEUE_TOPIC,
+    STOPPED_TOPIC,
     NewRun,
     RunEnd,
     RunFilter,
@@ -23,12 +22,12 @@ from proofbox.service.gateway.runs_port import (
     RunStore,
     StoredRun,
     StoredRunEvent,
+    new_run_id,
     run_topic,
 )
 from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
 
-_ID_BYTES = 12
 _SWEEP_S = 2.0
 _POLL_S = 5.0  # a look although nothing was announced: an agent may run one more after another has ended
 _EVENTS_AT_ONCE = 200
@@ -85,7 +84,7 @@ class Runs:
             QueueFullError: too many runs of the agent are queued.
             IdReusedError: the key was used for another request.
         """
-        run_id = f"run_{secrets.token_hex(_ID_BYTES)}"
+        run_id = new_run_id()
         trigger = creation.trigger.model_dump(mode="json", exclude_none=True)
         new = NewRun(
             run_id=run_id,
@@ -197,14 +196,13 @@ class Runs:
         await self._cancel_left()
 
     async def _sweep_for_ever(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                await self.sweep()
-            except Exception:  # noqa: BLE001 - an unforeseen one too: the passes outlive it
-                _log.exception("runs could not be looked through; the next pass tries again")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_SWEEP_S):
-                    await self._stopping.wait()
+        with self._changes.listen(STOPPED_TOPIC) as stopped:
+            while not self._stopping.is_set():
+                try:
+                    await self.sweep()
+                except Exception:  # noqa: BLE001 - an unforeseen one too: the passes outlive it
+                    _log.exception("runs could not be looked through; the next pass tries again")
+                await stopped.wait(_SWEEP_S)
 
     async def _cancel_left(self, run_id: str | None = None) -> None:
         """Cancels the calls that ended runs (or one) left; what cannot be cancelled is left to the next pass."""

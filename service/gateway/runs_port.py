@@ -1,5 +1,6 @@
 """The port of the store of runs, with its records."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,8 +17,16 @@ RUN_QUEUED_MAX = 1_000
 RUN_AGE_DAYS_MAX = 7
 """After how many days a run that has not ended has failed."""
 
+STOPPED_TOPIC = "runs stopped"
+"""The topic of `Changes` that is announced when a tool of an agent has ended a run, whose calls are left."""
+_ID_BYTES = 12
 QUEUE_TOPIC = "runs queued"
 """The topic of `Changes` that is announced when a run of any project is queued."""
+
+
+def new_run_id() -> str:
+    """Return a new id of a run."""
+    return f"run_{secrets.token_hex(_ID_BYTES)}"
 
 
 def run_topic(run_id: str) -> str:

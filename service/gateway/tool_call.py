@@ -15,6 +15,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Timings, ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.port import Effect
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
@@ -118,6 +119,7 @@ class GatewayCall:
         effects: the requests that left the service for it, in order.
         answered_by: who answered its last wait; for its record and audit line.
         was_approved: whether a person approved it.
+        on_answer: more that is stored with its answer, once it has run.
         began: when it came, on the performance counter.
     """
 
@@ -129,6 +131,7 @@ class GatewayCall:
     effects: list[Effected] = field(default_factory=list)
     answered_by: str | None = None
     was_approved: bool = False
+    on_answer: list[Effect] = field(default_factory=list)
     began: float = field(default_factory=time.perf_counter)
 
     @property

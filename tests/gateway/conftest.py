@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gateway_client import Loop, opened_loop
+from tests.support.llm_server import KEY, LlmServer, llm_server
 from tests.support.recording_server import RecordingServer, recording_server
 
 
@@ -19,3 +20,17 @@ async def loop(tmp_path: Path) -> AsyncIterator[Loop]:
 async def elsewhere() -> AsyncIterator[RecordingServer]:
     async with recording_server() as server:
         yield server
+
+
+@pytest.fixture
+async def llm() -> AsyncIterator[LlmServer]:
+    async with llm_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def asking(tmp_path: Path, llm: LlmServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Loop]:
+    """A loop whose service has the endpoint ``default``."""
+    monkeypatch.setenv("LLM_KEY", KEY)
+    async with opened_loop(tmp_path, llm_endpoints=llm.settings()) as opened:
+        yield opened

@@ -40,6 +40,7 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.rerun import Provenance
+from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.previews.service import Previews
 from proofbox.service.sandbox.image_inventory import ImageInventory
@@ -137,7 +138,10 @@ def link_keys() -> list[LinkKey]:
 def gateway(stores: Stores, tmp_path: Path, link_keys: list[LinkKey]) -> GatewayServices:
     """Agents, runs, spaces and waits over the stores; none of their calls runs here."""
     settings, admission = Settings(data_dir=tmp_path / "data"), Admission(running_max=1, queue_max=1)
-    needs = GatewayDependencies(stores.database, stores.artifacts, {}, admission, SystemResolver())
+    jobs = JobRunner(admission, NOTHING_AGAIN, NOTHING_AGAIN, stores.artifacts, stores.sources)
+    policy, audited = CallPolicy(LIMITS, 1, 1, 0), AuditService(version="1.0", boot_id="boot-1")
+    resolver, tokens = SystemResolver(), BpeTokenCounter()
+    needs = GatewayDependencies(stores.database, stores.artifacts, {}, jobs, policy, resolver, tokens, audited)
     parts, store = build_gateway_parts(settings, needs), SqlCallStore(stores.database, call_effects())
     calls = Calls({}, admission, store, CallSettings(MIB, "boot-1", "1.0"), None, parts.tools)
     return build_gateway(settings, stores.database, parts, store, calls, lambda: link_keys).services

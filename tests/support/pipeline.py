@@ -179,7 +179,9 @@ class Pipeline:
         reruns = RerunDependencies(jobs, rebuild, self.files, self.sources, LIMITS, audited)
         store = SqlCallStore(database, call_effects())
         own_tools, self.names = all_tools(settings, tools), Names()
-        needs = GatewayDependencies(database, artifacts, own_tools, self.admission, self.names)
+        needs = GatewayDependencies(
+            database, artifacts, own_tools, jobs, tools.policy, self.names, tools.tokens, audited
+        )
         parts = build_gateway_parts(settings, needs)
         call_settings = CallSettings(MIB, "boot-1", "1.0")
         self.calls = Calls(own_tools, self.admission, store, call_settings, None, parts.tools)

@@ -18,17 +18,20 @@ from proofbox.contracts.gateway.configuration import (
 from proofbox.contracts.gateway.executions import (
     VARIANTS_BY_TYPE,
     Execution,
+    ImageExecution,
     SubAgentExecution,
     execution_variant,
 )
 from proofbox.contracts.gateway.names import BUILT_IN_NAMES
 from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.problems import FieldError
+from proofbox.service.gateway.agents.endpoint_check import check_image, check_sub_agent_model
 from proofbox.service.gateway.agents.execution_check import check_execution
 from proofbox.service.gateway.agents.input_schemas import default_input_schema
 from proofbox.service.gateway.agents.template_check import TemplateCheck
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment
+from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.schema_check import SchemaRefusedError, check_schema, spell_field
 from proofbox.service.gateway_errors import InvalidToolError
 
@@ -56,13 +59,16 @@ class CheckedConfiguration:
     warnings: list[GatewayWarning]
 
 
-def check_configuration(document: Any, environment: Environment, project: str) -> CheckedConfiguration:
+def check_configuration(
+    document: Any, environment: Environment, project: str, endpoints: LlmEndpoints | None = None
+) -> CheckedConfiguration:
     """Check a configuration document.
 
     Args:
         document: the document, any JSON.
         environment: the operator's secrets.
         project: ``tenant/project``, for which they are resolved.
+        endpoints: the operator's endpoints of models; None: there are none.
 
     Raises:
         InvalidToolError: it has mistakes; ``errors`` lists them.
@@ -72,7 +78,7 @@ def check_configuration(document: Any, environment: Environment, project: str) -
     if size > CONFIGURATION_BYTES_MAX:
         message = f"it is too large (limit {CONFIGURATION_BYTES_MAX:,} bytes, got {size:,})"
         raise _refusal([FieldError(field="configuration", code=ConfigurationCode.TOO_LARGE, message=message)])
-    checker = _Checker(environment, project)
+    checker = _Checker(environment, project, endpoints or LlmEndpoints())
     configuration = None
     try:
         configuration = AgentConfiguration.model_validate(document)
@@ -92,9 +98,12 @@ def check_configuration(document: Any, environment: Environment, project: str) -
 class _Checker:
     """Collects the mistakes that the models do not see; it reads JSON that may not fit them."""
 
-    def __init__(self, environment: Environment, project: str, *, is_nested: bool = False) -> None:
+    def __init__(
+        self, environment: Environment, project: str, endpoints: LlmEndpoints, *, is_nested: bool = False
+    ) -> None:
         self._environment = environment
         self._project = project
+        self._endpoints = endpoints
         self._is_nested = is_nested
         self.errors: list[FieldError] = []
         self.warnings: list[GatewayWarning] = []
@@ -157,11 +166,16 @@ class _Checker:
             if variant == "sub_agent":
                 self._check_sub_agent(execution, f"{place}.execution")
             return  # its errors are those of the whole
-        if schema is None:
-            schema = default_input_schema(parsed)
+        self._check_parsed(parsed, execution, schema, place)
+
+    def _check_parsed(self, parsed: Any, execution: Any, schema: dict[str, Any] | None, place: str) -> None:
+        schema = default_input_schema(parsed) if schema is None else schema
         check = TemplateCheck(self._environment, self._project, schema, place)
         check_execution(parsed, check, f"{place}.execution")
         self._take(check)
+        if isinstance(parsed, ImageExecution):
+            for field, message in check_image(parsed, schema, self._endpoints):
+                self._refuse(f"{place}.{field}", message)
         if isinstance(parsed, SubAgentExecution):
             self._check_sub_agent(execution, f"{place}.execution")
 
@@ -182,7 +196,7 @@ class _Checker:
         if self._is_nested or not isinstance(inner, dict):
             return  # refused as a tool of a sub-agent, or by the model
         place = f"{field}.agentConfig"
-        checker = _Checker(self._environment, self._project, is_nested=True)
+        checker = _Checker(self._environment, self._project, self._endpoints, is_nested=True)
         checker.check_tools(inner.get("tools"), f"{place}.tools")
         checker.check_mcp(inner.get("mcp"), f"{place}.mcp")
         loop = inner.get("loop")
@@ -190,6 +204,8 @@ class _Checker:
         if isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= SUB_AGENT_STEPS_MAX:
             message = f"a sub-agent takes 1 to {SUB_AGENT_STEPS_MAX} steps (got {str(steps)[:20]})"
             checker._refuse(f"{place}.loop.maxSteps", message)
+        for name, wrong in check_sub_agent_model(inner, self._endpoints):
+            checker._refuse(f"{place}.{name}", wrong)
         self.errors += checker.errors
         self.warnings += checker.warnings
 

@@ -11,6 +11,7 @@ from proofbox.contracts.gateway.names import CONFIGURED_PREFIX, agent_entity_id
 from proofbox.service.gateway.agents.checker import CheckedConfiguration, check_configuration
 from proofbox.service.gateway.agents.port import AgentStore, NewVersion, StoredAgent
 from proofbox.service.gateway.environment import Environment
+from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway_errors import AgentInUseError
 from proofbox.service.identity import Principal
 
@@ -31,11 +32,13 @@ class Agents:
     Args:
         store: their records.
         environment: the secrets that configurations may name.
+        endpoints: the endpoints of models that they may name; None: there are none.
     """
 
-    def __init__(self, store: AgentStore, environment: Environment) -> None:
+    def __init__(self, store: AgentStore, environment: Environment, endpoints: LlmEndpoints | None = None) -> None:
         self._store = store
         self._environment = environment
+        self._endpoints = endpoints or LlmEndpoints()
 
     async def put(
         self, principal: Principal, agent_id: str, document: dict[str, Any], if_version: int | None = None
@@ -57,7 +60,9 @@ class Agents:
             NameTakenError: another entity of the project has the handle.
         """
         # In a thread: schemas are compiled, and a document may have 1 MiB.
-        checked = await asyncio.to_thread(check_configuration, document, self._environment, project_name(principal))
+        checked = await asyncio.to_thread(
+            check_configuration, document, self._environment, project_name(principal), self._endpoints
+        )
         new = NewVersion(checked.configuration.agent.name, checked.document, checked.sha256)
         stored, is_new = await self._store.write(principal, agent_id, new, if_version)
         _log.info(

@@ -70,7 +70,7 @@ UNITS += ("_per_minute",)
 NAMES |= {"librechat", "librechat_key_file", "librechat_issuer", "librechat_audience"}
 
 # Of the console, and of agents; GATEWAY.md names `wait_s_max`, whose unit is inside.
-NAMES |= {"console", "gateway_env", "gateway_networks", "gateway_ports", "space_origins"}
+NAMES |= {"console", "gateway_env", "llm_endpoints", "gateway_networks", "gateway_ports", "space_origins"}
 COUNTS |= {"gateway_running_max", "agent_runs_max"}
 UNITS += ("_s_max",)
 

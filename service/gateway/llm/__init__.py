@@ -1,0 +1,1 @@
+"""Tools that ask a model of the operator: pictures and sub-agents."""
