@@ -10,6 +10,7 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
+from proofbox.service.app.gateway_mcp import McpTools, build_mcp_client, build_mcp_tools
 from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
@@ -97,6 +98,7 @@ class GatewayParts:
         environment: the operator's secrets.
         records: the parts of goals, memories and plans.
         endpoints: the operator's endpoints of models.
+        mcp: the tools of MCP servers.
     """
 
     tools: GatewayTools
@@ -108,6 +110,7 @@ class GatewayParts:
     environment: Environment
     records: RecordParts
     endpoints: LlmEndpoints
+    mcp: McpTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,22 +180,22 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     """
     database = needs.database
     environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
-    sender = OutgoingClient(
-        CheckedNetwork(needs.resolver, settings.gateway_networks),
-        loaded_when_asked(settings.web_ca_file),
-        frozenset(settings.gateway_ports),
-    )
+    network = CheckedNetwork(needs.resolver, settings.gateway_networks)
+    tls = loaded_when_asked(settings.web_ca_file)
+    sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
     records = build_record_parts(settings, database, files)
     built_ins = [build_enter_space(SqlSpaceEntry(database), files), *records.built_ins]
-    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools(), runs)
     spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
+    mcp = build_mcp_tools(build_mcp_client(settings, network, tls), http, agents, tool_catalogue, waits.policy)
     executions: dict[str, ToolExecution] = {
         **waits.executions,
+        "mcp": mcp.execution,
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
@@ -216,7 +219,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
     return GatewayParts(
-        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints
+        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints, mcp
     )
 
 
@@ -229,7 +232,7 @@ def build_gateway(
     link_keys: Callable[[], Sequence[LinkKey]],
 ) -> Gateway:
     """Build what drives runs and waits."""
-    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings)))
+    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings), parts.mcp.pins))
     ends = build_wait_ends(settings, database, parts.waits, store, calls)
     services = GatewayServices(
         spaces=parts.spaces.spaces,
