@@ -206,7 +206,7 @@ def main() -> None:
         sent(person.post(f"{where}/messages", json={"text": given.task}))
 
         run = sent(web.post("/v1/runs", json={"agent_id": "forecaster", "space_id": space["space_id"]}))
-        key = os.environ.get("OPENAI_API_KEY", "")
+        key = os.environ.get("OPENAI_API_KEY", "none")
         model_url = os.environ.get("OPENAI_BASE_URL", f"{local.url}/v1").rstrip("/") + "/"
         model = stack.enter_context(
             httpx.Client(base_url=model_url, timeout=300, headers={"Authorization": f"Bearer {key}"})
