@@ -154,6 +154,9 @@ async def get_message_artifact(
     space_id: SpaceIdInPath,
     message_id: MessageIdInPath,
     logical_path: Annotated[str, Path(description="An `artifact_path` of the message.")],
+    own_link: Annotated[
+        bool, Query(description="A link to this service, also if an object store has the file.")
+    ] = False,
 ) -> Response:
     """Files of the message's own call only: those that are external, and its input or output if it is too large."""
     listed = await require_gateway(services).messages.find_artifact(actor, space_id, message_id, logical_path)
@@ -170,4 +173,4 @@ async def get_message_artifact(
         raise unknown
     if stored.visibility != "external" and not listed.is_value:
         raise unknown
-    return await link_response(services, listed.scope, stored)
+    return await link_response(services, listed.scope, stored, is_own=own_link)
