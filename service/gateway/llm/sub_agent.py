@@ -13,7 +13,8 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import Suspension
 from proofbox.service.errors import QueueFullError, QueueTimeoutError
-from proofbox.service.gateway.catalogue import configured_run_tool, openai_tool
+from proofbox.service.gateway.agents.service import project_name
+from proofbox.service.gateway.catalogue import configured_run_tool, mcp_run_tool, openai_tool
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.llm.chat import ChatReply, UnreadableReplyError, read_reply
 from proofbox.service.gateway.llm.client import LlmClient, LlmFailedError, LlmRequest, Turn
@@ -32,8 +33,11 @@ from proofbox.service.gateway.llm.sub_agent_loop import (
     SubAgentFailedError,
     SubAgentLoop,
 )
+from proofbox.service.gateway.mcp.pinned_tool import McpBinding
+from proofbox.service.gateway.mcp.sources import McpSources
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import Effected, GatewayCall, RunTool, ToolExecution
+from proofbox.service.gateway_errors import McpUnavailableError
 from proofbox.service.timeline.token_counter import TokenCounter
 
 _PATH = "/chat/completions"
@@ -62,6 +66,7 @@ class SubAgentParts:
         context: reads the ends of conversations.
         tokens: counts tokens.
         files: stores results that are too large for a block.
+        mcp: the tools of MCP servers.
     """
 
     endpoints: LlmEndpoints
@@ -71,6 +76,7 @@ class SubAgentParts:
     context: ContextTail
     tokens: TokenCounter
     files: ResultFiles
+    mcp: McpSources
 
 
 class SubAgentTool(ToolExecution):
@@ -90,6 +96,10 @@ class SubAgentTool(ToolExecution):
         except EndpointRefusedError as exc:
             return call.fail(GatewayCode.ENDPOINT_NOT_CONFIGURED, str(exc))
         tools = [self._tool(tool) for tool in configuration.tools]
+        try:
+            tools += await self._tools_of_servers(configuration, call, tools)
+        except McpUnavailableError as exc:
+            return call.fail(GatewayCode.MCP_UNAVAILABLE, exc.message)
         functions = [openai_tool(tool) for tool in tools]
         timeout_s = execution.timeout / 1000
         chat = _Chat(self._parts.client, endpoint, model, functions, _turn_of(call, observer), timeout_s)
@@ -125,6 +135,22 @@ class SubAgentTool(ToolExecution):
     def _tool(self, tool: Any) -> RunTool:
         """A tool as the sub-agent has it: no space shows its calls."""
         return replace(configured_run_tool(tool, self._parts.own_tools), visibility="hidden")
+
+    async def _tools_of_servers(
+        self, configuration: SubAgentConfiguration, call: GatewayCall, others: Sequence[RunTool]
+    ) -> list[RunTool]:
+        """The tools of the sub-agent's MCP servers, as they are now.
+
+        Raises:
+            McpUnavailableError: a server that is ``required`` does not answer.
+        """
+        if configuration.mcp is None:
+            return []
+        servers = {server.name: server for server in configuration.mcp.servers}
+        taken = [name for tool in others for name in (tool.tool_id, tool.name)]
+        offered = await self._parts.mcp.offer(list(servers.values()), project_name(call.principal), taken)
+        found = [mcp_run_tool(McpBinding(servers[tool.server], tool)) for tool in offered.tools]
+        return [replace(tool, visibility="hidden") for tool in found]
 
 
 @dataclass(frozen=True, slots=True)
