@@ -1,19 +1,29 @@
 """Computations of agents over an engine in memory: what a sandbox is given, places, and what it may answer."""
 
+import asyncio
 import json
+import time
+from pathlib import Path
 
 import pytest
 
 from proofbox.service.gateway.compute import program
 from proofbox.service.sandbox.port import ProcessOutcome
 from tests.support.computing import OWN, compute
+from tests.support.gateway_client import opened_loop
 
+PROGRAM = Path(program.__file__).read_bytes()
 EVIL = "') + __import__('os').system('x') + ('"
 
 
 def evaluating(run):
     """The program of the image, in this process: the tests of containers run it in sandboxes."""
     run.print("\n" + json.dumps(program.evaluate(json.loads(run.job.stdin))) + "\n")
+
+
+def ran(engine):
+    """The computations that were run."""
+    return [job for job in engine.jobs if job.prog_name == "compute"]
 
 
 @pytest.fixture
@@ -26,9 +36,8 @@ async def test_a_sandbox_gets_a_fixed_program_and_values_as_data(loop, engine):
     await loop.begin(compute("len({{input.text}}) + n"))
     answer = await loop.call("compute", {"text": EVIL, "n": 1})
     assert answer["ret"] == {"result": len(EVIL) + 1}
-    (job,) = engine.jobs
-    with open(program.__file__, "rb") as source:
-        assert (job.language, job.code, job.args, job.env) == ("python", source.read(), (), {})
+    (job,) = ran(engine)
+    assert (job.language, job.code, job.args, job.env) == ("python", PROGRAM, (), {})
     sent = json.loads(job.stdin)
     assert sent["input"] == {"text": EVIL, "n": 1}
     assert list(sent["values"].values()) == [EVIL]
@@ -42,23 +51,27 @@ async def test_an_expression_of_the_model_is_offered_and_checked(loop, engine):
     (tool,) = [tool for tool in listed if tool["name"] == "compute"]
     assert tool["params_schema"]["required"] == ["expression"]
     assert (await loop.call("compute", {"expression": "a * 2", "a": 21}))["ret"] == {"result": 42}
-    assert engine.jobs[0].limits.wall_s == 1.5
+    assert ran(engine)[0].limits.wall_s == 1.5
     for refused in ({}, {"expression": 1}, {"expression": "  "}, {"expression": "1" * 20_001}):
         answer = await loop.call("compute", refused)
         assert (answer["ok"], answer["error"]["code"]) == (False, "invalid_input")
-    assert len(engine.jobs) == 1
+    assert len(ran(engine)) == 1
 
 
-async def test_a_computation_takes_the_place_of_a_sandbox(loop, engine):
-    await loop.begin(compute("1"))
-    admission = loop.pipeline.admission
-    places = [await admission.enter(loop.pipeline.deadline(), lambda _: None, "") for _ in range(4)]
-    waiting = await loop.post_call("compute")  # a queue of one: it waits until its time has passed
-    assert (waiting.status_code, waiting.json()["code"]) == (503, "queue_timeout")
-    for place in places:
-        place.__exit__(None, None, None)
-    assert (await loop.call("compute"))["ret"] == {"result": 1}
-    assert admission.running == 0
+async def test_a_computation_takes_the_place_of_a_sandbox(tmp_path):
+    async with opened_loop(tmp_path, running_max=1) as loop:
+        loop.pipeline.engine.program = evaluating
+        await loop.begin(compute("1"))
+        until, admission = time.monotonic() + 60, loop.pipeline.admission
+        with await admission.enter(until, int):
+            waits = asyncio.create_task(admission.enter(until, int))
+            await asyncio.sleep(0)
+            refused = await loop.post_call("compute")
+        with await waits:
+            pass
+        assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+        assert (await loop.call("compute"))["ret"] == {"result": 1}
+        assert admission.running == 0
 
 
 ANSWERS = {
@@ -103,7 +116,8 @@ async def test_a_lost_sandbox_is_the_services_failure(loop, engine):
     assert (answer["error"]["code"], "memory" in answer["error"]["message"]) == ("compute_failed", True)
 
 
-async def test_the_audit_line_has_the_sandbox(loop, engine):
+@pytest.mark.usefixtures("engine")
+async def test_the_audit_line_has_the_sandbox(loop):
     await loop.begin(compute("1"))
     await loop.call("compute")
     route = "/v1/tool-calls/call-1/provenance"
