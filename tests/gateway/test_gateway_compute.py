@@ -46,15 +46,17 @@ async def test_a_sandbox_gets_a_fixed_program_and_values_as_data(loop, engine):
 
 
 async def test_an_expression_of_the_model_is_offered_and_checked(loop, engine):
-    await loop.begin(compute(OWN, timeout=1500))
+    loose = compute(OWN, "loose") | {"inputSchema": {"type": "object"}}
+    await loop.begin(compute(OWN, timeout=1500), loose)
     listed = (await loop.web.get("/v1/tools", params={"run_id": loop.run["run_id"]})).json()["tools"]
     (tool,) = [tool for tool in listed if tool["name"] == "compute"]
     assert tool["params_schema"]["required"] == ["expression"]
     assert (await loop.call("compute", {"expression": "a * 2", "a": 21}))["ret"] == {"result": 42}
     assert ran(engine)[0].limits.wall_s == 1.5
     for refused in ({}, {"expression": 1}, {"expression": "  "}, {"expression": "1" * 20_001}):
-        answer = await loop.call("compute", refused)
-        assert (answer["ok"], answer["error"]["code"]) == (False, "invalid_input")
+        for name in ("compute", "loose"):
+            answer = await loop.call(name, refused)
+            assert (answer["ok"], answer["error"]["code"]) == (False, "invalid_input")
     assert len(ran(engine)) == 1
 
 
@@ -70,6 +72,7 @@ async def test_a_computation_takes_the_place_of_a_sandbox(tmp_path):
         with await waits:
             pass
         assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
+        assert (await loop.web.get("/v1/tool-calls/call-1")).status_code == 404  # it was not accepted
         assert (await loop.call("compute"))["ret"] == {"result": 1}
         assert admission.running == 0
 
