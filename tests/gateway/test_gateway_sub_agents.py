@@ -92,7 +92,7 @@ async def test_tools_run_one_after_another_with_audit_lines_and_nothing_else_is_
         ("call-1:s1:2", "gateway_tools.add", "output"),
     ]
     assert [[effect.status for effect in line.gateway.effects] for line in lines] == [[200], []]
-    assert {line.gateway.run_id for line in lines} == {asking.run["run_id"]}
+    assert {(line.gateway.run_id, line.gateway.visibility) for line in lines} == {(asking.run["run_id"], "hidden")}
     conversation = asking.run["conversation_id"]
     timeline = (await asking.web.get(f"/v1/conversations/{conversation}/timeline")).json()
     assert {block["call_id"] for block in timeline["blocks"]} == {"call-1"}
