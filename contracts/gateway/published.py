@@ -7,6 +7,7 @@ from proofbox.contracts.gateway.catalogue import RunTool
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage, ToolInputDelta
+from proofbox.contracts.gateway.records import AgentState
 from proofbox.contracts.gateway.runs import Run, RunClaim, RunContext, RunCreation, RunFinish, RunPage
 from proofbox.contracts.gateway.spaces import (
     Entity,
@@ -22,6 +23,7 @@ from proofbox.contracts.gateway.waits import ResultSubmission, Wait
 GATEWAY_MODELS: dict[str, type[BaseModel]] = {
     "agent_configuration": AgentConfiguration,
     "agent_page": AgentPage,
+    "agent_state": AgentState,
     "agent_version": AgentVersion,
     "agent_written": AgentWritten,
     "entity": Entity,

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from proofbox.contracts.gateway.messages import Member, Message
 from proofbox.contracts.gateway.names import AgentId, MessageId, SpaceId
+from proofbox.contracts.gateway.records import Goal, Memory, Plan
 from proofbox.contracts.gateway.waits import RunWait
 from proofbox.contracts.gateway.wire import GatewayWarning, JsonObject
 from proofbox.contracts.tool_call_request import ConversationId
@@ -264,11 +265,11 @@ class RunContext(WireModel):
     """The spaces that the agent is a member of."""
     history: list[SeenMessage]
     """The newest messages of the active space, the oldest first."""
-    goals: list[JsonObject] = []
-    """Its goals."""
-    memories: list[JsonObject] = []
-    """Its memories."""
-    plans: list[JsonObject] = []
+    goals: list[Goal] = []
+    """Its goals, by priority."""
+    memories: list[Memory] = []
+    """Its memories, the oldest first."""
+    plans: list[Plan] = []
     """Its pending plans."""
     runs: list[Run]
     """Its runs that have not ended, this one included."""

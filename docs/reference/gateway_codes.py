@@ -11,7 +11,7 @@ GATEWAY = {
     GatewayCode.UNKNOWN_ITEM: "An id or key of the list is unknown.",
     GatewayCode.TOO_MANY_ITEMS: "The agent has too many goals, memories or plans.",
     GatewayCode.TOO_MANY_WAITS: "Too many calls of the run wait.",
-    GatewayCode.INVALID_SCHEDULE: "The schedule of a plan cannot be read, or its times are under 60 s apart.",
+    GatewayCode.INVALID_SCHEDULE: "A plan has not exactly one schedule, or one that cannot be read or has passed.",
     GatewayCode.RUN_ENDED: "The run has ended.",
     GatewayCode.HTTP_STATUS: "The status is not 2xx: `status`, and the first 2 KiB of the body.",
     GatewayCode.RESPONSE_TOO_LARGE: "The response is larger than the operator allows, packed or unpacked.",

@@ -10,7 +10,7 @@ GATEWAY_REMEDIES = {
     "unknown_item": "List the items first, and use one of their ids or keys.",
     "too_many_items": "Delete goals, memories or plans that are not needed any more.",
     "too_many_waits": "Wait for the answers of earlier calls, or cancel some of those calls.",
-    "invalid_schedule": "Give exactly one schedule, with at least 60 s between its times.",
+    "invalid_schedule": "Give exactly one of `run_at` and `after_s`, in the future, and `cron` with five fields.",
     "run_ended": "Make a new run.",
     "http_status": "Read `status` and the body; correct the input, or the tool's configuration.",
     "response_too_large": "Ask the service for less; the operator's limit is `PROOFBOX_GATEWAY_RESPONSE_BYTES_MAX`.",

@@ -11,6 +11,7 @@ from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
+from proofbox.service.gateway.records.port import AgentStates
 from proofbox.service.gateway.runs import Runs
 from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
@@ -30,6 +31,7 @@ class GatewayServices:
         runs: the runs of agents.
         catalogue: the tools of agents and runs.
         agents: the agents.
+        states: what agents have noted.
         environment: the operator's secrets.
         endpoints: the operator's endpoints of models.
         waits: the waits of calls.
@@ -43,6 +45,7 @@ class GatewayServices:
     runs: Runs
     catalogue: ToolCatalogue
     agents: AgentStore
+    states: AgentStates
     environment: Environment
     endpoints: LlmEndpoints
     waits: WaitServices

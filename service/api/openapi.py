@@ -31,6 +31,7 @@ from proofbox.contracts.gateway.messages import (
     ToolInputDelta,
     ToolInputLength,
 )
+from proofbox.contracts.gateway.records import AgentState
 from proofbox.contracts.gateway.runs import (
     CallAnsweredEvent,
     Run,
@@ -75,7 +76,13 @@ from proofbox.service.api.responses import PROBLEM_JSON
 from proofbox.service.api.routes.health import Health
 from proofbox.service.api.routes.tools import FunctionList, RunToolList, ToolList
 
-AGENT_MODELS: tuple[type[BaseModel], ...] = (AgentConfiguration, AgentPage, AgentVersion, AgentWritten)
+AGENT_MODELS: tuple[type[BaseModel], ...] = (
+    AgentConfiguration,
+    AgentPage,
+    AgentState,
+    AgentVersion,
+    AgentWritten,
+)
 WAIT_MODELS: tuple[type[BaseModel], ...] = (
     ExternalResponse,
     ResultAccepted,

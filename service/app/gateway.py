@@ -10,6 +10,8 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
+from proofbox.service.app.gateway_mcp import McpTools, build_mcp_client, build_mcp_tools
+from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
@@ -30,10 +32,11 @@ from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.own_tool import OwnTool
+from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
-from proofbox.service.gateway.runs_port import RunLimits, RunStore
+from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
@@ -93,7 +96,9 @@ class GatewayParts:
         spaces: the parts of spaces.
         waits: the parts of waits.
         environment: the operator's secrets.
+        records: the parts of goals, memories and plans.
         endpoints: the operator's endpoints of models.
+        mcp: the tools of MCP servers.
     """
 
     tools: GatewayTools
@@ -103,7 +108,9 @@ class GatewayParts:
     spaces: SpaceParts
     waits: WaitParts
     environment: Environment
+    records: RecordParts
     endpoints: LlmEndpoints
+    mcp: McpTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +122,14 @@ class Gateway:
         runs: the runs.
         spaces: the parts of spaces.
         waits: what ends waits.
+        plans: the timer of plans.
     """
 
     services: GatewayServices
     runs: Runs
     spaces: SpaceParts
     waits: WaitEnds
+    plans: PlanTimer
 
     async def start(self) -> None:
         """End what was due while the service was down, and begin to look after runs, waits and streams.
@@ -135,9 +144,11 @@ class Gateway:
         self.waits.timer.start()
         await self.runs.sweep()
         self.runs.start()
+        self.plans.start()
 
     async def stop(self) -> None:
         """Let those go who wait, and stop."""
+        await self.plans.stop()
         await self.runs.stop()
         await self.waits.timer.stop()
         await self.spaces.stop()
@@ -169,21 +180,22 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     """
     database = needs.database
     environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
-    sender = OutgoingClient(
-        CheckedNetwork(needs.resolver, settings.gateway_networks),
-        loaded_when_asked(settings.web_ca_file),
-        frozenset(settings.gateway_ports),
-    )
+    network = CheckedNetwork(needs.resolver, settings.gateway_networks)
+    tls = loaded_when_asked(settings.web_ca_file)
+    sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
-    built_ins = [build_enter_space(SqlSpaceEntry(database), files)]
-    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
+    records = build_record_parts(settings, database, files)
+    built_ins = [build_enter_space(SqlSpaceEntry(database), files), *records.built_ins]
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools(), runs)
     spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
+    mcp = build_mcp_tools(build_mcp_client(settings, network, tls), http, agents, tool_catalogue, waits.policy)
     executions: dict[str, ToolExecution] = {
         **waits.executions,
+        "mcp": mcp.execution,
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
@@ -206,7 +218,9 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     parts = RunToolParts(
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
-    return GatewayParts(GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, endpoints)
+    return GatewayParts(
+        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints, mcp
+    )
 
 
 def build_gateway(
@@ -218,7 +232,7 @@ def build_gateway(
     link_keys: Callable[[], Sequence[LinkKey]],
 ) -> Gateway:
     """Build what drives runs and waits."""
-    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings)))
+    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings), parts.mcp.pins))
     ends = build_wait_ends(settings, database, parts.waits, store, calls)
     services = GatewayServices(
         spaces=parts.spaces.spaces,
@@ -229,21 +243,17 @@ def build_gateway(
         runs=runs,
         catalogue=parts.catalogue,
         agents=parts.agents,
+        states=parts.records.states,
         environment=parts.environment,
         endpoints=parts.endpoints,
         waits=ends.services,
     )
-    return Gateway(services, runs, parts.spaces, ends)
+    return Gateway(services, runs, parts.spaces, ends, PlanTimer(parts.records.plans, database.changes))
 
 
 def _own_tools() -> list[ListedTool]:
     absent = absent_tools()
     return [tool for name, tool in own_tools().items() if name == tool.tool_id and name not in absent]
-
-
-def run_limits(settings: GatewaySettings) -> RunLimits:
-    """The operator's limits of runs."""
-    return RunLimits(settings.run_lease_s, settings.run_s, settings.agent_runs_max)
 
 
 def build_environment(settings: GatewaySettings, variables: Mapping[str, str]) -> Environment:

@@ -50,6 +50,7 @@ NEEDED = {
     "get_metrics": "metrics:read",
     "put_agent": "agents:write",
     "get_agent": "agents:read",
+    "get_agent_state": "agents:read",
     "delete_agent": "agents:write",
     "list_agents": "agents:read",
     "create_run": "runs:write",

@@ -73,6 +73,7 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("get", "/metrics"): "get_metrics",
         ("put", "/v1/agents/{agent_id}"): "put_agent",
         ("get", "/v1/agents/{agent_id}"): "get_agent",
+        ("get", "/v1/agents/{agent_id}/state"): "get_agent_state",
         ("delete", "/v1/agents/{agent_id}"): "delete_agent",
         ("get", "/v1/agents"): "list_agents",
         ("post", "/v1/runs"): "create_run",
@@ -224,7 +225,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 53 * len(JUNK)
+    assert len(answers) == 54 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

@@ -141,7 +141,7 @@ class WaitAnswers:
             value = given.error.message if given.error is not None else given.result
             outcome = WaitOutcome(wait.kind, _how(given), value, by.name, wait.spec)
             effects: list[Effect] = [closing]
-            if wait.kind == "approval" and isinstance(value, dict) and value.get("approved") and wait.run_id:
+            if wait.run_id and _goes_on(wait, outcome):
                 shows_input = wait.spec.get(SHOWS_INPUT, True)
                 effects.append(ResumeRecord(wait.run_id, wait.call.tool_call_id, by.name, shows_input))
             try:
@@ -284,6 +284,13 @@ def _how(given: ResultSubmission) -> Literal["result", "error", "cancelled"]:
     if given.error is not None:
         return "error"
     return "cancelled" if given.cancelled else "result"
+
+
+def _goes_on(wait: StoredWait, outcome: WaitOutcome) -> bool:
+    """Whether the call runs on with the answer: what was approved, or an MCP server that gets what it asked for."""
+    value = outcome.value
+    is_approved = wait.kind == "approval" and isinstance(value, dict) and bool(value.get("approved"))
+    return is_approved or (wait.kind == "elicitation" and outcome.how == "result")
 
 
 def _canonical(given: ResultSubmission) -> str:

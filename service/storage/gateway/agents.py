@@ -18,7 +18,17 @@ from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.project_rows import PROJECT, ensure_project, project_values
-from proofbox.service.storage.gateway.schema import agent_versions, agents, entities, members, projects, runs
+from proofbox.service.storage.gateway.schema import (
+    agent_versions,
+    agents,
+    entities,
+    goals,
+    members,
+    memories,
+    plans,
+    projects,
+    runs,
+)
 from proofbox.service.storage.gateway.space_rows import add_event, entity_row, lock_space
 
 _ENDED = ("completed", "failed", "cancelled")
@@ -78,7 +88,7 @@ class SqlAgentStore(AgentStore):
             values = {**project_values(principal), "of_agent": agent_id}
             found = connection.execute(query.where(agents.c.agent_id == bindparam("of_agent")), values).first()
             if found is None and version is not None:
-                _require_agent(connection, principal, agent_id)
+                require_agent(connection, principal, agent_id)
                 raise UnknownAgentError(
                     f"version: agent '{agent_id[:100]}' has no version {version}; leave it out for the newest"
                 )
@@ -93,7 +103,7 @@ class SqlAgentStore(AgentStore):
         def work(connection: Connection) -> list[StoredAgent]:
             query = _CURRENT.order_by(agents.c.id.desc()).limit(limit)
             if before is not None:
-                query = query.where(agents.c.id < _require_agent(connection, principal, before).id)
+                query = query.where(agents.c.id < require_agent(connection, principal, before).id)
             return [_build(row) for row in connection.execute(query, project_values(principal))]
 
         return await self._database.read(work)
@@ -107,7 +117,7 @@ class SqlAgentStore(AgentStore):
     async def delete(self, principal: Principal, agent_id: str) -> None:
         def work(connection: Connection) -> None:
             _lock_project(connection, principal)
-            found = _require_agent(connection, principal, agent_id, lock=True)
+            found = require_agent(connection, principal, agent_id, lock=True)
             count = select(func.count()).where(runs.c.agent == found.id, runs.c.status.not_in(_ENDED))
             if open_runs := connection.scalar(count):
                 raise AgentInUseError(
@@ -115,6 +125,8 @@ class SqlAgentStore(AgentStore):
                     "cancel_runs=true"
                 )
             _leave_spaces(connection, found.id)
+            for records in (goals, memories, plans):
+                connection.execute(delete(records).where(records.c.agent == found.id))
             connection.execute(
                 update(entities).where(entities.c.agent == found.id).values(handle=None, handle_folded=None)
             )
@@ -207,9 +219,10 @@ def _lock_project(connection: Connection, principal: Principal) -> None:
     connection.execute(query.with_for_update(key_share=True))
 
 
-def _require_agent(
+def require_agent(
     connection: Connection, principal: Principal, agent_id: str, *, lock: bool = False
 ) -> Row[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Return the row of an agent, locked if that is asked for. Raises UnknownAgentError."""
     query = _AGENT.where(agents.c.deleted.is_(None))
     values = {**project_values(principal), "of_agent": agent_id}
     found = connection.execute(query.with_for_update(key_share=True) if lock else query, values).first()

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from sqlalchemy import Connection
 
 from proofbox.service.calls.port import Effect
+from proofbox.service.gateway.agent_runs import StopRun
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall, EndRunCall
 from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
 from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
+from proofbox.service.storage.gateway.agent_runs import stop_run
 from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
 from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call, run_id_of_call
 from proofbox.service.storage.gateway.waits import cancel_waits, close_wait, open_wait
@@ -20,6 +22,7 @@ def call_effects() -> Mapping[type[Effect], ApplyEffect]:
         AcceptRunCall: accept_run_call,
         EndRunCall: end_run_call,
         EndLostCall: _end_lost_call,
+        StopRun: stop_run,
         OpenWait: open_wait,
         CloseWait: close_wait,
         CancelWaits: cancel_waits,

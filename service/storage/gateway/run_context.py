@@ -25,6 +25,7 @@ from proofbox.contracts.gateway.runs import (
 from proofbox.service.gateway.runs_port import StoredRun, run_json
 from proofbox.service.identity import Principal
 from proofbox.service.storage.gateway.messages import read_newest
+from proofbox.service.storage.gateway.record_views import read_goals, read_memories, read_plans
 from proofbox.service.storage.gateway.run_rows import HeldRun, build_run, find_own_run, select_runs
 from proofbox.service.storage.gateway.schema import agent_versions, agents, entities, members, runs, spaces
 from proofbox.service.storage.gateway.spaces import space_members
@@ -33,7 +34,8 @@ from proofbox.service.storage.schema import calls
 HISTORY_MAX = 50
 """Messages of the active space."""
 _SPACES_MAX, _RUNS_MAX, _CALLS_MAX = 100, 100, 500
-_STATUS = {"open": "running"}
+STATUS_OF = {"open": "running"}
+"""States of calls that have another name on the wire."""
 
 
 def read_context(connection: Connection, principal: Principal, run_id: str) -> RunContext:
@@ -44,6 +46,7 @@ def read_context(connection: Connection, principal: Principal, run_id: str) -> R
     """
     held = find_own_run(connection, principal, run_id)
     run = held.run
+    agent = connection.execute(select(runs.c.agent).where(runs.c.id == held.row)).scalar_one()
     joined = _spaces(connection, held.row)
     found = space_members(connection, [space.id for space in joined])
     shown = {
@@ -57,6 +60,9 @@ def read_context(connection: Connection, principal: Principal, run_id: str) -> R
         active_space=None if active is None else shown[active.space_id],
         spaces=list(shown.values()),
         history=[] if active is None else _history(connection, active),
+        goals=read_goals(connection, agent),
+        memories=read_memories(connection, agent),
+        plans=read_plans(connection, agent, "pending"),
         runs=[Run.model_validate(run_json(other)) for other in _open_runs(connection, held.row)],
         calls=_calls(connection, held.row),
     )
@@ -140,8 +146,8 @@ def _call(row: Row[Any]) -> RunCall:
     return RunCall(
         tool_call_id=row.tool_call_id,
         tool_id=tool_id,
-        name=_name_of(tool_id),
-        status=_STATUS.get(row.state, row.state),
+        name=tool_name(tool_id),
+        status=STATUS_OF.get(row.state, row.state),
         ok=ok,
         result=result,
         error=error,
@@ -149,8 +155,8 @@ def _call(row: Row[Any]) -> RunCall:
     )
 
 
-def _name_of(tool_id: str) -> str:
-    """The name of a tool for the model."""
+def tool_name(tool_id: str) -> str:
+    """Return the name of a tool for the model."""
     for prefix in (CONFIGURED_PREFIX, BUILT_IN_PREFIX):
         if tool_id.startswith(prefix):
             return tool_id.removeprefix(prefix)

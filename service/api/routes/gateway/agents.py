@@ -9,6 +9,7 @@ from pydantic import RootModel
 from proofbox.contracts.gateway.agents import AgentPage, AgentVersion, AgentWritten
 from proofbox.contracts.gateway.configuration import CONFIGURATION_BYTES_MAX, AgentConfiguration
 from proofbox.contracts.gateway.names import AgentId
+from proofbox.contracts.gateway.records import AgentState
 from proofbox.service import errors, gateway_errors
 from proofbox.service.api.gateway_services import GatewayServices, InjectedGateway
 from proofbox.service.api.identity import ReadsAgents, WritesAgents
@@ -21,6 +22,7 @@ from proofbox.service.gateway.agents.service import Agents
 
 ROUTE = "/v1/agents"
 AGENT_ROUTE = "/v1/agents/{agent_id}"
+STATE_ROUTE = "/v1/agents/{agent_id}/state"
 _VERSION = re.compile(r'"([1-9][0-9]{0,8})"')
 _ETAG = {"ETag": header('The version in quotes, for `If-Match`: `"3"`.')}
 AgentIdInPath = Annotated[AgentId, Path(description="The agent.")]
@@ -133,6 +135,26 @@ async def get_agent(
     return model_response(found, headers={**NO_STORE, "ETag": f'"{found.version}"'})
 
 
+@router.get(
+    STATE_ROUTE,
+    operation_id="get_agent_state",
+    summary="Read the goals, memories and plans of an agent",
+    response_class=Response,
+    responses={
+        200: json_answer("What the agent has noted.", AgentState, "agent_state"),
+        **problems(
+            errors.UnsafeNameError,
+            gateway_errors.UnknownAgentError,
+            errors.InvalidRequestError,
+            errors.StoreFailedError,
+        ),
+    },
+)
+async def get_agent_state(gateway: InjectedGateway, principal: ReadsAgents, agent_id: AgentIdInPath) -> Response:
+    """As the agent's runs have set them; they are removed with the agent."""
+    return model_response(await gateway.states.state(principal, agent_id), headers=NO_STORE)
+
+
 @router.delete(
     AGENT_ROUTE,
     operation_id="delete_agent",
@@ -159,7 +181,10 @@ async def delete_agent(
         bool, Query(description="Cancel its runs; without it, runs that have not ended are a reason to refuse.")
     ] = False,
 ) -> Response:
-    """Its ended runs and its messages stay. It leaves its spaces, and its handle is free."""
+    """Its ended runs and its messages stay. It leaves its spaces, and its handle is free.
+
+    Its goals, memories and plans are removed.
+    """
     await _agents(gateway).delete(principal, agent_id, gateway.runs if cancel_runs else None)
     return Response(status_code=204)
 

@@ -1,0 +1,107 @@
+"""The timer of plans: makes the runs of those whose time has come."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from proofbox.service.concurrency import Changes
+from proofbox.service.errors import OurError, QueueFullError
+from proofbox.service.gateway.records.port import PLANS_TOPIC, DuePlan, DuePlanStore
+from proofbox.service.gateway.records.schedules import decide_firing, utc_text
+
+log = logging.getLogger("proofbox.gateway")
+
+_SLEEP_S_MAX = 60.0  # the clock may be set while the timer sleeps
+_SLEEP_S_MIN = 0.001
+_AGAIN_S = 30.0
+"""When a plan is tried again whose agent has a full queue."""
+_STORE_AGAIN_S = 1.0
+
+
+class PlanTimer:
+    """Fires plans at their times.
+
+    Args:
+        plans: the plans of all projects.
+        changes: announces changes of plans.
+    """
+
+    def __init__(self, plans: DuePlanStore, changes: Changes) -> None:
+        self._plans = plans
+        self._changes = changes
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin; plans whose time came while the service was down fire at once."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """End; a plan that is being fired is fired to the end."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def fire_due(self, now: datetime) -> int:
+        """Fire the plans whose time has come.
+
+        Returns:
+            How many stay due, such as those of agents with as many queued runs as may be.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        postponed, after = 0, None
+        while batch := await self._plans.due(utc_text(now), after):
+            for plan in batch:
+                postponed += not await self._fire(plan, now)
+            after = batch[-1]
+        return postponed
+
+    async def _fire(self, plan: DuePlan, now: datetime) -> bool:
+        try:
+            firing = decide_firing(plan, now)
+            is_fired = await self._plans.fire(plan, firing)
+        except QueueFullError as exc:
+            log.warning("plan %s of agent %s stays due: %s", plan.plan_id, plan.agent_id, exc)
+            return False
+        except OurError:
+            raise
+        except Exception:  # such as a time zone that is not known any more: other plans fire
+            log.exception("plan %s of agent %s could not be fired", plan.plan_id, plan.agent_id)
+            return False
+        if is_fired and firing.run_id is None:
+            log.warning(
+                "plan %s of agent %s is missed: its time was %s, %g s ago",
+                plan.plan_id,
+                plan.agent_id,
+                firing.at,
+                firing.late_s,
+            )
+        return True
+
+    async def _run(self) -> None:
+        with self._changes.listen(PLANS_TOPIC) as changed:
+            while True:
+                await changed.wait(await self._pass())
+
+    async def _pass(self) -> float:
+        """Fire what is due; return how long to sleep, in seconds, unless plans change."""
+        now = datetime.now(UTC)
+        try:
+            postponed = await self.fire_due(now)
+            # After the same moment: so no plan is between the two.
+            upcoming = await self._plans.next_time(utc_text(now))
+        except OurError as exc:
+            log.warning("plans cannot be fired yet: %s", exc)
+            return _STORE_AGAIN_S
+        except Exception:
+            log.exception("plans could not be fired")
+            return _AGAIN_S
+        sleep_s = _AGAIN_S if postponed else _SLEEP_S_MAX
+        if upcoming is None:
+            return sleep_s
+        left_s = (datetime.fromisoformat(upcoming) - datetime.now(UTC)).total_seconds()
+        return min(max(left_s, _SLEEP_S_MIN), sleep_s)
