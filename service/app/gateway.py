@@ -212,6 +212,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         admission,
         sender,
         files,
+        mcp.sources,
     )
     own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
     executions |= build_llm_executions(settings, endpoints, llm, own, executions)
