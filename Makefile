@@ -58,13 +58,16 @@ services-stop: ## stop them
 
 # ---- use ----
 
-.PHONY: ready demo serve exec render gallery docs-site
+.PHONY: ready demo example-gateway serve exec render gallery docs-site
 # Neither needs the other, and each takes a minute or two the first time.
 ready:
 	@$(MAKE) --jobs 2 venv images
 
 demo: ready ## run the main job: two turns on real data, and a promise that is not kept
 	@$(ENGINE) $(BIN)/proofbox demo --out demo-out
+
+example-gateway: ready ## run an agent with a weather tool, an approval and a chart, and print the link of its space: [YES=1]
+	@$(ENGINE) $(BIN)/python examples/gateway/weather_agent.py $(if $(YES),--yes)
 
 serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)

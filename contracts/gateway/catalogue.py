@@ -36,5 +36,7 @@ class RunTool(Tool):
     """How the active space shows it."""
     annotations: JsonObject = {}
     """Hints of an MCP server, not to be relied on."""
+    pin: str | None = None
+    """Of an MCP server's tool: what ``pins`` of a configuration takes."""
     result_schema: dict[str, Any] | None = None
     """JSON Schema (2020-12) of the answer of a person or service."""

@@ -10,9 +10,10 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
 from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, build_llm_executions
+from proofbox.service.app.gateway_mcp import McpTools, build_mcp_client, build_mcp_tools
 from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
-from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
+from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens, build_space_tools
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
@@ -25,8 +26,8 @@ from proofbox.service.calls.tool import Tools
 from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
-from proofbox.service.gateway.built_ins.enter_space import build_enter_space
 from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
+from proofbox.service.gateway.compute.tool import ComputeTool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
@@ -36,7 +37,7 @@ from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
 from proofbox.service.gateway.runs_port import RunStore
-from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
+from proofbox.service.gateway.simple_tools import NothingTool, OutputTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.runner import JobRunner
@@ -44,7 +45,6 @@ from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
-from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
 from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.web.client.outgoing import OutgoingClient
 from proofbox.service.web.client.pinned_network import CheckedNetwork
@@ -97,6 +97,7 @@ class GatewayParts:
         environment: the operator's secrets.
         records: the parts of goals, memories and plans.
         endpoints: the operator's endpoints of models.
+        mcp: the tools of MCP servers.
     """
 
     tools: GatewayTools
@@ -108,6 +109,7 @@ class GatewayParts:
     environment: Environment
     records: RecordParts
     endpoints: LlmEndpoints
+    mcp: McpTools
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,27 +179,27 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     """
     database = needs.database
     environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
-    sender = OutgoingClient(
-        CheckedNetwork(needs.resolver, settings.gateway_networks),
-        loaded_when_asked(settings.web_ca_file),
-        frozenset(settings.gateway_ports),
-    )
+    network = CheckedNetwork(needs.resolver, settings.gateway_networks)
+    tls = loaded_when_asked(settings.web_ca_file)
+    sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
-    records = build_record_parts(settings, database, files)
-    built_ins = [build_enter_space(SqlSpaceEntry(database), files), *records.built_ins]
-    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools())
-    spaces = build_space_parts(database, runs, tool_catalogue)
     waits = build_wait_parts(settings, database, files, sender, environment)
+    records = build_record_parts(settings, database, files)
+    built_ins = [*build_space_tools(database, files, waits), *records.built_ins]
+    tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools(), runs)
+    spaces = build_space_parts(database, runs, tool_catalogue)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
+    mcp = build_mcp_tools(build_mcp_client(settings, network, tls), http, agents, tool_catalogue, waits.policy)
     executions: dict[str, ToolExecution] = {
         **waits.executions,
+        "mcp": mcp.execution,
         "http": HttpTool(http),
         "output": OutputTool(files),
         "none": NothingTool(),
         "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
-        "compute": UnavailableTool("compute"),
+        "compute": ComputeTool(needs.jobs, needs.policy, files),
     }
     llm = LlmDependencies(
         database,
@@ -209,6 +211,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         admission,
         sender,
         files,
+        mcp.sources,
     )
     own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
     executions |= build_llm_executions(settings, endpoints, llm, own, executions)
@@ -216,7 +219,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
     )
     return GatewayParts(
-        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints
+        GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints, mcp
     )
 
 
@@ -229,7 +232,7 @@ def build_gateway(
     link_keys: Callable[[], Sequence[LinkKey]],
 ) -> Gateway:
     """Build what drives runs and waits."""
-    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings)))
+    runs = Runs(RunParts(parts.runs, calls, database.changes, run_limits(settings), parts.mcp.pins))
     ends = build_wait_ends(settings, database, parts.waits, store, calls)
     services = GatewayServices(
         spaces=parts.spaces.spaces,

@@ -52,7 +52,10 @@ def read_asset(name: str) -> Asset:
 
 @cache
 def read_page() -> str:
-    """Return the HTML page with ``{nonce}`` as the place of the nonce; its links carry the version of the files."""
+    """Return the HTML page; its links carry the version of the files.
+
+    ``{nonce}`` is the place of the nonce, ``{base}`` the one of the relative address of the service's root.
+    """
     return _read("page.html").decode().replace("{version}", version())
 
 

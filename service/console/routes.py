@@ -1,4 +1,4 @@
-"""The routes ``/`` and ``/console/…``: one page, its script and its style, under a policy of their own.
+"""The routes ``/``, ``/spaces/…`` and ``/console/…``: one page, its script and its style, under their own policy.
 
 They need no key: the page is the same for everyone, and sends the key of its user with each request to the API.
 """
@@ -30,11 +30,13 @@ _PAGE_HEADERS = {
 _UNCHANGING = "public, max-age=31536000, immutable"  # a year; another version has another address
 _REVALIDATED = "no-cache"
 _NOT_MODIFIED = 304
+_PATHS = "/ and /spaces"
 
 
 def console_routes() -> list[Route]:
     """Build the routes of the console."""
-    return [_LoggedRoute("/", get_page), _LoggedRoute("/console/{name}", get_asset)]
+    pages = [_LoggedRoute(path, get_page) for path in ("/", "/spaces", "/spaces/{space_id}")]
+    return [*pages, _LoggedRoute("/console/{name}", get_asset)]
 
 
 class _LoggedRoute(Route):
@@ -54,11 +56,14 @@ async def get_page(request: Request) -> Response:
         MethodNotAllowedError: another method than GET or HEAD.
     """
     if not _accepts_html(request.headers.get("accept", "*/*")):
-        raise NoRouteError("/: a web page for browsers (Accept: text/html); the API is described at /openapi.json")
+        raise NoRouteError(
+            f"{_PATHS}: a web page for browsers (Accept: text/html); the API is described at /openapi.json"
+        )
     page = await asyncio.to_thread(read_page)
     nonce = secrets.token_urlsafe(16)
     headers = {**_PAGE_HEADERS, "Content-Security-Policy": _POLICY.format(nonce=nonce)}
-    return Response(page.replace("{nonce}", nonce), headers=headers, media_type="text/html")
+    base = "../" if "space_id" in request.path_params else ""
+    return Response(page.replace("{base}", base).replace("{nonce}", nonce), headers=headers, media_type="text/html")
 
 
 async def get_asset(request: Request) -> Response:

@@ -8,17 +8,20 @@ from typing import Any, Protocol
 from proofbox.contracts.function_names import function_name, function_parameters
 from proofbox.contracts.gateway.catalogue import RunTool as ListedTool
 from proofbox.contracts.gateway.catalogue import ToolDisplay
-from proofbox.contracts.gateway.configuration import AgentConfiguration, ToolConfiguration
-from proofbox.contracts.gateway.executions import ImageExecution, OwnToolExecution, SubAgentExecution
+from proofbox.contracts.gateway.configuration import AgentConfiguration, McpServer, ToolConfiguration
+from proofbox.contracts.gateway.executions import OwnToolExecution
 from proofbox.contracts.gateway.names import CONFIGURED_PREFIX
 from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import Tool
-from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, PROMPT
+from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, default_input_schema
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
+from proofbox.service.gateway.mcp.pinned_tool import McpBinding, PinnedTool
+from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.gateway.tool_call import RunTool
 from proofbox.service.identity import Principal
 
 _CACHED_MAX = 256
+_CACHED_RUNS_MAX = 64
 
 
 class Configurations(Protocol):
@@ -39,13 +42,15 @@ class ToolSet:
     Attributes:
         tools: all of them, in the order of the catalogue.
         by_name: the same, by their ids and their names for the model.
+        servers: the MCP servers whose tools come on top when a run begins.
     """
 
     tools: Sequence[RunTool]
     by_name: Mapping[str, RunTool] = field(default_factory=dict)
+    servers: Sequence[McpServer] = ()
 
     @classmethod
-    def of(cls, tools: Sequence[RunTool]) -> "ToolSet":
+    def of(cls, tools: Sequence[RunTool], servers: Sequence[McpServer] = ()) -> "ToolSet":
         """The set of some tools; an earlier one keeps its name."""
         by_name: dict[str, RunTool] = {}
         for tool in tools:
@@ -55,11 +60,18 @@ class ToolSet:
             if tool_id in by_name:
                 by_name.setdefault(alias, by_name[tool_id])
                 by_name.setdefault(function_name(alias), by_name[tool_id])
-        return cls(tools, by_name)
+        return cls(tools, by_name, servers)
 
     def find(self, name: str) -> RunTool | None:
         """The tool of an id or name; None if there is none."""
         return self.by_name.get(name)
+
+
+class RunPins(Protocol):
+    """What is pinned to runs; `RunStore` has it."""
+
+    async def tools_of(self, run_id: str) -> Sequence[PinnedTool] | None:
+        """The tools of MCP servers that are pinned to a run; None until it has begun, or without servers."""
 
 
 class ToolCatalogue:
@@ -69,6 +81,7 @@ class ToolCatalogue:
         configurations: the versions of agents.
         built_ins: the tools that every run has.
         own_tools: the tools of the service in any image.
+        pins: what is pinned to runs.
     """
 
     def __init__(
@@ -76,8 +89,11 @@ class ToolCatalogue:
         configurations: Configurations,
         built_ins: Sequence[BuiltIn],
         own_tools: Sequence[Tool],
+        pins: RunPins,
     ) -> None:
         self._configurations = configurations
+        self._pins = pins
+        self._of_runs: OrderedDict[str, ToolSet] = OrderedDict()
         self._built_ins = built_ins
         self._own_tools = {tool.tool_id: own_run_tool(tool) for tool in own_tools}
         self._cached: OrderedDict[tuple[str, str, str, int], ToolSet] = OrderedDict()
@@ -99,10 +115,54 @@ class ToolCatalogue:
         self._cached.move_to_end(key)
         return self._cached[key]
 
+    async def tools_of_run(self, principal: Principal, run: StoredRun) -> ToolSet:
+        """The tools of a run: those of its agent's version, and those of MCP servers that are pinned to it.
+
+        Raises:
+            UnknownAgentError: there is no such agent or version.
+        """
+        tools = await self.tools_of(principal, run.agent_id, run.agent_version)
+        if not tools.servers:
+            return tools
+        if run.run_id not in self._of_runs:
+            pinned = await self._pins.tools_of(run.run_id)
+            if pinned is None:
+                return tools
+            self._of_runs[run.run_id] = _with_servers(tools, pinned)
+            while len(self._of_runs) > _CACHED_RUNS_MAX:
+                self._of_runs.popitem(last=False)
+        self._of_runs.move_to_end(run.run_id)
+        return self._of_runs[run.run_id]
+
     def _build(self, configuration: AgentConfiguration) -> ToolSet:
         own = self._own_tools
         configured = [configured_run_tool(tool, own) for tool in configuration.tools]
-        return ToolSet.of([*configured, *(built_in.tool for built_in in self._built_ins), *own.values()])
+        tools = [*configured, *(built_in.tool for built_in in self._built_ins), *own.values()]
+        return ToolSet.of(tools, () if configuration.mcp is None else configuration.mcp.servers)
+
+
+def _with_servers(tools: ToolSet, pinned: Sequence[PinnedTool]) -> ToolSet:
+    """The tools of a version with those of its MCP servers, behind the configured ones."""
+    servers = {server.name: server for server in tools.servers}
+    found = [mcp_run_tool(McpBinding(servers[tool.server], tool)) for tool in pinned if tool.server in servers]
+    configured = [tool for tool in tools.tools if tool.source == "configured"]
+    others = [tool for tool in tools.tools if tool.source != "configured"]
+    return ToolSet.of([*configured, *found, *others], tools.servers)
+
+
+def mcp_run_tool(binding: McpBinding) -> RunTool:
+    """A tool of an MCP server as a tool of a run; hidden, if its configuration does not say otherwise."""
+    tool = binding.tool
+    return RunTool(
+        tool_id=tool.tool_id,
+        name=tool.name,
+        source="mcp",
+        description=tool.description,
+        input_schema=tool.input_schema,
+        execution_type="gateway",
+        visibility=binding.server.visibility.get(tool.remote_name, "hidden"),
+        mcp=binding,
+    )
 
 
 def own_run_tool(tool: Tool) -> RunTool:
@@ -123,8 +183,9 @@ def own_run_tool(tool: Tool) -> RunTool:
 def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> RunTool:
     """A configured tool as a tool of a run."""
     execution = tool.execution
-    default = PROMPT if isinstance(execution, ImageExecution | SubAgentExecution) else ANY_OBJECT
-    inner, takes_code = None, False
+    default, inner, takes_code = ANY_OBJECT, None, False
+    if not isinstance(execution, OwnToolExecution):
+        default = default_input_schema(execution)
     if isinstance(execution, OwnToolExecution) and (inner := own.get(execution.tool)) is not None:
         default = inner.input_schema if execution.params is None else ANY_OBJECT
         takes_code = inner.takes_code and execution.code is None
@@ -167,7 +228,9 @@ def listed_tool(tool: RunTool) -> ListedTool:
         display=ToolDisplay(
             custom_ui=shown.custom_ui, show_input=shown.shows_input, show_output=shown.shows_output
         ),
+        annotations={} if tool.mcp is None else tool.mcp.tool.annotations,
         result_schema=shown.result_schema,
+        pin=None if tool.mcp is None else tool.mcp.tool.sha256,
     )
 
 

@@ -53,13 +53,23 @@ class ResultFiles:
     def __init__(self, artifacts: ArtifactStore) -> None:
         self._artifacts = artifacts
 
-    async def store(self, call: GatewayCall, observer: CallObserver, content: bytes, mime: str) -> ResultFile:
+    async def store(
+        self, call: GatewayCall, observer: CallObserver, content: bytes, mime: str, *, number: int = 1
+    ) -> ResultFile:
         """Stores what is neither JSON nor text as an external file ``files/<tool_call_id>.<extension>``.
+
+        Args:
+            call: the call.
+            observer: observes it.
+            content: the bytes.
+            mime: the media type.
+            number: 2, 3, … of further files of the call: ``files/<tool_call_id>.2.<extension>``.
 
         Raises:
             StoreFailedError, StoreFullError: it is not stored.
         """
-        name = f"{call.turn_id}/files/{call.tool_call_id}{extension_for(mime)}"
+        suffix = extension_for(mime) if number == 1 else f".{number}{extension_for(mime)}"
+        name = f"{call.turn_id}/files/{call.tool_call_id}{suffix}"
         return await self._save(call, observer, FilePath.from_physical(name), content, mime, "external")
 
     async def succeed(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from proofbox.contracts.gateway.codes import GatewayCode, WarningCode
@@ -40,8 +41,9 @@ from proofbox.service.gateway.waits.port import CancelWaits
 from proofbox.service.gateway_errors import WrongConversationError
 from proofbox.service.identity import ConversationKey
 
-OWN, NOTHING = "own_tool", "none"
-"""Variants that a configuration does not name: the service's own tools, and internal tools without execution."""
+OWN, NOTHING, MCP = "own_tool", "none", "mcp"
+"""Variants that a configuration does not name: the service's own tools, internal tools without execution, and tools
+of MCP servers."""
 
 
 class CallPlaces(Protocol):
@@ -95,7 +97,7 @@ class GatewayTools:
         else:
             run = await runs.require(scope.principal, run_id, lease)
         _require_conversation(run, scope)
-        tools = await self._parts.catalogue.tools_of(scope.principal, run.agent_id, run.agent_version)
+        tools = await self._parts.catalogue.tools_of_run(scope.principal, run)
         tool = tools.find(request.tool_id)
         if tool is None:
             raise UnknownToolError(
@@ -185,7 +187,16 @@ class _AgentCall:
                 resumed = await self._execution.resume(call, outcome)
         finally:
             self._record.gateway = audit_part(call)
-        return with_posting(call, resumed) if isinstance(resumed, ToolCallResponse) else resumed
+        if isinstance(resumed, ToolCallResponse):
+            return with_posting(call, resumed)
+        return resumed if outcome.kind == "approval" else partial(self._run_on, resumed)
+
+    async def _run_on(self, run: CallRun, observer: CallObserver) -> ToolCallResponse | Suspension:
+        """Goes on with a call that waited within its run."""
+        try:
+            return self._finished(await run(observer))
+        finally:
+            observer.record.gateway = audit_part(self._call)
 
     def _interrupt(self, why: Interruption) -> ToolCallResponse:
         self._record.gateway = audit_part(self._call)
@@ -229,7 +240,7 @@ class _AgentCall:
 def variant_of(tool: RunTool) -> str:
     """The variant of ``execution`` that runs a tool."""
     if tool.configuration is None:
-        return OWN
+        return MCP if tool.mcp is not None else OWN
     execution = tool.configuration.execution
     if execution is None:
         return "space" if tool.execution_type == "space" else NOTHING

@@ -3,17 +3,21 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from proofbox.contracts.gateway.runs import RunClaim, RunContext, RunCreation, RunFinish
 from proofbox.contracts.tool_call_response import CallStatus
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import ServiceError
+from proofbox.service.gateway.mcp.pinned_tool import PinnedTools
+from proofbox.service.gateway.mcp.run_pins import RunPins
 from proofbox.service.gateway.runs_port import (
     QUEUE_TOPIC,
     STOPPED_TOPIC,
+    AgentMovedError,
     NewRun,
     RunEnd,
     RunFilter,
@@ -26,8 +30,11 @@ from proofbox.service.gateway.runs_port import (
     run_topic,
 )
 from proofbox.service.gateway.spaces.port import Actor, RequestKey
+from proofbox.service.gateway_errors import McpUnavailableError
 from proofbox.service.identity import Principal
 
+_UNAVAILABLE = PinnedTools(0)
+_CREATIONS_MAX = 3  # an agent may be written while its servers are asked
 _SWEEP_S = 2.0
 _POLL_S = 5.0  # a look although nothing was announced: an agent may run one more after another has ended
 _EVENTS_AT_ONCE = 200
@@ -50,12 +57,14 @@ class RunParts:
         calls: cancels what an ended run left.
         changes: wakes those who wait for a run or its events.
         limits: the operator's limits.
+        pins: makes what a run gets of MCP servers; None: runs get nothing of them.
     """
 
     store: RunStore
     calls: CallCanceller
     changes: Changes
     limits: RunLimits
+    pins: RunPins | None = None
 
 
 class Runs:
@@ -66,6 +75,7 @@ class Runs:
         self._calls = parts.calls
         self._changes = parts.changes
         self._limits = parts.limits
+        self._pins = parts.pins
         self._stopping = asyncio.Event()
         self._sweeps: asyncio.Task[None] | None = None
 
@@ -83,6 +93,7 @@ class Runs:
             UnknownAgentError, UnknownSpaceError: there is no such agent or open space.
             QueueFullError: too many runs of the agent are queued.
             IdReusedError: the key was used for another request.
+            McpUnavailableError: an MCP server that the agent requires does not answer.
         """
         run_id = new_run_id()
         trigger = creation.trigger.model_dump(mode="json", exclude_none=True)
@@ -97,7 +108,17 @@ class Runs:
             queued=creation.queued,
             lease_s=self._limits.lease_s,
         )
-        return await self._store.create(actor.principal, new, key)
+        for _ in range(_CREATIONS_MAX):
+            try:
+                if not creation.queued and self._pins is not None:
+                    new = replace(new, pinned=await self._pins.pin(actor.principal, creation.agent_id))
+            except McpUnavailableError:
+                if key is None or (made := await self._store.find_created(actor.principal, key)) is None:
+                    raise
+                return made, True
+            with suppress(AgentMovedError):
+                return await self._store.create(actor.principal, new, key)
+        raise McpUnavailableError(f"agent '{creation.agent_id}' is being written; make the run again")
 
     async def claim(self, principal: Principal, claim: RunClaim) -> StoredRun | None:
         """Gives the oldest queued run to its caller; waits for one as long as is asked; None if there is none."""
@@ -105,11 +126,28 @@ class Runs:
         lease_s = claim.lease_s or self._limits.lease_s
         with self._changes.listen(QUEUE_TOPIC) as listener:
             while True:
-                run = await self._store.claim(principal, claim.agent_ids, lease_s)
+                run = await self._claim(principal, claim.agent_ids, lease_s)
                 left_s = ends - time.monotonic()
                 if run is not None or left_s <= 0 or self._stopping.is_set():
                     return run
                 await listener.wait(min(left_s, _POLL_S))
+
+    async def _claim(
+        self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
+    ) -> StoredRun | None:
+        """Claims a run, if there is one whose required MCP servers answer; the others stay queued."""
+        if (pins := self._pins) is None:
+            return await self._store.claim(principal, agent_ids, lease_s)
+        passed: set[tuple[str, int]] = set()
+        while kinds := await self._store.queued(principal, agent_ids, passed):
+            wanted = list({kind.key for kind in kinds if not kind.has_tools})
+            found = await asyncio.gather(*(_pin_queued(pins, principal, key) for key in wanted))
+            ready = {key: pinned for key, pinned in zip(wanted, found, strict=True) if pinned is not _UNAVAILABLE}
+            run = await self._store.claim(principal, agent_ids, lease_s, ready)
+            if run is not None or len(ready) == len(wanted):
+                return run
+            passed |= set(wanted) - set(ready)
+        return None
 
     async def heartbeat(self, principal: Principal, run_id: str, lease: int, lease_s: float | None) -> StoredRun:
         """Extends a lease. Raises as `RunStore.renew`."""
@@ -211,3 +249,11 @@ class Runs:
                 await self._calls.cancel(left.principal, left.tool_call_id, left.conversation_id)
             except ServiceError as exc:
                 _log.warning("call %s of an ended run is not cancelled yet: %s", left.tool_call_id, exc)
+
+
+async def _pin_queued(pins: RunPins, principal: Principal, key: tuple[str, int]) -> PinnedTools | None:
+    try:
+        return await pins.pin_queued(principal, *key)
+    except McpUnavailableError as exc:
+        _log.warning("runs of agent %s stay queued: %s", key[0], exc)
+        return _UNAVAILABLE

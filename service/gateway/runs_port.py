@@ -1,12 +1,13 @@
 """The port of the store of runs, with its records."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from proofbox.contracts.gateway.runs import RunContext
+from proofbox.service.gateway.mcp.pinned_tool import PinnedTool, PinnedTools
 from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
 
@@ -152,6 +153,7 @@ class NewRun:
         queued: whether it waits for a claim; otherwise its creator holds its first lease, unless as many runs of
             the agent run as may.
         lease_s: how long that lease is.
+        pinned: the tools of MCP servers that it gets if it runs at once.
     """
 
     run_id: str
@@ -164,6 +166,35 @@ class NewRun:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     queued: bool = False
     lease_s: float = 60.0
+    pinned: PinnedTools | None = None
+
+
+class AgentMovedError(Exception):
+    """The agent's current version is not the one whose tools are to be pinned; nothing was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedKind:
+    """What the oldest queued runs need before one of them is claimed.
+
+    Attributes:
+        agent_id: their agent.
+        version: the version of its configuration.
+        has_tools: whether the tools of MCP servers are pinned to them: they ran before.
+    """
+
+    agent_id: str
+    version: int
+    has_tools: bool
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Agent and version."""
+        return self.agent_id, self.version
+
+
+ClaimPins = Mapping[tuple[str, int], PinnedTools | None]
+"""By agent and version: the tools of MCP servers that a run gets when it is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +291,7 @@ class RunStore(Protocol):
                 actor.
             QueueFullError: too many runs of the agent are queued.
             IdReusedError: the key was used for another request.
+            AgentMovedError: the agent was written since its tools were pinned.
         """
 
     async def find(self, principal: Principal, run_id: str) -> StoredRun:
@@ -269,13 +301,46 @@ class RunStore(Protocol):
             UnknownRunError: there is no such run.
         """
 
+    async def find_created(self, principal: Principal, key: RequestKey) -> StoredRun | None:
+        """The run that an earlier request with a key has made; None if there was none.
+
+        Raises:
+            IdReusedError: the key was used for another request.
+        """
+
+    async def tools_of(self, run_id: str) -> Sequence[PinnedTool] | None:
+        """The tools of MCP servers that are pinned to a run; None until it has begun, or without servers."""
+
     async def list(self, principal: Principal, wanted: RunFilter) -> list[StoredRun]:
         """Runs, the newest first."""
 
+    async def queued(
+        self, principal: Principal, agent_ids: Sequence[str] | None, without: Collection[tuple[str, int]] = ()
+    ) -> Sequence[QueuedKind]:
+        """What the oldest queued runs need that the principal may have, each kind once.
+
+        Args:
+            principal: who claims.
+            agent_ids: of these agents; None: any.
+            without: agents and versions that are left out.
+        """
+
     async def claim(
-        self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
+        self,
+        principal: Principal,
+        agent_ids: Sequence[str] | None,
+        lease_s: float,
+        pins: ClaimPins | None = None,
     ) -> StoredRun | None:
-        """Gives the oldest queued run that the principal may have to it; None if there is none."""
+        """Gives the oldest queued run that the principal may have to it; None if there is none.
+
+        Args:
+            principal: who claims.
+            agent_ids: of these agents; None: any.
+            lease_s: how long its lease is.
+            pins: what is pinned to a run without tools; one of another version is left out. None: nothing is, and
+                none is left out.
+        """
 
     async def require(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
         """A run of which a lease holds. Raises as `renew`."""

@@ -18,6 +18,7 @@ from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import Effect
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.mcp.pinned_tool import McpBinding
 from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
 from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.identity import ConversationKey, Principal
@@ -44,6 +45,7 @@ class RunTool:
         configuration: as it was configured; None for a built-in and a tool of our own that is not listed.
         own_tool_id: the tool of this service that it runs; None for others.
         takes_code: whether a call carries ``code``.
+        mcp: the server's tool that it is; None for others.
     """
 
     tool_id: str
@@ -56,6 +58,14 @@ class RunTool:
     configuration: ToolConfiguration | None = None
     own_tool_id: str | None = None
     takes_code: bool = False
+    mcp: McpBinding | None = None
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether a person has to approve its calls."""
+        if self.mcp is not None:
+            return self.mcp.needs_approval
+        return self.configuration is not None and self.configuration.requires_approval
 
     @property
     def shown(self) -> ShownTool:

@@ -12,7 +12,7 @@ from tests.console.relay import Relay
 from tests.console.served import serving
 
 pytestmark = pytest.mark.docker
-VIEWS = ("Run", "Conversations", "Operations", "Keys")
+VIEWS = ("Run", "Conversations", "Spaces", "Operations", "Keys")
 EVERY_PLACE = list(itertools.product(SCHEMES, (WIDE, PHONE)))
 
 

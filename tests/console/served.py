@@ -52,13 +52,52 @@ def serving(folder: Path, port: int, *, needs_key: bool = False, **settings: str
     key = ""
     if needs_key:
         key = _create_key("console", environment)
+    with _running(folder, port, environment):
+        yield Served(f"http://127.0.0.1:{port}", port, key, folder / "data")
+
+
+class MortalService:
+    """A service that a test kills and starts again, at the same port with the same data.
+
+    Args:
+        folder: where its data and its log are.
+        port: its port.
+    """
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self._folder = folder
+        self._port = port
+        self._lives = contextlib.ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it serves."""
+        environment = {
+            **os.environ, "PROOFBOX_DATA_DIR": str(self._folder / "data"), "PROOFBOX_PORT": str(self._port),
+            "PROOFBOX_POOL_SIZE": "0", "PROOFBOX_IMPORT_ONCE": "off",
+        }  # fmt: skip
+        self._process = self._lives.enter_context(_running(self._folder, self._port, environment))
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(60)
+
+    def close(self) -> None:
+        """End it."""
+        self._lives.close()
+
+
+@contextlib.contextmanager
+def _running(folder: Path, port: int, environment: dict[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
     log = folder / "log"
     with log.open("wb") as out:
         process = subprocess.Popen([*_PROGRAM, "serve"], env=environment, stderr=out, stdout=out)
-    url = f"http://127.0.0.1:{port}"
     try:
-        _wait_until_ready(url, process, log)
-        yield Served(url, port, key, folder / "data")
+        _wait_until_ready(f"http://127.0.0.1:{port}", process, log)
+        yield process
     finally:
         process.terminate()
         process.wait(60)

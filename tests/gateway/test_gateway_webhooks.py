@@ -255,10 +255,12 @@ async def test_a_secret_signs_webhooks_to_its_own_hosts_only(asking, receiver):
 
 async def test_a_stored_header_that_cannot_be_sent_fails_the_call(asking, receiver):
     changed = agent_versions.c.config
-    await asking.enter(webhook(receiver, headers={"X-Old": "trailers"}))
+    tool = webhook(receiver, headers={"X-Old": "trailers"})
+    await asking.write_agent(tool)
     # As a release wrote it that took the header.
     old = update(agent_versions).values(config=func.replace(changed, "X-Old", "TE"))
     await asking.pipeline.database.write(lambda connection: connection.execute(old))
+    await asking.enter(tool)
     answer = await asking.call("notify", {"room": "a"})
     assert (answer["ok"], answer["error"]["code"]) == (False, "external_failed")
     assert "headers.TE" in answer["error"]["message"]

@@ -9,8 +9,11 @@ import httpx
 import pytest
 
 from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.api.routes.artifacts import link_response
+from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from tests.http.conftest import PRINCIPAL
 from tests.services.s3_server import STATE, client_of, objects_of, started
 
 PART_BYTES = 5 * 1024 * 1024
@@ -70,6 +73,15 @@ async def test_a_link_leads_to_the_same_bytes_and_is_kept_by_nobody(client, save
     assert (followed.status_code, followed.content) == (200, DATA)
     assert followed.headers["content-type"] == "text/html"
     assert followed.headers["content-disposition"] == DISPOSITION
+
+
+async def test_a_page_that_may_ask_no_other_server_gets_a_link_of_this_one(client, services, saved):
+    stored = await saved(PATH, DATA, "text/html")
+    answer = await link_response(services, ConversationKey(PRINCIPAL, "c1"), stored, is_own=True)
+    link = answer.headers["location"].removeprefix(services.public_url)
+    assert link.startswith("/v1/links/")
+    followed = await client.get(link)
+    assert (followed.status_code, followed.content) == (200, DATA)
 
 
 async def test_bytes_that_the_server_has_lost_are_a_problem_and_no_empty_file(client, saved, bucket):

@@ -73,6 +73,19 @@ async def test_all_that_the_page_names_is_of_this_service_and_below_its_own_path
         assert (await browser.get(f"/{address}")).status_code == 200
 
 
+@pytest.mark.parametrize(("path", "base"), [("/spaces", ""), ("/spaces/spc_1", "../")])
+async def test_the_page_of_a_space_is_the_same_page_one_level_deeper(browser, path, base):
+    answer = await browser.get(path)
+    page = await browser.get("/")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    assert directives(answer).keys() == directives(page).keys()
+    named = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+    assert named == [f"{base}{each}" for each in re.findall(r'(?:src|href)="([^"]+)"', page.text)]
+    assert "spc_1" not in answer.text
+    assert (await browser.get(path, headers={"Accept": "application/json"})).status_code == 404
+    assert (await browser.get("/spaces/spc_1/more")).status_code == 404
+
+
 @pytest.mark.parametrize("name", MEDIA_TYPES)
 async def test_a_file_comes_with_its_type_and_unchanged(browser, name):
     answer = await browser.get(f"/console/{name}", headers={"Accept-Encoding": "identity"})

@@ -10,9 +10,19 @@ from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall
 from proofbox.service.errors import IdReusedError, QueueFullError
 from proofbox.service.gateway.agents.port import NewVersion
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.mcp.pinned_tool import PinnedTool, PinnedTools
 from proofbox.service.gateway.posting import Posting
 from proofbox.service.gateway.runs import RunParts, Runs
-from proofbox.service.gateway.runs_port import RUN_QUEUED_MAX, NewRun, RunEnd, RunFilter, RunLimits, RunStatus
+from proofbox.service.gateway.runs_port import (
+    RUN_QUEUED_MAX,
+    AgentMovedError,
+    NewRun,
+    QueuedKind,
+    RunEnd,
+    RunFilter,
+    RunLimits,
+    RunStatus,
+)
 from proofbox.service.gateway.spaces.port import RequestKey
 from proofbox.service.gateway.waits.port import CancelWaits, OpenWait
 from proofbox.service.gateway_errors import (
@@ -350,3 +360,47 @@ async def test_the_queue_of_an_agent_is_bounded(run_store):
         await made(run_store, number, queued=True)
     with pytest.raises(QueueFullError, match="1000 queued runs"):
         await made(run_store, RUN_QUEUED_MAX, queued=True)
+
+
+PAY = PinnedTool("desk", "pay", "mcp_tools.desk.pay", "desk__pay", "Pays", {"type": "object"}, None, {}, "a" * 64)
+WARNED = {"code": "mcp_unavailable", "message": "other: gone"}
+PINNED = PinnedTools(1, has_servers=True, tools=[PAY], warnings=[WARNED])
+
+
+async def test_a_run_gets_its_tools_when_it_begins_and_keeps_them(run_store):
+    run = await made(run_store, pinned=PINNED)
+    assert run.warnings == [WARNED]
+    assert await run_store.tools_of("run_1") == [PAY]
+    await run_store.release(ANN, "run_1", 1)
+    assert await run_store.queued(ANN, None) == [QueuedKind("helper", 1, has_tools=True)]
+    again = await run_store.claim(ANN, None, 60, {("helper", 1): PinnedTools(1, has_servers=True)})
+    assert (again.lease, again.warnings) == (2, [WARNED])
+    assert await run_store.tools_of("run_1") == [PAY]
+
+
+async def test_a_claim_takes_runs_of_prepared_versions_only(run_store):
+    await made(run_store, queued=True, pinned=PINNED)
+    assert await run_store.tools_of("run_1") is None
+    assert await run_store.queued(ANN, None) == [QueuedKind("helper", 1, has_tools=False)]
+    assert await run_store.queued(ANN, None, [("helper", 1)]) == []
+    assert await run_store.queued(ANN, ["other"]) == []
+    assert await run_store.claim(ANN, None, 60, {}) is None
+    assert await run_store.claim(ANN, None, 60, {("helper", 2): PINNED}) is None
+    claimed = await run_store.claim(ANN, None, 60, {("helper", 1): PINNED})
+    assert (claimed.run_id, claimed.warnings) == ("run_1", [WARNED])
+    assert await run_store.tools_of("run_1") == [PAY]
+
+
+async def test_tools_of_another_version_are_not_pinned(run_store):
+    with pytest.raises(AgentMovedError):
+        await made(run_store, pinned=PinnedTools(2, has_servers=True))
+    assert await run_store.list(ANN, RunFilter()) == []
+
+
+async def test_the_run_of_an_earlier_request_is_found_by_its_key(run_store):
+    key = RequestKey("once", "b" * 64)
+    assert await run_store.find_created(ANN, key) is None
+    run, _ = await run_store.create(ANN, new(), key)
+    assert await run_store.find_created(ANN, key) == run
+    with pytest.raises(IdReusedError):
+        await run_store.find_created(ANN, RequestKey("once", "c" * 64))

@@ -36,8 +36,9 @@ OPEN_BELOW = (
 )
 """The documentation site; the scripts of the page of the API and of the console; links, which are credentials
 themselves; metadata of OAuth, which does not exist: MCP clients that get 401 there do not use their key."""
-CONSOLE = "/"
-"""The page of the console, which the settings can switch off; open too."""
+CONSOLE = frozenset({"/", "/spaces"})
+SPACE_PAGES_BELOW = "/spaces/"
+"""The page of the console, which the settings can switch off; open too: it is the same for everyone."""
 CALLS = "/v1/tool-calls"
 SPACES_BELOW = "/v1/spaces/"
 _HEALTH = frozenset({"/livez", "/readyz"})
@@ -178,7 +179,7 @@ class AuthenticationMiddleware:
         """Serve one connection."""
         path: str = scope.get("path", "")
         facade = facade_of(self._facades, path) if self._facades else None
-        is_open = path in OPEN_PATHS or path == CONSOLE or path.startswith(OPEN_BELOW)
+        is_open = path in OPEN_PATHS or path in CONSOLE or path.startswith((*OPEN_BELOW, SPACE_PAGES_BELOW))
         is_open = is_open or (facade is not None and path in facade.open_paths) or is_callback(scope)
         if scope["type"] != "http" or is_open:
             await self._app(scope, receive, send)

@@ -121,13 +121,17 @@ def _parse_path(logical_path: str) -> LogicalPath:
         raise errors.UnsafeNameError(str(exc)) from exc
 
 
-async def link_response(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> Response:
+async def link_response(
+    services: Services, scope: ConversationKey, artifact: StoredArtifact, *, is_own: bool = False
+) -> Response:
     """Build the response with the link: to the object store, else to this service's route of download links.
+
+    With ``is_own`` it leads to this service in any case.
 
     Raises:
         StoreFailedError: the store cannot make a link.
     """
-    url = await services.artifacts.link(scope, artifact)
+    url = None if is_own else await services.artifacts.link(scope, artifact)
     if url is None:
         url = await own_link(services, scope, artifact)
     # The link is a credential: no cache stores it, and its target does not learn this URL.

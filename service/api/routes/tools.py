@@ -104,7 +104,7 @@ async def list_tools(
     """Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol.
 
     With `run_id` or `agent_id`, which need the scope `runs:read` or `agents:read`, these are the configured tools,
-    the built-in ones, and those of the service.
+    the built-in ones, and those of the service; with `run_id` also the tools of MCP servers that the run has.
     """
     image = _contents(await services.image.get())
     tools = [tool for tool in catalogue(image) if tool.tool_id not in services.absent_tools]
@@ -136,7 +136,7 @@ async def _tools_of(
     if run_id is not None:
         caller.require(Permission.RUNS_READ)
         run = await gateway.runs.find(caller.principal, run_id)
-        found = await gateway.catalogue.tools_of(caller.principal, run.agent_id, run.agent_version)
+        found = await gateway.catalogue.tools_of_run(caller.principal, run)
     else:
         caller.require(Permission.AGENTS_READ)
         found = await gateway.catalogue.tools_of(caller.principal, agent_id or "", None)

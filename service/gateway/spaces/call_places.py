@@ -53,7 +53,7 @@ class ToolsOfRuns(RunTools):
     async def find_shown(self, principal: Principal, run_id: str, lease: int, name: str) -> ShownTool:
         """See `RunTools.find_shown`."""
         run = await self._runs.require(principal, run_id, lease)
-        tool = (await self._catalogue.tools_of(principal, run.agent_id, run.agent_version)).find(name)
+        tool = (await self._catalogue.tools_of_run(principal, run)).find(name)
         if tool is None:
             raise UnknownToolError(
                 f"run '{run_id}' has no tool '{name[:80]}'; GET /v1/tools?run_id={run_id} lists them"

@@ -17,8 +17,7 @@ TIMEOUT_MS = 600_000
 
 def needs_approval(call: GatewayCall) -> bool:
     """Whether a person has to approve a call before it runs."""
-    configuration = call.tool.configuration
-    return configuration is not None and configuration.requires_approval and not call.was_approved
+    return call.tool.needs_approval and not call.was_approved
 
 
 def ask_for_approval(call: GatewayCall, policy: WaitPolicy) -> ToolCallResponse | Suspension:
@@ -73,5 +72,6 @@ def _sha256(call: GatewayCall) -> str:
     """The hash of what is approved: the pinned definition of the tool, and the parameters."""
     configuration = call.tool.configuration
     definition = None if configuration is None else configuration.model_dump(mode="json")
-    request = call.request
-    return sha256_of(canonical_json([call.tool.tool_id, definition, request.params, request.code]))
+    request, mcp = call.request, call.tool.mcp
+    pinned = [] if mcp is None else [mcp.tool.sha256, mcp.server.model_dump(mode="json")]
+    return sha256_of(canonical_json([call.tool.tool_id, definition, request.params, request.code, *pinned]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, insert, select, update
 
 from proofbox.service.gateway.runs_port import QUEUE_TOPIC, RunEnd, RunStatus, StoredRun, run_json, run_topic
 from proofbox.service.gateway_errors import LeaseLostError, RunEndedError, RunNotRunningError, UnknownRunError
@@ -26,9 +26,11 @@ from proofbox.service.storage.gateway.schema import (
 )
 from proofbox.service.storage.schema import calls, principals
 
-_ALL = (
+_ALL: Select[Any] = (
     select(
-        runs,
+        # The tools may be large, and few need them.
+        *(column for column in runs.c if column is not runs.c.tools),
+        runs.c.tools.is_not(None).label("has_tools"),
         projects.c.tenant,
         projects.c.project.label("project_name"),
         agents.c.agent_id,

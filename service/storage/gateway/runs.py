@@ -1,20 +1,23 @@
 """Runs in the database: made, claimed, renewed, released and ended."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlalchemy import Connection, func, insert, literal_column, or_, select, update
+from sqlalchemy import Connection, func, insert, literal_column, not_, or_, select, update
 from typing_extensions import override
 
 from proofbox.contracts.gateway.runs import RunContext
 from proofbox.service.errors import QueueFullError
+from proofbox.service.gateway.mcp.pinned_tool import PinnedTool, PinnedTools
 from proofbox.service.gateway.runs_port import (
     QUEUE_TOPIC,
     RUN_QUEUED_MAX,
+    AgentMovedError,
+    ClaimPins,
     NewRun,
     OpenCall,
+    QueuedKind,
     RunEnd,
     RunFilter,
     RunLimits,
@@ -31,7 +34,7 @@ from proofbox.service.gateway_errors import (
     UnknownSpaceError,
 )
 from proofbox.service.identity import Principal
-from proofbox.service.storage.conversation_rows import PRINCIPAL, principal_values, time_text, utc_now
+from proofbox.service.storage.conversation_rows import time_text, utc_now
 from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.call_records import announce_run
 from proofbox.service.storage.gateway.project_rows import (
@@ -40,6 +43,7 @@ from proofbox.service.storage.gateway.project_rows import (
     find_creation,
     store_creation,
 )
+from proofbox.service.storage.gateway.run_claims import of_versions, select_claimable
 from proofbox.service.storage.gateway.run_context import mark_seen, read_context
 from proofbox.service.storage.gateway.run_rows import (
     HeldRun,
@@ -64,10 +68,8 @@ from proofbox.service.storage.gateway.schema import agents, projects, run_events
 from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
 
-_CANDIDATES = 20  # of the oldest queued runs: some agents may run as many as they may
 _CREATED = 201
 
-_OTHERS = runs.alias("other_runs")
 _LEFT = (
     select(
         calls.c.tool_call_id,
@@ -135,15 +137,51 @@ class SqlRunStore(RunStore):
         return await self._database.read(work)
 
     @override
+    async def find_created(self, principal: Principal, key: RequestKey) -> StoredRun | None:
+        def work(connection: Connection) -> StoredRun | None:
+            found = find_creation(connection, principal, key)
+            return None if found is None else find_run(connection, principal, found.answer).run
+
+        return await self._database.write(work)  # it makes the principal, and waits for other requests
+
+    @override
+    async def tools_of(self, run_id: str) -> Sequence[PinnedTool] | None:
+        query = select(runs.c.tools).where(runs.c.run_id == run_id)
+        text = await self._database.read(lambda connection: connection.scalar(query))
+        return None if text is None else [PinnedTool.from_json(value) for value in json.loads(text)]
+
+    @override
+    async def queued(
+        self, principal: Principal, agent_ids: Sequence[str] | None, without: Collection[tuple[str, int]] = ()
+    ) -> Sequence[QueuedKind]:
+        query = select_claimable(principal, agent_ids, self._limits)
+        if without:
+            query = query.where(or_(runs.c.tools.is_not(None), not_(of_versions(without))))
+
+        def work(connection: Connection) -> list[QueuedKind]:
+            found = connection.execute(query).all()
+            return list(dict.fromkeys(QueuedKind(row.agent_id, row.version, bool(row.has_tools)) for row in found))
+
+        return await self._database.read(work)
+
+    @override
     async def claim(
-        self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
+        self,
+        principal: Principal,
+        agent_ids: Sequence[str] | None,
+        lease_s: float,
+        pins: ClaimPins | None = None,
     ) -> StoredRun | None:
+        claimable = select_claimable(principal, agent_ids, self._limits)
+        if pins is not None:
+            claimable = claimable.where(or_(runs.c.tools.is_not(None), of_versions(pins)))
+
         def look(connection: Connection) -> bool:
-            return connection.execute(_claimable(principal, agent_ids, self._limits)).first() is not None
+            return connection.execute(claimable).first() is not None
 
         def work(connection: Connection) -> StoredRun | None:
             # One that another claim has locked is skipped, so that claims do not wait for each other.
-            query = _claimable(principal, agent_ids, self._limits).with_for_update(of=runs, skip_locked=True)
+            query = claimable.with_for_update(of=runs, skip_locked=True)
             for row in connection.execute(query).all():
                 # Claims of one agent count one after another.
                 own = select(agents.c.id).where(agents.c.id == row.agent)
@@ -151,9 +189,12 @@ class SqlRunStore(RunStore):
                 if _running(connection, row.agent) >= self._limits.running_max:
                     continue
                 held = HeldRun(row.id, build_run(connection, row))
-                return _start(connection, held, principal, lease_s).run
+                pinned = None if row.has_tools or pins is None else pins[row.agent_id, row.version]
+                return _start(connection, held, principal, lease_s, pinned).run
             return None
 
+        if pins is not None:  # the caller has looked
+            return await self._database.write(work)
         # Most polls find nothing, and a write waits for others.
         return await self._database.write(work) if await self._database.read(look) else None
 
@@ -273,6 +314,8 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
         ).scalar()
         if space is None:
             raise UnknownSpaceError(f"space_id: there is no space '{new.space_id[:100]}' here")
+    if new.pinned is not None and new.pinned.version != agent.current:
+        raise AgentMovedError
     queued = new.queued or _running(connection, agent.id) >= limits.running_max
     if queued and _count(connection, agent.id, RunStatus.QUEUED) >= RUN_QUEUED_MAX:
         raise QueueFullError(
@@ -298,15 +341,21 @@ def create_run(connection: Connection, principal: Principal, new: NewRun, limits
     ).scalar_one()
     held = run_of_row(connection, row)
     if not queued:
-        return _start(connection, held, principal, new.lease_s).run
+        return _start(connection, held, principal, new.lease_s, new.pinned).run
     add_run_event(connection, held, "run.queued", {"run": run_json(held.run)})
     announce_run(connection, row)
     announce(connection, QUEUE_TOPIC)
     return held.run
 
 
-def _start(connection: Connection, held: HeldRun, principal: Principal, lease_s: float) -> HeldRun:
-    """Gives a queued run to a holder, under the next lease."""
+def _start(
+    connection: Connection, held: HeldRun, principal: Principal, lease_s: float, pinned: PinnedTools | None = None
+) -> HeldRun:
+    """Gives a queued run to a holder, under the next lease, with the tools of MCP servers that it gets."""
+    tools = {}
+    if pinned is not None and pinned.has_servers:
+        tools["tools"] = json.dumps([tool.to_json() for tool in pinned.tools])
+        tools["warnings"] = json.dumps(list(pinned.warnings))
     return move_run(
         connection,
         held,
@@ -316,23 +365,8 @@ def _start(connection: Connection, held: HeldRun, principal: Principal, lease_s:
         holder=principal.caller,
         principal=ensure_principal(connection, principal),
         started=held.run.started or time_text(datetime.now(UTC)),
+        **tools,
     )
-
-
-def _claimable(principal: Principal, agent_ids: Sequence[str] | None, limits: RunLimits) -> Any:
-    """Selects the oldest queued runs that a principal may have: conversations belong to one."""
-    owners = select(PRINCIPAL).scalar_subquery()
-    others = _OTHERS.c
-    working = select(func.count()).where(others.agent == runs.c.agent, others.status == RunStatus.RUNNING.value)
-    query = select_runs().where(
-        of_project(principal),
-        runs.c.status == RunStatus.QUEUED.value,
-        or_(runs.c.principal.is_(None), runs.c.principal == owners),
-        working.scalar_subquery() < limits.running_max,
-    )
-    if agent_ids is not None:
-        query = query.where(agents.c.agent_id.in_(agent_ids))
-    return query.order_by(runs.c.id).limit(_CANDIDATES).params(principal_values(principal))
 
 
 def _running(connection: Connection, agent: int) -> int:

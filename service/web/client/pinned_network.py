@@ -10,7 +10,13 @@ from proofbox.service.web.client.resolver import Resolver
 from proofbox.service.web.port import WebFailedError
 
 _TRIED_MAX = 4
-_CONNECT_S = 5.0  # for each: an address that does not answer must not take the time of the next one
+CONNECT_S = 5.0
+"""For each address: one that does not answer must not take the time of the next one."""
+
+
+def refused_connection(host: str, port: int) -> WebFailedError:
+    """Why there is no connection: no address of the host answers."""
+    return WebFailedError(WebCode.CONNECT_FAILED, f"the host {host} takes no connection at port {port}")
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
@@ -44,6 +50,19 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
             WebFailedError: ``dns_failed``, ``url_not_allowed`` if any address is not allowed, ``connect_failed``.
         """
         del timeout
+        for address in await self.find_addresses(host, port):
+            try:
+                return await self._plain.connect_tcp(address, port, CONNECT_S, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):
+                continue
+        raise refused_connection(host, port)
+
+    async def find_addresses(self, host: str, port: int) -> Sequence[str]:
+        """Returns the addresses that a connection to a host may go to, the first ones first.
+
+        Raises:
+            WebFailedError: ``dns_failed``, ``url_not_allowed`` if any address is not allowed.
+        """
         try:
             addresses = await self._resolve(host, port)
         except (OSError, UnicodeError) as exc:
@@ -56,12 +75,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
                 WebCode.URL_NOT_ALLOWED,
                 f"the host {host} is not on the public internet; no page is fetched from it",
             )
-        for address in addresses[:_TRIED_MAX]:
-            try:
-                return await self._plain.connect_tcp(address, port, _CONNECT_S, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):
-                continue
-        raise WebFailedError(WebCode.CONNECT_FAILED, f"the host {host} takes no connection at port {port}")
+        return addresses[:_TRIED_MAX]
 
     async def connect_unix_socket(
         self,

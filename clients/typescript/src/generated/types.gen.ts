@@ -4232,6 +4232,12 @@ export type RunTool = {
         [key: string]: unknown;
     };
     /**
+     * Pin
+     *
+     * Of an MCP server's tool: what ``pins`` of a configuration takes.
+     */
+    pin?: string | null;
+    /**
      * Result Schema
      *
      * JSON Schema (2020-12) of the answer of a person or service.

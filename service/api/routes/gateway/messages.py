@@ -103,6 +103,7 @@ async def get_message(
             gateway_errors.NotReplyableError,
             gateway_errors.SpaceArchivedError,
             errors.IdReusedError,
+            errors.QueueFullError,
             errors.InvalidRequestError,
             errors.BodyTooLargeError,
             errors.RequestTimeoutError,
@@ -118,11 +119,16 @@ async def post_message(
     space_id: SpaceIdInPath,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """`@handle` mentions a member; handles of nobody come back as `unknown_mentions`."""
+    """`@handle` mentions a member; handles of nobody come back as `unknown_mentions`.
+
+    A run that waits for a reply of the sender, or of anyone, goes on with the text; with `reply_to` only one that
+    waits on that message. Every other agent that is mentioned gets a queued run.
+    """
     message = await read_model(request, NewMessage)
     key = request_key(f"POST {ROUTE.format(space_id=space_id)}", idempotency_key, message)
-    sent, is_replay = await gateway.messages.post(build_actor(request, message.entity_id), space_id, message, key)
-    return Response(sent, 201, {**NO_STORE, **replayed(is_replay)}, JSON)
+    posted = await gateway.messages.post(build_actor(request, message.entity_id), space_id, message, key)
+    await gateway.waits.answers.settle(posted.due)
+    return Response(posted.answer, 201, {**NO_STORE, **replayed(posted.was_known)}, JSON)
 
 
 @router.get(
@@ -148,6 +154,9 @@ async def get_message_artifact(
     space_id: SpaceIdInPath,
     message_id: MessageIdInPath,
     logical_path: Annotated[str, Path(description="An `artifact_path` of the message.")],
+    own_link: Annotated[
+        bool, Query(description="A link to this service, also if an object store has the file.")
+    ] = False,
 ) -> Response:
     """Files of the message's own call only: those that are external, and its input or output if it is too large."""
     listed = await require_gateway(services).messages.find_artifact(actor, space_id, message_id, logical_path)
@@ -164,4 +173,4 @@ async def get_message_artifact(
         raise unknown
     if stored.visibility != "external" and not listed.is_value:
         raise unknown
-    return await link_response(services, listed.scope, stored)
+    return await link_response(services, listed.scope, stored, is_own=own_link)

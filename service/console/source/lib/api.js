@@ -1,8 +1,8 @@
 // Requests to the service's own API. Every failure is a ProblemError with the fields of a problem document.
-import { access, accessProblem, image, key, tools } from "./session.js";
+import { BASE } from "./base.js";
+import { access, accessProblem, credential, image, key, spaceToken, tools } from "./session.js";
 
-// Relative to the page: the console also works below the path prefix of a proxy.
-export const BASE = new URL(".", document.baseURI);
+export { BASE };
 
 export class ProblemError extends Error {
   // problem: {code, status, detail, request_id, retryable, errors}
@@ -29,7 +29,7 @@ export function path(texts, ...values) {
 // Sends a request and returns the Response of a 2xx; other answers are a ProblemError.
 export async function request(target, { method = "GET", query, json, body, headers = {}, signal } = {}) {
   const sent = new Headers(headers);
-  if (key.value) sent.set("Authorization", `Bearer ${key.value}`);
+  if (credential.value) sent.set("Authorization", `Bearer ${credential.value}`);
   if (json !== undefined) sent.set("Content-Type", "application/json");
   let answer;
   try {
@@ -63,7 +63,7 @@ async function problemOf(answer) {
 }
 
 function refuse(problem) {
-  access.value = key.value ? "wrong_key" : "no_key";
+  access.value = spaceToken.value ? "wrong_link" : key.value ? "wrong_key" : "no_key";
   accessProblem.value = problem;
 }
 
@@ -79,6 +79,10 @@ export async function post(target, json, options = {}) {
 
 // Asks for the catalogue, which every valid key may read, and so learns whether a key is needed and valid.
 export async function checkAccess() {
+  if (spaceToken.value) { // it opens one space and nothing else
+    access.value = "guest";
+    return;
+  }
   access.value = "checking";
   accessProblem.value = null;
   try {

@@ -1,9 +1,9 @@
-// The event stream of a call, read with fetch: EventSource cannot send a key.
+// Event streams, read with fetch: EventSource cannot send a key.
 import { ProblemError, lost, path, request } from "./api.js";
 
-const BAD_EVENT = "bad_event";
-const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
-const RETRIED = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
+export const BAD_EVENT = "bad_event";
+export const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
+export const RETRIED = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
 
 // Yields {id, name, data} of each event once, from `after` to the terminal one. A lost connection is opened again
 // behind the last event; onConnection receives "live" and "lost". Answers that do not pass by themselves are thrown.
@@ -33,7 +33,7 @@ export async function* watchCall(call, conversation, { after = 0, signal, onConn
   }
 }
 
-async function* readEvents(body) {
+export async function* readEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
@@ -70,12 +70,12 @@ function parseData(text) {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const detail = "An event of the call is not JSON; a proxy may have changed it. Reload the page to see the answer.";
+    const detail = "An event is not JSON; a proxy may have changed it. Reload the page to see the rest.";
     throw new ProblemError({ code: BAD_EVENT, status: 0, detail, retryable: false, cause });
   }
 }
 
-function pause(ms, signal) {
+export function pause(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
     const wake = () => { clearTimeout(timer); resolve(); };

@@ -1,11 +1,11 @@
 // Navigation around all views, at the left or, on a phone, at the bottom; the map of keys.
 import { BASE, checkAccess } from "../lib/api.js";
 import { go, href } from "../lib/router.js";
-import { access, key, scheme, setKey, setScheme, setSingleKeys, singleKeys } from "../lib/session.js";
+import { access, accessProblem, forgetSpaceToken, key, scheme, setKey, setScheme, setSingleKeys, singleKeys } from "../lib/session.js";
 import { useShortcut } from "../lib/shortcuts.js";
 import { html, useSignal } from "../lib/ui.js";
 import { NAVIGATION } from "../views/index.js";
-import { Dialog } from "./basics.js";
+import { Dialog, ProblemNote } from "./basics.js";
 import { Icon, Mark } from "./icons.js";
 
 const SCHEMES = { auto: ["half", "dark", "Colours: system"], dark: ["moon", "light", "Colours: dark"], light: ["sun", "auto", "Colours: light"] };
@@ -43,6 +43,24 @@ export function Shell({ active, children }) {
     <main id="main" tabindex="-1">${children}</main>
   </div>
   ${isMapOpen.value && html`<${KeyMap} onClose=${() => { isMapOpen.value = false; }} />`}`;
+}
+
+// Around a space that a shared link opens: no other view.
+export function GuestShell({ children }) {
+  const [icon, next, label] = SCHEMES[scheme.value] ?? SCHEMES.auto;
+  return html`<div class="shell guest">
+    <header class="guest-head"><span class="brand"><${Mark} /><span>Proofbox</span></span>
+      <button type="button" class="side-link" title=${label} onClick=${() => setScheme(next)}><${Icon} name=${icon} /><span class="hidden">${label}</span></button></header>
+    <main id="main" tabindex="-1">${children}</main>
+  </div>`;
+}
+
+// What a shared link shows that does not work any more.
+export function LinkEnded() {
+  return html`<div class="gate"><${Mark} /><h1>This link does not work any more</h1>
+    <p class="faint">It has expired, or you are not a member of the space any more. Ask for a new link.</p>
+    <${ProblemNote} problem=${accessProblem.value} />
+    <button type="button" class="button" onClick=${forgetSpaceToken}>Open the space with a key</button></div>`;
 }
 
 const MOD = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl";

@@ -4,11 +4,13 @@ import { Conversations } from "./conversations.js";
 import { Keys } from "./keys.js";
 import { Operations } from "./operations.js";
 import { Run } from "./run.js";
+import { Spaces } from "./spaces.js";
 
 const VIEWS = {
   run: Run,
   calls: CallPage, // #/calls/<conversation>/<tool call>
   conversations: Conversations, // #/conversations, #/conversations/<id>/timeline|files|sources
+  spaces: Spaces, // #/spaces, and the page /spaces/<id>
   operations: Operations,
   keys: Keys,
 };
@@ -17,6 +19,7 @@ const VIEWS = {
 export const NAVIGATION = [
   { name: "run", title: "Run", icon: "run", letter: "r" },
   { name: "conversations", title: "Conversations", icon: "chat", letter: "c" },
+  { name: "spaces", title: "Spaces", icon: "people", letter: "s" },
   { name: "operations", title: "Operations", icon: "gauge", letter: "o" },
   { name: "keys", title: "Keys", icon: "key", letter: "k" },
 ];

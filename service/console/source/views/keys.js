@@ -10,6 +10,8 @@ const SCOPES = {
   "calls:run": "run and cancel calls", "calls:read": "read calls and events", "artifacts:read": "read files",
   "artifacts:write": "upload and delete files", "timeline:read": "read timelines", "timeline:write": "add to timelines",
   "metrics:read": "see the state of the service", "keys:read": "see the keys of the tenant",
+  "agents:read": "read agents", "agents:write": "write agents and their tools", "runs:read": "read runs", "runs:write": "make and drive runs",
+  "spaces:read": "read spaces", "spaces:write": "post, answer and change spaces", "spaces:act_as": "act as any member of a space",
 };
 const isBytes = (name) => name.includes("bytes");
 const amount = (name, number) => (isBytes(name) ? bytes(number) : number.toLocaleString("en"));

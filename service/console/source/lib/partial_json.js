@@ -1,0 +1,42 @@
+// What can be read of JSON text that is not complete: to be shown, not acted on.
+const READ_CHARS = 32_000; // each part reads the text again
+
+// The value as far as it is there; undefined for text that is too long or has nothing to show yet.
+export function readPartial(text) {
+  if (text.length > READ_CHARS) return undefined;
+  const { closers, isInString, comma } = scan(text);
+  const end = isInString ? `${text.replace(/\\(u[0-9a-fA-F]{0,3})?$/, (tail, _, at) => (isEscaped(text, at) ? tail : ""))}"` : text;
+  return parse(end + closers) ?? (comma ? parse(text.slice(0, comma.at) + comma.closers) : undefined);
+}
+
+function scan(text) {
+  const open = [];
+  let isInString = false;
+  let comma = null;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (isInString) {
+      if (c === "\\") i += 1;
+      else if (c === '"') isInString = false;
+    } else if (c === '"') isInString = true;
+    else if (c === "{" || c === "[") open.push(c === "{" ? "}" : "]");
+    else if (c === "}" || c === "]") open.pop();
+    else if (c === ",") comma = { at: i, closers: [...open].reverse().join("") };
+  }
+  return { closers: open.reverse().join(""), isInString, comma };
+}
+
+// Whether the backslash at this place is the second one of a pair.
+function isEscaped(text, at) {
+  let count = 0;
+  while (text[at - 1 - count] === "\\") count += 1;
+  return count % 2 === 1;
+}
+
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,96 @@
+// What a person answers a waiting call with: an approval, or a form made of the schema of the answer.
+import { visible } from "../lib/format.js";
+import { ABSENT, describeSchema, emptyDraft, readDraft } from "../lib/schema_form.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../lib/ui.js";
+import { Field } from "./basics.js";
+import { Icon } from "./icons.js";
+import { OutsideText } from "./outside_text.js";
+import { SchemaForm } from "./schema_form.js";
+
+const REASON_CHARS = 4_096;
+
+// How the answer of each kind of card is written; `send(body)` resolves to the problem of the service, or null.
+export function AnswerForm({ tool, send }) {
+  if (tool.custom_ui === "approval") return html`<${Approval} send=${send} />`;
+  if (tool.custom_ui === "elicitation") return html`<${Elicitation} tool=${tool} send=${send} />`;
+  return html`<${ResultForm} schema=${tool.result_schema} place="result" wrap=${(value) => value} send=${send} />`;
+}
+
+function Approval({ send }) {
+  const reason = useSignal("");
+  const isBusy = useSignal(false);
+  const decide = async (approved) => {
+    isBusy.value = true;
+    const why = reason.value.trim();
+    await send({ result: { approved, ...(why && { reason: why }) } });
+    isBusy.value = false;
+  };
+  return html`<div class="answer">
+    <p>The tool runs only if you approve it.</p>
+    <${Field} label="Reason (optional, the agent reads it)" class="full"><textarea class="text" rows="1" maxlength=${REASON_CHARS} value=${reason.value}
+      onInput=${(event) => { reason.value = event.target.value; }} /><//>
+    <div class="row"><button type="button" class="button primary" disabled=${isBusy.value} onClick=${() => decide(true)}><${Icon} name="check" />Approve</button>
+      <button type="button" class="button danger" disabled=${isBusy.value} onClick=${() => decide(false)}><${Icon} name="close" />Deny</button></div>
+  </div>`;
+}
+
+// A server asks for input: {action, content} by the schema of `content`.
+function Elicitation({ tool, send }) {
+  const properties = tool.result_schema?.properties ?? {};
+  const content = properties.content ?? (properties.action ? null : tool.result_schema) ?? tool.input?.requested_schema ?? tool.input?.requestedSchema ?? {};
+  const message = [tool.result_schema?.description, tool.input?.message, content.description].find((each) => typeof each === "string" && each);
+  const actions = [
+    { text: "Decline", title: "Answer no, without the input", body: { result: { action: "decline" } } },
+    { text: "Cancel", title: "Give no answer", body: { result: { action: "cancel" } } },
+  ];
+  return html`${message && html`<${OutsideText} text=${message} />`}
+    <${ResultForm} schema=${content} place="result.content" wrap=${(value) => ({ action: "accept", content: value })} submit="Accept" actions=${actions} send=${send} />`;
+}
+
+const GIVE_UP = [{ text: "Cancel", title: "Give no answer; the agent goes on without it", body: { cancelled: true } }];
+
+function ResultForm({ schema, place, wrap, send, submit = "Submit", actions = GIVE_UP }) {
+  const node = useMemo(() => describeSchema(schema), [JSON.stringify(schema)]);
+  const draft = useSignal(null);
+  const errors = useSignal(new Map());
+  const isBusy = useSignal(false);
+  const form = useRef(null);
+  if (draft.value === null) draft.value = emptyDraft(node);
+  const isRequired = node.kind !== "json" || Object.keys(node.schema).length > 0;
+  const fail = (found) => {
+    errors.value = found;
+    setTimeout(() => form.current?.querySelector("[aria-invalid='true']")?.focus());
+  };
+  useEffect(() => { isBusy.value = false; }, []);
+  const answer = async (body) => {
+    isBusy.value = true;
+    const problem = await send(body);
+    isBusy.value = false;
+    if (problem) fail(new Map(problem.errors.map(({ field, message }) => [field, message])));
+  };
+  const onSubmit = (event) => {
+    event.preventDefault();
+    const found = new Map();
+    const value = readDraft(node, draft.value, place, isRequired, found);
+    if (found.size > 0) fail(found);
+    else answer({ result: wrap(value === ABSENT ? null : value) });
+  };
+  // What belongs to no field that is shown, such as a rule between two fields.
+  const shown = new Set(placesOf(node, draft.value, place));
+  const others = [...errors.value].filter(([where]) => !shown.has(where));
+  return html`<form class="answer" ref=${form} onSubmit=${onSubmit} novalidate>
+    <${SchemaForm} node=${node} draft=${draft} errors=${errors.value} place=${place} />
+    ${errors.value.size > 0 && html`<div class="note bad" role="alert"><${Icon} name="alert" /><div class="note-text">
+      <p>The answer was not taken: ${errors.value.size === 1 ? "one value does" : `${errors.value.size} values do`} not fit.</p>
+      ${others.length > 0 && html`<ul>${others.map(([where, message]) => html`<li key=${where}><code>${visible(where)}</code>: ${visible(message)}</li>`)}</ul>`}</div></div>`}
+    <div class="row"><button type="submit" class="button primary" disabled=${isBusy.value}><${Icon} name="check" />${submit}</button>
+      ${actions.map((each) => html`<button key=${each.text} type="button" class="button" title=${each.title} disabled=${isBusy.value} onClick=${() => answer(each.body)}>${each.text}</button>`)}</div>
+  </form>`;
+}
+
+// The places of all fields that a form shows now.
+function placesOf(node, draft, place) {
+  if (node.kind === "object") return [place, ...node.fields.flatMap(({ name, node: field }) => placesOf(field, draft[name], `${place}.${name.slice(0, 100)}`))];
+  if (node.kind === "array") return [place, ...draft.flatMap((each, i) => placesOf(node.item, each, `${place}[${i}]`))];
+  return [place];
+}

@@ -1,0 +1,62 @@
+// Artifacts that a message names. They come through the message, by a signed link to this service: the page's policy allows no other.
+import { blob } from "../lib/api.js";
+import { saveBlob } from "../lib/downloads.js";
+import { bytes, fileName } from "../lib/format.js";
+import { useLoad } from "../lib/load.js";
+import { report } from "../lib/toasts.js";
+import { html, useEffect, useSignal } from "../lib/ui.js";
+import { Loaded, Name } from "./basics.js";
+import { Icon } from "./icons.js";
+
+const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"]);
+const PICTURE_BYTES = 25_000_000;
+const FILES_MAX = 50;
+const VALUES_MAX = 20_000;
+const OWN = { own_link: true };
+
+const address = (message, path) =>
+  `v1/spaces/${encodeURIComponent(message.space_id)}/messages/${encodeURIComponent(message.message_id)}/artifacts/${path.split("/").map(encodeURIComponent).join("/")}`;
+
+// The files that an output names: {artifact_path, mime, size_bytes, width?, height?, verdict?}, each once.
+export function filesOf(output) {
+  const found = new Map();
+  const waiting = [output];
+  for (let seen = 0; waiting.length > 0 && found.size < FILES_MAX && seen < VALUES_MAX; seen++) {
+    const value = waiting.shift();
+    if (typeof value !== "object" || value === null) continue;
+    if (typeof value.artifact_path === "string" && !found.has(value.artifact_path)) found.set(value.artifact_path, value);
+    waiting.push(...(Array.isArray(value) ? value : Object.values(value)).slice(0, VALUES_MAX));
+  }
+  return [...found.values()];
+}
+
+export const isPicture = (file) => PICTURES.has(String(file.mime).split(";")[0]) && !(file.size_bytes > PICTURE_BYTES);
+
+export function Picture({ message, file, text }) {
+  const url = useSignal(null);
+  const loaded = useLoad(async (signal) => {
+    const content = await blob(address(message, file.artifact_path), OWN, { signal });
+    if (!PICTURES.has(content.type.split(";")[0])) throw new Error("The file is not a picture that can be shown; download it.");
+    url.value = URL.createObjectURL(content);
+    return true;
+  }, [message.message_id, file.artifact_path]);
+  useEffect(() => () => { if (url.peek()) URL.revokeObjectURL(url.peek()); }, []);
+  const size = Number.isInteger(file.width) && Number.isInteger(file.height) && file.width > 0 && file.height > 0 ? { width: file.width, height: file.height } : {};
+  return html`<figure class="picture"><${Loaded} of=${loaded}>${() => html`<img src=${url.value} alt=${text} ...${size} />`}<//>
+    <figcaption><${FileLine} message=${message} file=${file} /></figcaption></figure>`;
+}
+
+// A file by name, with its size and a download.
+export function FileLine({ message, file }) {
+  const name = fileName(file.artifact_path) || "file";
+  const save = async () => {
+    try {
+      saveBlob(await blob(address(message, file.artifact_path), OWN), name);
+    } catch (problem) {
+      report(problem);
+    }
+  };
+  return html`<span class="message-file"><${Icon} name="file" /><span class="grow"><${Name}>${name}<//></span>
+    <span class="faint small">${Number.isFinite(file.size_bytes) ? bytes(file.size_bytes) : ""}</span>
+    <button type="button" class="icon-button" aria-label=${`Download ${name}`} onClick=${save}><${Icon} name="download" /></button></span>`;
+}

@@ -1,0 +1,1 @@
+"""The client of MCP servers: the official SDK over the checked network."""
