@@ -13,7 +13,7 @@ from proofbox.service.app.gateway_llm import LlmDependencies, build_endpoints, b
 from proofbox.service.app.gateway_mcp import McpTools, build_mcp_client, build_mcp_tools
 from proofbox.service.app.gateway_records import RecordParts, build_record_parts, run_limits
 from proofbox.service.app.gateway_settings import GatewaySettings
-from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens
+from proofbox.service.app.gateway_spaces import SpaceParts, build_space_parts, build_space_tokens, build_space_tools
 from proofbox.service.app.gateway_waits import WaitEnds, WaitParts, build_wait_ends, build_wait_parts
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
@@ -26,8 +26,8 @@ from proofbox.service.calls.tool import Tools
 from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
-from proofbox.service.gateway.built_ins.enter_space import build_enter_space
 from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
+from proofbox.service.gateway.compute.tool import ComputeTool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
@@ -37,7 +37,7 @@ from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
 from proofbox.service.gateway.runs_port import RunStore
-from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
+from proofbox.service.gateway.simple_tools import NothingTool, OutputTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.runner import JobRunner
@@ -45,7 +45,6 @@ from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
-from proofbox.service.storage.gateway.space_entry import SqlSpaceEntry
 from proofbox.service.timeline.token_counter import TokenCounter
 from proofbox.service.web.client.outgoing import OutgoingClient
 from proofbox.service.web.client.pinned_network import CheckedNetwork
@@ -185,11 +184,11 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     sender = OutgoingClient(network, tls, frozenset(settings.gateway_ports))
     files = ResultFiles(needs.artifacts)
     agents, runs = SqlAgentStore(database), SqlRunStore(database, run_limits(settings))
+    waits = build_wait_parts(settings, database, files, sender, environment)
     records = build_record_parts(settings, database, files)
-    built_ins = [build_enter_space(SqlSpaceEntry(database), files), *records.built_ins]
+    built_ins = [*build_space_tools(database, files, waits), *records.built_ins]
     tool_catalogue = ToolCatalogue(AgentConfigurations(agents), built_ins, _own_tools(), runs)
     spaces = build_space_parts(database, runs, tool_catalogue)
-    waits = build_wait_parts(settings, database, files, sender, environment)
     admission = Admission(running_max=settings.gateway_running_max, queue_max=settings.queue_max)
     http = HttpParts(sender, files, environment, admission, settings.gateway_response_bytes_max, settings.queue_s)
     mcp = build_mcp_tools(build_mcp_client(settings, network, tls), http, agents, tool_catalogue, waits.policy)
@@ -200,7 +199,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         "output": OutputTool(files),
         "none": NothingTool(),
         "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
-        "compute": UnavailableTool("compute"),
+        "compute": ComputeTool(needs.jobs, needs.policy, files),
     }
     llm = LlmDependencies(
         database,
@@ -212,6 +211,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         admission,
         sender,
         files,
+        mcp.sources,
     )
     own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
     executions |= build_llm_executions(settings, endpoints, llm, own, executions)

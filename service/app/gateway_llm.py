@@ -16,6 +16,7 @@ from proofbox.service.gateway.llm.image_tool import ImageParts, ImageTool
 from proofbox.service.gateway.llm.inner_calls import InnerCallParts
 from proofbox.service.gateway.llm.pictures import PictureInspector
 from proofbox.service.gateway.llm.sub_agent import SubAgentParts, SubAgentTool
+from proofbox.service.gateway.mcp.sources import McpSources
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import RunTool, ToolExecution
 from proofbox.service.jobs.runner import JobRunner
@@ -49,6 +50,7 @@ class LlmDependencies:
         admission: how many requests are made at the same time.
         sender: sends requests over the checked network.
         files: stores results.
+        mcp: the tools of MCP servers.
     """
 
     database: Database
@@ -60,6 +62,7 @@ class LlmDependencies:
     admission: Admission
     sender: HttpSender
     files: ResultFiles
+    mcp: McpSources
 
 
 def build_endpoints(settings: GatewaySettings, variables: Mapping[str, str]) -> LlmEndpoints:
@@ -120,6 +123,7 @@ def build_llm_executions(
         client,
         InnerCallParts(executions, SqlAuditStore(needs.database), needs.audited),
         own_tools,
+        needs.mcp,
         ContextTail(SqlTimelineStore(needs.database), needs.tokens),
         needs.tokens,
         needs.files,

@@ -19,13 +19,14 @@ from proofbox.service.gateway.schema_check import check_schema
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.answers import WaitAnswers
 from proofbox.service.gateway.waits.policy import WaitPolicy
+from proofbox.service.gateway.waits.port import WAITS_TOPIC
 from proofbox.service.gateway.waits.space_tool import SpaceTool
 from proofbox.service.gateway.waits.timer import WaitTimer
 from proofbox.service.gateway.waits.webhook_signing import CallbackTokens, SigningSecrets
 from proofbox.service.gateway.waits.webhook_tool import WebhookParts, WebhookTool
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.signing import MasterKeyFile, SqlGenerationStore
-from proofbox.service.storage.gateway.waits import WAITS_TOPIC, SqlWaitStore
+from proofbox.service.storage.gateway.waits import SqlWaitStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class _Client:
     position: int
     shown: dict[str, _Shown] = field(default_factory=dict)
     """By tool call."""
+    texts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Characters of the texts of messages that are being written, by run and tool call."""
 
 
 class SpaceFeed:
@@ -131,11 +133,12 @@ class SpaceFeed:
             if newest - client.position > WAITING_MAX:
                 return [self._reset(client, newest), *await self._resume(client)]
         events = [event for stored in found for event in self._pass_on(client, stored)]
-        return [*events, *self._deltas(client)]
+        return [*events, *self._deltas(client), *self._text_deltas(client)]
 
     def _reset(self, client: _Client, last: int) -> FeedEvent:
         client.position = last
         client.shown.clear()
+        client.texts.clear()
         return FeedEvent(last, "reset", json.dumps({"last": last}))
 
     async def _resume(self, client: _Client) -> list[FeedEvent]:
@@ -185,6 +188,24 @@ class SpaceFeed:
             stream = self._inputs.find(shown.run_id, call)
             if stream is None or stream.final is not None:
                 del client.shown[call]
+        return events
+
+    def _text_deltas(self, client: _Client) -> list[FeedEvent]:
+        """What was written of texts since the client got the last part; a client that comes back gets all of it."""
+        events, texts = [], {}
+        for stream in self._inputs.texts_of_space(client.cursor.row):
+            key = (stream.run_id, stream.tool_call_id)
+            length, text = client.texts.get(key, 0), stream.message_text
+            if len(text) > length:
+                data = {
+                    "stream_id": stream.tool_call_id,
+                    "message_id": None,
+                    "offset": length,
+                    "delta": text[length:],
+                }
+                events.append(FeedEvent(None, "message.delta", compact_json(data)))
+            texts[key] = len(text)
+        client.texts = texts
         return events
 
     def _delta(self, call: str, shown: _Shown) -> list[FeedEvent]:

@@ -5,10 +5,13 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+# A line with backticks after its opening ones is no fence, but has a code span.
+_FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$", re.MULTILINE)
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _TICKS = re.compile(r"`+")
 # Not after a letter or digit: an address such as ann@example.com mentions nobody.
-_MENTION = re.compile(r"(?<![^\W_])@([A-Za-z][A-Za-z0-9_-]*)")
+_MENTION = re.compile(r"(?<![^\W_])@([A-Za-z][\w-]*)")
+_HANDLE_CHARACTERS_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def find_mentions(text: str, handles: Iterable[str]) -> Mentions:
 
 
 def _longest(written: str, handles: set[str]) -> str | None:
-    for end in range(len(written), 0, -1):
+    for end in range(min(len(written), _HANDLE_CHARACTERS_MAX), 0, -1):
         is_boundary = end == len(written) or not written[end].isalnum()
         if is_boundary and written[:end] in handles:
             return written[:end]
@@ -57,7 +60,8 @@ def _longest(written: str, handles: set[str]) -> str | None:
 
 def _without_code(text: str) -> str:
     """Replace fenced code and code spans by line feeds and blanks."""
-    return "\n".join(_without_spans(part) for part in _outside_fences(text))
+    paragraphs = (part for outside in _outside_fences(text) for part in _BLANK_LINE.split(outside))
+    return "\n".join(_without_spans(paragraph) for paragraph in paragraphs)
 
 
 def _outside_fences(text: str) -> list[str]:
@@ -65,7 +69,7 @@ def _outside_fences(text: str) -> list[str]:
     while (opening := _FENCE.search(text, at)) is not None:
         mark = opening[1]
         parts.append(text[at : opening.start()])
-        closing = re.compile(rf"^ {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*$", re.MULTILINE)
+        closing = re.compile(rf"^ {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE)
         found = closing.search(text, opening.end())
         if found is None:
             return parts

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
+from proofbox.contracts.gateway.messages import Message, MessagePage, NewMessage
 from proofbox.contracts.gateway.spaces import (
     Entity,
     EntityDefinition,
@@ -50,6 +50,21 @@ class RequestKey:
 
     name: str
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostedMessage:
+    """A text that was posted.
+
+    Attributes:
+        answer: JSON of a `MessageSent`.
+        was_known: whether an earlier request with the same key has posted it.
+        due: the ids of the waits that have all their replies now; they are to be ended.
+    """
+
+    answer: str
+    was_known: bool
+    due: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +200,14 @@ class SpaceStore(Protocol):
 class MessageStore(Protocol):
     """Messages of spaces. All methods raise StoreFailedError, and UnknownSpaceError as `SpaceStore.find`."""
 
-    async def post(
-        self, actor: Actor, space_id: str, message: NewMessage, key: RequestKey | None
-    ) -> tuple[str, bool]:
-        """Post a text. JSON of a `MessageSent`, and whether it was stored before.
+    async def post(self, actor: Actor, space_id: str, message: NewMessage, key: RequestKey | None) -> PostedMessage:
+        """Post a text, answer the waits that it replies to, and make a run for each other agent that it mentions.
 
         Raises:
             SpaceArchivedError: the space can be read only.
             UnknownMessageError, NotReplyableError: ``reply_to`` does not exist, or is the record of a call.
             InvalidRequestError: nobody is known who could be the sender.
+            QueueFullError: an agent that it mentions has too many queued runs.
             IdReusedError: the key was used for another request.
         """
 
@@ -231,8 +245,8 @@ __all__ = [
     "EnteredSpace",
     "ListedArtifact",
     "Message",
-    "MessageSent",
     "MessageStore",
+    "PostedMessage",
     "RequestKey",
     "SpaceCursor",
     "SpaceEntry",

@@ -8,13 +8,14 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic_core import from_json
 
 from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX, ToolInputDelta
+from proofbox.contracts.gateway.names import BUILT_IN_PREFIX
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError, RateLimitedError
@@ -34,6 +35,8 @@ PARTIAL_BYTES_MAX = 32 * 1024
 SILENT_S_MAX = 60.0
 """After how many seconds without a part a call that was not made is abandoned."""
 _CHECKED_EVERY_S = 1.0
+_TEXT_TOOLS = frozenset({f"{BUILT_IN_PREFIX}send_message", f"{BUILT_IN_PREFIX}send_reply"})
+"""The tools whose parameter ``text`` a space shows as it is written."""
 ABANDONED = RecordError("abandoned", "the call was not made within 60 s after the last part of its arguments")
 _log = logging.getLogger("proofbox.gateway")
 
@@ -60,6 +63,9 @@ class StreamStore(Protocol):
 
     async def start_stream(self, call: RecordedCall) -> StartedStream | None:
         """Post the record of a call whose arguments are being written; None if no space shows it."""
+
+    async def find_text_space(self, run_id: str) -> int | None:
+        """Return the row of the space to which a run would send a text; None if there is none."""
 
     async def end_stream(self, run_id: str, tool_call_id: str, error: RecordError) -> None:
         """End a record whose arguments are still being written; one in another state stays as it is."""
@@ -99,6 +105,7 @@ class InputStream:
         checked_s: when that was.
         is_open: whether its first part was taken.
         shows_input: whether the record shows the arguments; otherwise no text is kept.
+        text_space: the row of the space that shows the text of a message; None: it is none, or no space shows it.
         lock: held while a part is added.
     """
 
@@ -113,8 +120,23 @@ class InputStream:
     checked_s: float = float("-inf")
     is_open: bool = False
     shows_input: bool = True
+    text_space: int | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read: tuple[int, Any] = (0, None)
+
+    @property
+    def space(self) -> int | None:
+        """The row of the space that shows it; None if none does, and nothing is kept."""
+        return self.text_space if self.started is None else self.started.space
+
+    @property
+    def message_text(self) -> str:
+        """What can be read of the text of a message; it only grows."""
+        if self._read[0] != len(self.text):
+            self._read = len(self.text), read_partial(self.text)
+        value = self._read[1]
+        text = value.get("text") if isinstance(value, dict) else None
+        return text if isinstance(text, str) else ""
 
     @property
     def partial(self) -> Any:
@@ -155,6 +177,7 @@ class ToolInputs:
         self._silent_s_max = silent_s_max
         self._now = now
         self._streams: dict[tuple[str, str], InputStream] = {}
+        self._texts: dict[int, list[InputStream]] = {}
         self._rates: dict[str, tuple[int, int]] = {}
         self._stored_bytes: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
@@ -207,12 +230,17 @@ class ToolInputs:
             return
         _require_start(part.offset)
         call = RecordedCall(stream.run_id, stream.tool_call_id, tool, {})
-        stream.started = await self._store.start_stream(call) if tool.is_shown_from_start else None
+        if tool.is_shown_from_start:
+            stream.started = await self._store.start_stream(call)
+        elif tool.tool_id in _TEXT_TOOLS:
+            stream.text_space = await self._store.find_text_space(stream.run_id)
+        if stream.text_space is not None:
+            self._texts.setdefault(stream.text_space, []).append(stream)
         stream.is_open, stream.shows_input = True, tool.shows_input
 
     def _append(self, stream: InputStream, part: ToolInputDelta) -> int:
         stream.last_s = self._now()
-        if stream.started is None or stream.final is not None or not stream.shows_input:
+        if stream.space is None or stream.final is not None or not stream.shows_input:
             return part.offset + len(part.delta)
         new = _new_text(stream, part)
         size = len(new.encode())
@@ -225,7 +253,7 @@ class ToolInputs:
         stream.text += new
         stream.size_bytes += size
         self._stored_bytes[stream.run_id] += size
-        self._changes.notify([space_topic(stream.started.space)])
+        self._changes.notify([space_topic(stream.space)])
         return len(stream.text)
 
     def finish(self, run_id: str, tool_call_id: str, params: Json) -> None:
@@ -234,6 +262,7 @@ class ToolInputs:
         if stream is None:
             return
         stream.final = params
+        self._forget_text(stream)
         if stream.started is not None:
             self._changes.notify([space_topic(stream.started.space)])
 
@@ -244,6 +273,10 @@ class ToolInputs:
             for stream in list(self._streams.values())
             if stream.started is not None and stream.started.space == space
         )
+
+    def texts_of_space(self, space: int) -> Sequence[InputStream]:
+        """Return the texts of messages that are being written in a space (its row)."""
+        return self._texts.get(space, ())
 
     def find(self, run_id: str, tool_call_id: str) -> InputStream | None:
         """Return the arguments of a call; None if none are being written."""
@@ -271,6 +304,7 @@ class ToolInputs:
                 await self._store.end_stream(stream.run_id, stream.tool_call_id, ABANDONED)
             if self._streams.pop(key, None) is not None:
                 self._forget_bytes(stream)
+                self._forget_text(stream)
 
     async def _sweep_regularly(self) -> None:
         while True:
@@ -279,6 +313,13 @@ class ToolInputs:
                 await self.sweep()
             except OurError:
                 _log.warning("abandoned calls could not be ended", exc_info=True)
+
+    def _forget_text(self, stream: InputStream) -> None:
+        if stream.text_space is None or stream.text_space not in self._texts:
+            return
+        left = [other for other in self._texts.pop(stream.text_space) if other is not stream]
+        if left:
+            self._texts[stream.text_space] = left
 
     def _forget_bytes(self, stream: InputStream) -> None:
         self._stored_bytes[stream.run_id] -= stream.size_bytes

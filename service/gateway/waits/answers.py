@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Protocol
@@ -18,6 +18,7 @@ from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, S
 from proofbox.service.calls.registration import order_json
 from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.validation import invalid_value
+from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.posting import ResumeRecord
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import (
@@ -28,6 +29,7 @@ from proofbox.service.gateway.waits.port import (
     WaitState,
     WaitStore,
 )
+from proofbox.service.gateway.waits.replies import REPLY, TakenReplies
 from proofbox.service.gateway_errors import (
     AlreadyAnsweredError,
     InvalidResultError,
@@ -252,17 +254,56 @@ class WaitAnswers:
                 break  # they are tried again later, not in a loop
         return count
 
+    async def settle(self, wait_ids: Iterable[str]) -> None:
+        """Ends the waits for replies that have all of them; the timer ends what cannot be ended now."""
+        for wait_id in wait_ids:
+            try:
+                await self._end_replies(wait_id)
+            except ServiceError as exc:
+                log.warning("wait %s has its replies and cannot be ended yet: %s", wait_id, exc)
+
+    async def _end_replies(self, wait_id: str) -> bool:
+        """Ends a wait for replies that is complete or overdue; false if it has to be tried again later."""
+        async with self._locks.setdefault(wait_id, asyncio.Lock()):
+            while True:
+                wait = await self._waits.get(wait_id)
+                if wait is None or wait.state is not WaitState.PENDING:
+                    return True
+                taken = await self._waits.replies(wait_id)
+                if not taken.is_complete and wait.expires > _now():
+                    return True
+                try:
+                    return await self._close(wait, *_close_replies(wait, taken, self._lease_s))
+                except WaitMovedError:
+                    continue  # one more reply, or it has ended
+                except WaitCancelledError:
+                    return False  # its run has ended, which cancels the call
+
     async def _expire(self, wait: StoredWait) -> bool:
+        if wait.kind == REPLY:
+            return await self._end_replies(wait.wait_id)
         closing = CloseWait(wait.wait_id, WaitState.EXPIRED, _now(), lease_s=self._lease_s)
         outcome = WaitOutcome(wait.kind, "expired", None, None, wait.spec)
         try:
-            ended = await self._calls.resolve(await self.call_of(wait.call), outcome, [closing])
+            return await self._close(wait, closing, outcome)
         except WaitMovedError:
             return True  # answered or cancelled meanwhile
+
+    async def _close(self, wait: StoredWait, closing: CloseWait, outcome: WaitOutcome) -> bool:
+        ended = await self._calls.resolve(await self.call_of(wait.call), outcome, [closing])
         if not ended:
             log.error("wait %s has expired, but its call does not wait; it is closed", wait.wait_id)
             return await self._waits.drop(wait.wait_id)
         return True
+
+
+def _close_replies(wait: StoredWait, taken: TakenReplies, lease_s: float) -> tuple[CloseWait, WaitOutcome]:
+    """How a wait for replies ends: with all of them, or with those that it has."""
+    replies, by = taken.replies, taken.replies[-1].entity_id if taken.is_complete else None
+    state = WaitState.ANSWERED if taken.is_complete else WaitState.EXPIRED
+    closing = CloseWait(wait.wait_id, state, _now(), answered_by=by, lease_s=lease_s, replies=len(replies))
+    how: Literal["result", "expired"] = "result" if taken.is_complete else "expired"
+    return closing, WaitOutcome(REPLY, how, [reply.to_json() for reply in replies], by, wait.spec)
 
 
 def new_wait_id() -> str:
@@ -308,6 +349,8 @@ def _require_answerer(wait: StoredWait, by: Answerer) -> None:
         allowed = wait.kind == "external"
     elif by.kind == "key":
         allowed = wait.kind in {"external", "space"}
+    elif wait.kind == REPLY:
+        raise NotWaitingError("the call waits for replies; post a message to the space, with reply_to")
     elif wait.kind == "external":
         raise NotWaitingError("the call waits for a service, not for a person; its card shows the result later")
     else:

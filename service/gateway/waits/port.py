@@ -8,9 +8,12 @@ from typing import Any, Protocol
 from proofbox.service.calls.port import CallKey, Effect
 from proofbox.service.gateway.posting import Posting, RecordedCall, WaitCard
 from proofbox.service.gateway.spaces.port import Actor
+from proofbox.service.gateway.waits.replies import TakenReplies
 
 SHOWS_INPUT = "shows_input"
 """The entry of a wait's ``spec``: whether the record of its call has the input when nobody is asked any more."""
+WAITS_TOPIC = "waits opened"
+"""Announced when a call begins to wait, and when a wait for replies has all of them."""
 RUN_WAITS_MAX = 20
 """Open waits of one run."""
 
@@ -61,6 +64,8 @@ class CloseWait(Effect):
         answer_sha256: its hash, by which the same answer is known when it comes again.
         answered_by: who answered.
         lease_s: how long the holder of the run has to go on after its last wait.
+        replies: of a wait for replies: how many it has; with another number now it has not ended so. Such a wait is
+            answered whenever it is complete.
     """
 
     wait_id: str
@@ -70,6 +75,7 @@ class CloseWait(Effect):
     answer_sha256: str | None = None
     answered_by: str | None = None
     lease_s: float = 60.0
+    replies: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +159,11 @@ class WaitStore(Protocol):
     async def get(self, wait_id: str) -> StoredWait | None:
         """The wait of an id."""
 
+    async def replies(self, wait_id: str) -> TakenReplies:
+        """The replies that a wait has so far."""
+
     async def overdue(self, now: str, limit: int) -> Sequence[StoredWait]:
-        """Pending waits that have expired, in the order in which they did."""
+        """Pending waits that have expired, in the order in which they did; with those that have all replies."""
 
     async def drop(self, wait_id: str) -> bool:
         """Cancels a pending wait whose call does not wait; whether it was one."""

@@ -35,6 +35,10 @@ class SqlCallRecords(StreamStore):
         """See `StreamStore.start_stream`."""
         return await self._database.write(lambda connection: call_records.start_stream(connection, call))
 
+    async def find_text_space(self, run_id: str) -> int | None:
+        """See `StreamStore.find_text_space`."""
+        return await self._database.read(lambda connection: call_records.text_space(connection, run_id))
+
     async def end_stream(self, run_id: str, tool_call_id: str, error: RecordError) -> None:
         """See `StreamStore.end_stream`."""
         await self._database.write(

@@ -31,6 +31,7 @@ from proofbox.service.gateway.spaces import records
 from proofbox.service.gateway.spaces.records import Json, MessageHead
 from proofbox.service.gateway.spaces.tool_inputs import StartedStream
 from proofbox.service.storage.conversation_rows import utc_now
+from proofbox.service.storage.gateway.message_rows import SendingRun, build_head
 from proofbox.service.storage.gateway.schema import agents, messages, runs, spaces
 from proofbox.service.storage.gateway.space_rows import (
     EntityRow,
@@ -40,7 +41,6 @@ from proofbox.service.storage.gateway.space_rows import (
     is_member,
     json_of,
     lock_space,
-    take_seq,
 )
 
 _RUN: Select[Any] = select(
@@ -92,14 +92,24 @@ def bind(connection: Connection, run_id: str, tool: ShownTool, tool_call_id: str
         streamed = connection.execute(_STREAMED, {"of_run": run.id, "of_call": tool_call_id}).first()
         if streamed is not None:
             return Posting(streamed.space_id, streamed.message_id)
-    agent = agent_of_run(connection, run.id)
-    space_id = None
-    if run.space is not None and agent is not None and is_member(connection, run.space, agent.id):
-        found = connection.execute(_SPACE_ID, {"of_space": run.space}).one()
-        space_id = None if found.archived is not None else str(found.space_id)
-    if space_id is None:
+    space = _active_space(connection, run)
+    if space is None:
         return Posting(warning=None if tool.is_hidden else NO_ACTIVE_SPACE)
+    space_id = str(connection.execute(_SPACE_ID, {"of_space": space}).one().space_id)
     return Posting(space_id, None if tool.is_hidden else new_message_id())
+
+
+def text_space(connection: Connection, run_id: str) -> int | None:
+    """Return the row of the active space of a run, if its agent can post texts there."""
+    return _active_space(connection, connection.execute(_RUN_BY_ID, {"of_run_id": run_id}).one())
+
+
+def _active_space(connection: Connection, run: Row[Any]) -> int | None:
+    agent = agent_of_run(connection, run.id)
+    if run.space is None or agent is None or not is_member(connection, run.space, agent.id):
+        return None
+    found = connection.execute(_SPACE_ID, {"of_space": run.space}).one()
+    return None if found.archived is not None else int(run.space)
 
 
 def start_record(connection: Connection, call: RecordedCall, posting: Posting | None = None) -> Posting:
@@ -344,13 +354,7 @@ def _post(
 def _head(
     connection: Connection, space: SpaceRow, agent: EntityRow, run: Row[Any], message_id: str | None
 ) -> MessageHead:
-    trigger = json.loads(run.trigger)
-    origin = None
-    if trigger.get("space_id") not in (None, space.space_id):
-        origin = {"trigger": trigger["type"], "space_id": trigger["space_id"]}
-    seq = take_seq(connection, space)
-    new_id = message_id or new_message_id()
-    return MessageHead(new_id, space.space_id, seq, agent.sender, run.run_id, utc_now(), origin)
+    return build_head(connection, space, agent, SendingRun(run.id, run.run_id, json.loads(run.trigger)), message_id)
 
 
 def _insert(connection: Connection, space: SpaceRow, agent: EntityRow, run: Row[Any], message: Json) -> None:

@@ -9,9 +9,11 @@ from proofbox.service.gateway.agent_runs import StopRun
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall, EndRunCall
 from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
 from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
+from proofbox.service.gateway.waits.replies import OpenReplyWait
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.gateway.agent_runs import stop_run
 from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
+from proofbox.service.storage.gateway.outbox import open_reply_wait
 from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call, run_id_of_call
 from proofbox.service.storage.gateway.waits import cancel_waits, close_wait, open_wait
 
@@ -24,6 +26,7 @@ def call_effects() -> Mapping[type[Effect], ApplyEffect]:
         EndLostCall: _end_lost_call,
         StopRun: stop_run,
         OpenWait: open_wait,
+        OpenReplyWait: open_reply_wait,
         CloseWait: close_wait,
         CancelWaits: cancel_waits,
         StartRecord: _start_record,

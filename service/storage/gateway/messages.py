@@ -3,35 +3,29 @@
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, insert, select
+from sqlalchemy import Connection, Row, bindparam, select
 from typing_extensions import override
 
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
-from proofbox.service.calls.validation import invalid_value
-from proofbox.service.gateway.posting import new_message_id
-from proofbox.service.gateway.spaces.mentions import Mentions, find_mentions
-from proofbox.service.gateway.spaces.port import Actor, ListedArtifact, MessageStore, RequestKey
-from proofbox.service.gateway.spaces.records import MessageHead, build_text, listed_artifacts, value_artifacts
-from proofbox.service.gateway_errors import NotReplyableError, UnknownMessageError
+from proofbox.service.gateway.spaces.port import (
+    Actor,
+    ListedArtifact,
+    MessageStore,
+    PostedMessage,
+    RequestKey,
+)
+from proofbox.service.gateway.spaces.records import listed_artifacts, value_artifacts
+from proofbox.service.gateway_errors import UnknownMessageError
 from proofbox.service.identity import ConversationKey, Principal
-from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.message_rows import NewText, find_message, read_after, read_newest
 from proofbox.service.storage.gateway.project_rows import StoredCreation, find_creation, store_creation
-from proofbox.service.storage.gateway.schema import entities, members, messages, projects, runs
-from proofbox.service.storage.gateway.space_access import open_space, require_writable
-from proofbox.service.storage.gateway.space_rows import EntityRow, SpaceRow, add_event, json_of, take_seq
+from proofbox.service.storage.gateway.schema import projects, runs
+from proofbox.service.storage.gateway.sending import post_for_actor
+from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import principals
 
 _CREATED = 201
-_BODY: Select[Any] = select(messages.c.seq, messages.c.body).where(messages.c.space == bindparam("of_space"))
-_ONE: Select[Any] = select(messages.c.id, messages.c.kind, messages.c.body, messages.c.run).where(
-    messages.c.space == bindparam("of_space"), messages.c.message_id == bindparam("of_message_id")
-)
-_HANDLES = (
-    select(entities.c.entity_id, entities.c.handle_folded)
-    .join_from(members, entities)
-    .where(members.c.space == bindparam("of_space"), entities.c.handle_folded.is_not(None))
-)
 _CONVERSATION_OF_RUN = (
     select(projects.c.tenant, projects.c.project, principals.c.user_type, principals.c.user, runs.c.conversation)
     .join_from(runs, projects, runs.c.project == projects.c.id)
@@ -51,16 +45,20 @@ class SqlMessageStore(MessageStore):
         self._database = database
 
     @override
-    async def post(
-        self, actor: Actor, space_id: str, message: NewMessage, key: RequestKey | None
-    ) -> tuple[str, bool]:
-        def work(connection: Connection) -> tuple[str, bool]:
+    async def post(self, actor: Actor, space_id: str, message: NewMessage, key: RequestKey | None) -> PostedMessage:
+        new = NewText(message.text, message.reply_to)
+
+        def work(connection: Connection) -> PostedMessage:
             stored = find_creation(connection, actor.principal, key)
             if stored is not None:
-                return stored.answer, True
-            answer = _post(connection, actor, space_id, message).model_dump_json()
+                return PostedMessage(stored.answer, was_known=True)
+            posted = post_for_actor(connection, actor, space_id, new)
+            sent = MessageSent(
+                message=posted.message, runs=posted.runs, unknown_mentions=list(posted.found.unknown)
+            )
+            answer = sent.model_dump_json()
             store_creation(connection, actor.principal, key, StoredCreation(_CREATED, answer))
-            return answer, False
+            return PostedMessage(answer, was_known=False, due=posted.due)
 
         return await self._database.write(work)
 
@@ -102,88 +100,6 @@ class SqlMessageStore(MessageStore):
             return ListedArtifact(scope, message["tool"]["tool_call_id"], path in value_artifacts(message))
 
         return await self._database.read(work)
-
-
-def read_newest(connection: Connection, space: int, before: int | None, limit: int) -> list[Row[Any]]:
-    """Return ``seq`` and ``body`` of the newest messages of a space, or the newest before a number."""
-    query = _BODY.order_by(messages.c.seq.desc()).limit(limit)
-    if before is not None:
-        query = query.where(messages.c.seq < before)
-    return list(connection.execute(query, {"of_space": space}).all())
-
-
-def read_after(connection: Connection, space: int, after: int, before: int | None, limit: int) -> list[Row[Any]]:
-    """Return ``seq`` and ``body`` of the messages of a space after a number; oldest first."""
-    query = _BODY.where(messages.c.seq > after).order_by(messages.c.seq).limit(limit)
-    if before is not None:
-        query = query.where(messages.c.seq < before)
-    return list(connection.execute(query, {"of_space": space}).all())
-
-
-def find_message(connection: Connection, space: SpaceRow, message_id: str) -> Row[Any]:
-    """Return the row ``id, kind, body, run`` of a message of a space.
-
-    Raises:
-        UnknownMessageError: the space has no such message.
-    """
-    found = connection.execute(_ONE, {"of_space": space.id, "of_message_id": message_id}).first()
-    if found is None:
-        raise UnknownMessageError(f"message_id: the space has no message '{message_id[:100]}'")
-    return found
-
-
-def mentioned_members(
-    connection: Connection, space: SpaceRow, sender: EntityRow, text: str
-) -> tuple[list[str], Mentions]:
-    """Return the ids of the members that a text mentions, without its sender, and the mentions as written."""
-    by_handle = {row.handle_folded: row.entity_id for row in connection.execute(_HANDLES, {"of_space": space.id})}
-    found = find_mentions(text, by_handle)
-    ids = [by_handle[handle] for handle in found.known]
-    return [entity_id for entity_id in ids if entity_id != sender.sender.entity_id], found
-
-
-def post_text(
-    connection: Connection, space: SpaceRow, sender: EntityRow, text: str, reply_to: str | None = None
-) -> tuple[Message, Mentions]:
-    """Post the text of a person to a locked space, with ``message.created``; the message, and its mentions.
-
-    Raises:
-        UnknownMessageError: ``reply_to`` is not a message of the space.
-        NotReplyableError: it is the record of a call.
-    """
-    if reply_to is not None and find_message(connection, space, reply_to).kind != "text":
-        raise NotReplyableError(f"reply_to: '{reply_to}' is the record of a tool call; reply to a text")
-    ids, found = mentioned_members(connection, space, sender, text)
-    head = MessageHead(
-        new_message_id(), space.space_id, take_seq(connection, space), sender.sender, None, utc_now()
-    )
-    body = build_text(head, text, ids, reply_to)
-    connection.execute(
-        insert(messages),
-        {
-            "message_id": head.message_id,
-            "space": space.id,
-            "seq": head.seq,
-            "revision": 1,
-            "kind": "text",
-            "entity": sender.id,
-            "reply_to": reply_to,
-            "body": json_of(body),
-            "ts": head.ts,
-            "updated": head.ts,
-        },
-    )
-    add_event(connection, space, "message.created", {"message": body, "stream_id": None})
-    return Message.model_validate(body), found
-
-
-def _post(connection: Connection, actor: Actor, space_id: str, message: NewMessage) -> MessageSent:
-    opened = open_space(connection, actor, space_id, lock=True)
-    require_writable(opened.space)
-    if opened.entity is None:
-        raise invalid_value("entity_id", "the caller's user is not an entity of the project; name the sender")
-    posted, found = post_text(connection, opened.space, opened.entity, message.text, message.reply_to)
-    return MessageSent(message=posted, runs=[], unknown_mentions=list(found.unknown))
 
 
 def _build_message(row: Row[Any]) -> Message:

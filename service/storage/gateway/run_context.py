@@ -24,7 +24,7 @@ from proofbox.contracts.gateway.runs import (
 )
 from proofbox.service.gateway.runs_port import StoredRun, run_json
 from proofbox.service.identity import Principal
-from proofbox.service.storage.gateway.messages import read_newest
+from proofbox.service.storage.gateway.message_rows import read_newest
 from proofbox.service.storage.gateway.record_views import read_goals, read_memories, read_plans
 from proofbox.service.storage.gateway.run_rows import HeldRun, build_run, find_own_run, select_runs
 from proofbox.service.storage.gateway.schema import agent_versions, agents, entities, members, runs, spaces

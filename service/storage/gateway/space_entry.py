@@ -11,7 +11,7 @@ from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.identity import Principal
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.call_records import announce_run
-from proofbox.service.storage.gateway.messages import read_newest
+from proofbox.service.storage.gateway.message_rows import read_newest
 from proofbox.service.storage.gateway.project_rows import PROJECT, project_values
 from proofbox.service.storage.gateway.schema import members, runs, spaces
 from proofbox.service.storage.gateway.space_rows import agent_of_run, is_member

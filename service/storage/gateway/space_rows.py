@@ -1,8 +1,8 @@
 """Rows of spaces, members and entities inside a transaction, and the events of a space.
 
-Lock order: conversation, run, space, audit chain. `lock_space` makes other writers of the space wait, so numbers of
-messages and events have no gaps and follow the order of commits. Rows of projects, agents and spaces are locked
-with ``key_share``: an insert of a row that refers to them does not wait, and so cannot close a circle.
+Lock order: conversation, run, agent, wait, space, audit chain. `lock_space` makes other writers of the space wait,
+so numbers of messages and events have no gaps and follow the order of commits. Rows of projects, agents and spaces
+are locked with ``key_share``: an insert of a row that refers to them does not wait, and so cannot close a circle.
 """
 
 from dataclasses import dataclass

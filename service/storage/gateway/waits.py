@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
@@ -13,6 +14,7 @@ from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.port import (
     RUN_WAITS_MAX,
     SHOWS_INPUT,
+    WAITS_TOPIC,
     AskedWait,
     CancelWaits,
     CloseWait,
@@ -22,20 +24,20 @@ from proofbox.service.gateway.waits.port import (
     WaitState,
     WaitStore,
 )
+from proofbox.service.gateway.waits.replies import TakenReplies
 from proofbox.service.gateway_errors import WaitCancelledError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.conversation_rows import CONVERSATION, scope_values, utc_now
 from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.call_records import suspend_record
-from proofbox.service.storage.gateway.messages import find_message
-from proofbox.service.storage.gateway.run_rows import open_waits, run_of_row, update_waiting
+from proofbox.service.storage.gateway.message_rows import find_message
+from proofbox.service.storage.gateway.reply_waits import count_replies, read_replies
+from proofbox.service.storage.gateway.run_rows import HeldRun, open_waits, run_of_row, update_waiting
 from proofbox.service.storage.gateway.schema import messages, runs, spaces, waits
 from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
 
-WAITS_TOPIC = "waits opened"
-"""Announced when a call begins to wait."""
 _PENDING = WaitState.PENDING.value
 _IS_PENDING = waits.c.state == _PENDING
 _ALL = (
@@ -100,6 +102,29 @@ _CANCELLED = (
 _RUN_OF_WAIT = select(waits.c.run).where(waits.c.wait_id == bindparam("of_wait"))
 
 
+@dataclass(frozen=True, slots=True)
+class NewWait:
+    """A wait that is to be stored.
+
+    Attributes:
+        wait_id: its id.
+        kind: what it is for.
+        run: the row of its run.
+        expires: until when an answer is taken.
+        space: the row of the space that shows it.
+        message: the row of the message there.
+        spec: what its end needs to know.
+    """
+
+    wait_id: str
+    kind: str
+    run: int
+    expires: str
+    space: int | None
+    message: int | None
+    spec: dict[str, Any]
+
+
 class SqlWaitStore(WaitStore):
     """The WaitStore in the database.
 
@@ -131,6 +156,10 @@ class SqlWaitStore(WaitStore):
     @override
     async def get(self, wait_id: str) -> StoredWait | None:
         return await self._first(_BY_ID, {"of_wait": wait_id})
+
+    @override
+    async def replies(self, wait_id: str) -> TakenReplies:
+        return await self._database.read(lambda connection: read_replies(connection, wait_id))
 
     @override
     async def overdue(self, now: str, limit: int) -> Sequence[StoredWait]:
@@ -169,37 +198,51 @@ def open_wait(connection: Connection, call: CallRow, effect: OpenWait) -> None:
         EffectRefusedError: the run has ended, has too many waits, or no space where somebody could answer.
     """
     run = connection.execute(_RUN, {"of_run": effect.call.run_id}).scalar_one()
-    held = run_of_row(connection, run, lock=True)  # before the space: see `space_rows` for the order of locks
-    if held.run.status.is_ended:
-        raise EffectRefusedError(GatewayCode.RUN_ENDED, f"run '{held.run.run_id}' has ended; nobody waits")
-    if open_waits(connection, run) >= RUN_WAITS_MAX:
-        raise EffectRefusedError(
-            GatewayCode.TOO_MANY_WAITS,
-            f"{RUN_WAITS_MAX} calls of the run wait already, the most there may be; wait for answers first",
-        )
+    require_place(connection, run_of_row(connection, run, lock=True))  # before the space: see `space_rows`
     posting = effect.posting
     message = space = None
     if effect.card is not None:
         posting = suspend_record(connection, effect.call, posting, effect.card)
         place = connection.execute(_PLACE, {"of_message": posting.message_id}).one()
         message, space = place.id, place.space
-    new = {
-        "wait_id": effect.wait_id,
-        "run": run,
+    spec = {**effect.spec, "posting": posting.to_json(), SHOWS_INPUT: effect.call.tool.shows_input}
+    new = NewWait(effect.wait_id, effect.kind, run, effect.expires, space, message, spec)
+    insert_wait(connection, call, new, effect.lease_s)
+
+
+def require_place(connection: Connection, held: HeldRun) -> None:
+    """Require that a locked run takes one more wait.
+
+    Raises:
+        EffectRefusedError: it has ended, or has as many as it may.
+    """
+    if held.run.status.is_ended:
+        raise EffectRefusedError(GatewayCode.RUN_ENDED, f"run '{held.run.run_id}' has ended; nobody waits")
+    if open_waits(connection, held.row) >= RUN_WAITS_MAX:
+        raise EffectRefusedError(
+            GatewayCode.TOO_MANY_WAITS,
+            f"{RUN_WAITS_MAX} calls of the run wait already, the most there may be; wait for answers first",
+        )
+
+
+def insert_wait(connection: Connection, call: CallRow, new: NewWait, lease_s: float) -> int:
+    """Store a wait of a call whose run is locked, and let the run wait; its row."""
+    values = {
+        "wait_id": new.wait_id,
+        "run": new.run,
         "call": call.number,
-        "kind": effect.kind,
-        "space": space,
-        "message": message,
+        "kind": new.kind,
+        "space": new.space,
+        "message": new.message,
         "state": _PENDING,
         "created": utc_now(),
-        "expires": effect.expires,
-        "spec": json.dumps(
-            {**effect.spec, "posting": posting.to_json(), SHOWS_INPUT: effect.call.tool.shows_input}
-        ),
+        "expires": new.expires,
+        "spec": json.dumps(new.spec),
     }
-    connection.execute(insert(waits), new)
+    row = connection.execute(insert(waits).returning(waits.c.id), values).scalar_one()
     announce(connection, WAITS_TOPIC)
-    update_waiting(connection, run, effect.lease_s)
+    update_waiting(connection, new.run, lease_s)
+    return int(row)
 
 
 def close_wait(connection: Connection, _call: CallRow, effect: CloseWait) -> None:
@@ -215,6 +258,8 @@ def close_wait(connection: Connection, _call: CallRow, effect: CloseWait) -> Non
         if held.run.status.is_ended and effect.state is WaitState.ANSWERED:
             raise WaitCancelledError(f"wait '{effect.wait_id}': its run has ended ({held.run.status})")
     query = {WaitState.ANSWERED: _IN_TIME, WaitState.EXPIRED: _LATE}.get(effect.state, _CLOSED)
+    if effect.replies is not None and effect.state is WaitState.ANSWERED:
+        query = _CLOSED  # a reply came in time, and the wait was due at once
     values = {
         "of_wait": effect.wait_id,
         "new_state": effect.state.value,
@@ -225,12 +270,19 @@ def close_wait(connection: Connection, _call: CallRow, effect: CloseWait) -> Non
     }
     if connection.execute(query, values).first() is None:
         raise WaitMovedError(f"wait '{effect.wait_id}' is not pending any more")
+    # The wait is locked now, and so takes no reply.
+    if effect.replies not in (None, count_replies(connection, effect.wait_id)):
+        raise WaitMovedError(f"wait '{effect.wait_id}' has another reply")
     if run is not None:
         update_waiting(connection, run, effect.lease_s)
 
 
 def cancel_waits(connection: Connection, call: CallRow, effect: CancelWaits) -> None:
     """End what a call waits for, if it waits."""
+    # The run is locked before the wait, as by an answer.
+    for row in connection.execute(_PENDING_OF_CALL, {"of_row": call.number}).all():
+        if row.run is not None:
+            run_of_row(connection, row.run, lock=True)
     for row in connection.execute(_CANCELLED, {"of_row": call.number, "at": utc_now()}).all():
         if row.run is not None:
             update_waiting(connection, row.run, effect.lease_s)

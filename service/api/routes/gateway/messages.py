@@ -103,6 +103,7 @@ async def get_message(
             gateway_errors.NotReplyableError,
             gateway_errors.SpaceArchivedError,
             errors.IdReusedError,
+            errors.QueueFullError,
             errors.InvalidRequestError,
             errors.BodyTooLargeError,
             errors.RequestTimeoutError,
@@ -118,11 +119,16 @@ async def post_message(
     space_id: SpaceIdInPath,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """`@handle` mentions a member; handles of nobody come back as `unknown_mentions`."""
+    """`@handle` mentions a member; handles of nobody come back as `unknown_mentions`.
+
+    A run that waits for a reply of the sender, or of anyone, goes on with the text; with `reply_to` only one that
+    waits on that message. Every other agent that is mentioned gets a queued run.
+    """
     message = await read_model(request, NewMessage)
     key = request_key(f"POST {ROUTE.format(space_id=space_id)}", idempotency_key, message)
-    sent, is_replay = await gateway.messages.post(build_actor(request, message.entity_id), space_id, message, key)
-    return Response(sent, 201, {**NO_STORE, **replayed(is_replay)}, JSON)
+    posted = await gateway.messages.post(build_actor(request, message.entity_id), space_id, message, key)
+    await gateway.waits.answers.settle(posted.due)
+    return Response(posted.answer, 201, {**NO_STORE, **replayed(posted.was_known)}, JSON)
 
 
 @router.get(

@@ -1,0 +1,172 @@
+"""Waits for replies in a transaction: which ones a message answers, and what they have.
+
+Lock order: run, agent, wait, space. A wait that takes a reply is locked, and so is one that ends, so none is lost.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
+
+from proofbox.service.gateway.waits.port import WAITS_TOPIC, WaitState
+from proofbox.service.gateway.waits.replies import REPLY, Reply, TakenReplies
+from proofbox.service.storage.conversation_rows import utc_now
+from proofbox.service.storage.database import announce
+from proofbox.service.storage.gateway.message_rows import MentionedMember, StoredText
+from proofbox.service.storage.gateway.schema import agents, messages, reply_waits, runs, waits
+from proofbox.service.storage.gateway.space_rows import EntityRow
+
+_OWN = reply_waits.c.wait == bindparam("of_wait")
+_OF_WAIT_ID = select(waits.c.id).where(waits.c.wait_id == bindparam("of_wait_id")).scalar_subquery()
+_REPLIES = (
+    select(reply_waits.c.reply, messages.c.body)
+    .join_from(reply_waits, messages, reply_waits.c.reply == messages.c.id, isouter=True)
+    .where(reply_waits.c.wait == _OF_WAIT_ID)
+    .order_by(messages.c.id)
+)
+_COUNT = select(func.count(reply_waits.c.reply)).where(reply_waits.c.wait == _OF_WAIT_ID)
+_MISSING = select(func.count()).select_from(reply_waits).where(_OWN, reply_waits.c.reply.is_(None))
+_TAKEN = (
+    update(reply_waits)
+    .where(reply_waits.c.id == bindparam("of_row"), reply_waits.c.reply.is_(None))
+    .values(reply=bindparam("new_reply"), responded=bindparam("at"))
+)
+_SPEC = update(waits).where(waits.c.id == bindparam("of_wait")).values(spec=bindparam("new_spec"))
+# One with all its replies is due at once: the timer, or the next start of the service, ends it if nobody else does.
+_DUE = update(waits).where(waits.c.id == bindparam("of_wait")).values(expires=bindparam("at"))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedReply:
+    """A pending wait that wants a reply of the sender of a message; it is locked.
+
+    Attributes:
+        row: the row of what it wants.
+        wait: the row of the wait.
+        wait_id: the id of the wait.
+        spec: what the wait stored.
+        run_id: its run.
+        agent: the row of the agent of that run.
+        agent_id: the id of that agent.
+    """
+
+    row: int
+    wait: int
+    wait_id: str
+    spec: dict[str, Any]
+    run_id: str
+    agent: int
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredWait:
+    """A wait that took a message as a reply.
+
+    Attributes:
+        asked: the wait.
+        is_complete: whether it has all its replies now.
+    """
+
+    asked: AskedReply
+    is_complete: bool
+
+
+def lock_asked(connection: Connection, space: int, sender: EntityRow, reply_to: str | None) -> list[AskedReply]:
+    """Return the pending waits of a space that a message of a sender answers, and lock them, before the space.
+
+    Args:
+        connection: the transaction.
+        space: the row of the space.
+        sender: who sends the message; waits for replies to its own messages are left out.
+        reply_to: only a wait on exactly this message; None: any.
+    """
+    asked = (
+        select(
+            reply_waits.c.id,
+            reply_waits.c.wait,
+            waits.c.wait_id,
+            waits.c.spec,
+            runs.c.run_id,
+            runs.c.agent,
+            agents.c.agent_id,
+        )
+        .join_from(reply_waits, waits, reply_waits.c.wait == waits.c.id)
+        .join(messages, reply_waits.c.message == messages.c.id)
+        .join(runs, waits.c.run == runs.c.id)
+        .join(agents, runs.c.agent == agents.c.id)
+        .where(
+            waits.c.space == space,
+            waits.c.kind == REPLY,
+            waits.c.state == WaitState.PENDING.value,
+            waits.c.expires > utc_now(),
+            runs.c.ended.is_(None),
+            messages.c.entity != sender.id,
+            reply_waits.c.reply.is_(None),
+            or_(reply_waits.c.entity.is_(None), reply_waits.c.entity == sender.id),
+        )
+        .order_by(waits.c.id)
+        .with_for_update(key_share=True, of=waits)
+    )
+    if reply_to is not None:
+        asked = asked.where(messages.c.message_id == reply_to)
+    return [
+        AskedReply(row.id, row.wait, row.wait_id, json.loads(row.spec), row.run_id, row.agent, row.agent_id)
+        for row in connection.execute(asked)
+    ]
+
+
+def give_reply(connection: Connection, asked: Sequence[AskedReply], posted: StoredText) -> list[AnsweredWait]:
+    """Give a message to the locked waits that it answers; those that took it."""
+    answered = []
+    sender = posted.message["sender"]["entity_id"]
+    for one in asked:
+        values = {"of_row": one.row, "new_reply": posted.row, "at": posted.message["ts"]}
+        if not connection.execute(_TAKEN, values).rowcount:
+            continue  # another message of the sender came first
+        is_complete = connection.execute(_MISSING, {"of_wait": one.wait}).scalar_one() == 0
+        waiting_for = [
+            {**entity, "responded": True} if entity["entity_id"] == sender else entity
+            for entity in one.spec["waiting_for"]
+        ]
+        spec = json.dumps({**one.spec, "waiting_for": waiting_for})
+        connection.execute(_SPEC, {"of_wait": one.wait, "new_spec": spec})
+        if is_complete:
+            connection.execute(_DUE, {"of_wait": one.wait, "at": utc_now()})
+            announce(connection, WAITS_TOPIC)
+        answered.append(AnsweredWait(one, is_complete))
+    return answered
+
+
+def insert_asked(
+    connection: Connection, wait: int, message: StoredText, mentioned: Sequence[MentionedMember]
+) -> None:
+    """Store whose replies a new wait is for: all mentioned members, or anyone."""
+    awaited: list[int | None] = [member.row for member in mentioned]
+    rows = [{"wait": wait, "entity": entity, "message": message.row} for entity in awaited or [None]]
+    connection.execute(insert(reply_waits), rows)
+
+
+def read_replies(connection: Connection, wait_id: str) -> TakenReplies:
+    """Return the replies that a wait has, in their order."""
+    rows = connection.execute(_REPLIES, {"of_wait_id": wait_id}).all()
+    bodies = [json.loads(row.body) for row in rows if row.reply is not None]
+    replies = [
+        Reply(
+            body["sender"]["entity_id"],
+            body["sender"]["handle"],
+            body["sender"]["type"],
+            body["text"],
+            body["message_id"],
+            body["ts"],
+        )
+        for body in bodies
+    ]
+    return TakenReplies(replies, is_complete=bool(rows) and len(replies) == len(rows))
+
+
+def count_replies(connection: Connection, wait_id: str) -> int:
+    """Return how many replies a wait has."""
+    return int(connection.execute(_COUNT, {"of_wait_id": wait_id}).scalar_one())
