@@ -6,6 +6,7 @@ from proofbox.contracts.gateway.agents import AgentPage, AgentVersion, AgentWrit
 from proofbox.contracts.gateway.catalogue import RunTool
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
+from proofbox.contracts.gateway.imports import AgentImport, AgentImported
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage, ToolInputDelta
 from proofbox.contracts.gateway.records import AgentState
 from proofbox.contracts.gateway.runs import Run, RunClaim, RunContext, RunCreation, RunFinish, RunPage
@@ -22,6 +23,8 @@ from proofbox.contracts.gateway.waits import ResultSubmission, Wait
 
 GATEWAY_MODELS: dict[str, type[BaseModel]] = {
     "agent_configuration": AgentConfiguration,
+    "agent_import": AgentImport,
+    "agent_imported": AgentImported,
     "agent_page": AgentPage,
     "agent_state": AgentState,
     "agent_version": AgentVersion,

@@ -7,7 +7,7 @@ GATEWAY = {
     GatewayCode.NO_ACTIVE_SPACE: "Nobody could answer: the run has no active space that its agent is a member of.",
     GatewayCode.NO_SUCH_SPACE: "There is no space of that id, or the agent is not a member of it.",
     GatewayCode.NOT_REPLYABLE: "The message is the record of a tool call.",
-    GatewayCode.NOT_AVAILABLE: "This release cannot run tools of this kind yet.",
+    GatewayCode.NOT_AVAILABLE: "The tool cannot be run where it was called.",
     GatewayCode.UNKNOWN_ITEM: "An id or key of the list is unknown.",
     GatewayCode.TOO_MANY_ITEMS: "The agent has too many goals, memories or plans.",
     GatewayCode.TOO_MANY_WAITS: "Too many calls of the run wait.",

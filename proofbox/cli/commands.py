@@ -49,6 +49,7 @@ COMMANDS = (
     Command("files", ("files",)),
     Command("conversations", ("timeline", "conversations")),
     Command("tools", ("tools",)),
+    Command("agents", ("agents",)),
     Command("login", ("login", "logout")),
     Command("doctor", ("doctor",)),
     Command("image", ("image",)),

@@ -31,6 +31,7 @@ from proofbox.contracts.conversations import ListedConversation
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 
 if TYPE_CHECKING:
+    from proofbox.contracts.gateway.imports import AgentImported
     from proofbox.contracts.image_contents import ImageContents
     from proofbox.contracts.tools import Tool
 
@@ -246,6 +247,17 @@ class Client:
         from proofbox.client import catalogue  # noqa: PLC0415 - takes long
 
         return self._driver.complete(catalogue.list_functions(self._api, style))
+
+    def import_agent(self, config: Mapping[str, Any], *, save_as: str | None = None) -> "AgentImported":
+        """Convert the configuration of an agent from version 1, and report what became of each tool.
+
+        Args:
+            config: the configuration.
+            save_as: the agent that gets it as its newest version, without what needs review.
+        """
+        from proofbox.client import agents  # noqa: PLC0415 - takes long
+
+        return self._driver.complete(agents.import_agent(self._api, config, save_as))
 
     def image(self) -> "ImageContents | None":
         """Libraries, commands and languages of the sandbox image; None while the service cannot read them."""

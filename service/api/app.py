@@ -37,6 +37,7 @@ from proofbox.service.api.routes import (
 )
 from proofbox.service.api.routes import download_links as links
 from proofbox.service.api.routes.gateway import (
+    agent_imports,
     agents,
     entities,
     external,
@@ -54,6 +55,7 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 _GATEWAY = (
     agents,
+    agent_imports,
     runs,
     run_events,
     entities,

@@ -22,6 +22,7 @@ from proofbox.contracts.gateway.agents import (
 )
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.gateway.external import ExternalResponse, WebhookEnvelope
+from proofbox.contracts.gateway.imports import AgentImport, AgentImported
 from proofbox.contracts.gateway.messages import (
     Message,
     MessagePage,
@@ -78,6 +79,8 @@ from proofbox.service.api.routes.tools import FunctionList, RunToolList, ToolLis
 
 AGENT_MODELS: tuple[type[BaseModel], ...] = (
     AgentConfiguration,
+    AgentImport,
+    AgentImported,
     AgentPage,
     AgentState,
     AgentVersion,

@@ -27,6 +27,7 @@ from proofbox.service.errors import ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
+from proofbox.service.gateway.compute.tool import ComputeTool
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.http_tool import HttpParts, HttpTool
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
@@ -36,7 +37,7 @@ from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
 from proofbox.service.gateway.runs_port import RunStore
-from proofbox.service.gateway.simple_tools import NothingTool, OutputTool, UnavailableTool
+from proofbox.service.gateway.simple_tools import NothingTool, OutputTool
 from proofbox.service.gateway.tool_call import ToolExecution
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.runner import JobRunner
@@ -198,7 +199,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         "output": OutputTool(files),
         "none": NothingTool(),
         "own_tool": OwnTool(needs.tools, needs.jobs.admission.refuse_if_full),
-        "compute": UnavailableTool("compute"),
+        "compute": ComputeTool(needs.jobs, needs.policy, files),
     }
     llm = LlmDependencies(
         database,

@@ -9,11 +9,11 @@ from proofbox.contracts.function_names import function_name, function_parameters
 from proofbox.contracts.gateway.catalogue import RunTool as ListedTool
 from proofbox.contracts.gateway.catalogue import ToolDisplay
 from proofbox.contracts.gateway.configuration import AgentConfiguration, McpServer, ToolConfiguration
-from proofbox.contracts.gateway.executions import ImageExecution, OwnToolExecution, SubAgentExecution
+from proofbox.contracts.gateway.executions import OwnToolExecution
 from proofbox.contracts.gateway.names import CONFIGURED_PREFIX
 from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import Tool
-from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, PROMPT
+from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, default_input_schema
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.mcp.pinned_tool import McpBinding, PinnedTool
 from proofbox.service.gateway.runs_port import StoredRun
@@ -183,8 +183,9 @@ def own_run_tool(tool: Tool) -> RunTool:
 def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> RunTool:
     """A configured tool as a tool of a run."""
     execution = tool.execution
-    default = PROMPT if isinstance(execution, ImageExecution | SubAgentExecution) else ANY_OBJECT
-    inner, takes_code = None, False
+    default, inner, takes_code = ANY_OBJECT, None, False
+    if not isinstance(execution, OwnToolExecution):
+        default = default_input_schema(execution)
     if isinstance(execution, OwnToolExecution) and (inner := own.get(execution.tool)) is not None:
         default = inner.input_schema if execution.params is None else ANY_OBJECT
         takes_code = inner.takes_code and execution.code is None

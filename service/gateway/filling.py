@@ -89,6 +89,15 @@ class TemplateFiller:
             return [value for each in template if (value := self.fill_json(each, host)) is not MISSING]
         return template
 
+    def fill_part(self, part: Part) -> Any:
+        """The value of one placeholder; `MISSING` if the input has none. It takes no secret.
+
+        Raises:
+            RefusedInputError: the placeholders put in too much.
+            UnknownEnvError: it is a secret.
+        """
+        return self._value(part, "")
+
     def fill_text(self, parts: Sequence[Part], host: str = "") -> str:
         """Fill a text: strings as they are, other values as JSON, absent ones as nothing.
 

@@ -1,5 +1,6 @@
 """The record of a call in a space: where it is posted, what it shows, and how it ends."""
 
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -230,6 +231,10 @@ class EndRecord(Effect):
 
 NO_ACTIVE_SPACE = "no_active_space"
 LEFT_SPACE = "left_space"
+_NOT_SHOWN = "(file not shown)"
+# Of this or any turn, in a report: a path does not stand behind a slash, as that of a URL does.
+_FILE_PATH = re.compile(r"(?<![\w/.-])(?:(?:fi:)?turn_[A-Za-z0-9_.-]{1,128}[./])?files/[^\s,;()'\"]+")
+_MARK = re.compile("\0([0-9]+)\0")
 _LEFT = "the agent left the space, or the space was archived, while the call ran"
 
 
@@ -269,7 +274,7 @@ def ending_of(
     if is_own_tool:
         state: ToolState = "done" if response.ok else "failed"
         output = own_tool_output(response)
-        error = None if response.error is None else RecordError(response.error.code, response.error.message)
+        error = None if output["error"] is None else RecordError(**output["error"])
         return RecordEnding(state, output, error, answered_by)
     if response.ok:
         return RecordEnding("done", response.ret, None, answered_by, artifact_path=_result_path(response))
@@ -293,10 +298,11 @@ def _result_path(response: ToolCallResponse) -> str | None:
 def own_tool_output(response: ToolCallResponse) -> dict[str, Any]:
     """Return what a record shows of a tool of this service: its report and external files, never internal ones."""
     error = response.error
+    without_internal = _InternalPaths(response)
     return {
         "ok": response.ok,
-        "error": None if error is None else {"code": error.code, "message": error.message},
-        "report": response.report,
+        "error": None if error is None else {"code": error.code, "message": without_internal.remove(error.message)},
+        "report": without_internal.remove(response.report),
         "artifacts": [
             {
                 "artifact_path": artifact.logical_path,
@@ -309,3 +315,38 @@ def own_tool_output(response: ToolCallResponse) -> dict[str, Any]:
             if artifact.visibility == "external"
         ],
     }
+
+
+class _InternalPaths:
+    """Removes from a text what names files that are not external files of a response."""
+
+    def __init__(self, response: ToolCallResponse) -> None:
+        shown: set[str] = set()
+        internal: set[str] = set()
+        names: set[str] = set()
+        for artifact in response.artifacts:
+            paths = {artifact.logical_path, artifact.physical_path}
+            if artifact.visibility == "external":
+                shown |= paths
+            else:
+                internal |= paths
+                names.add(artifact.physical_path.partition("/files/")[2])
+        # The longest first: a path may begin with another one.
+        self._known = [
+            (path, path in shown) for path in sorted(shown | internal, key=lambda path: (-len(path), path))
+        ]
+        # A program and a hint name a file without its turn. A name that may be a word is left.
+        listed = sorted((re.escape(name) for name in names if "." in name or "/" in name), key=len, reverse=True)
+        self._names = re.compile(rf"(?<![\w./-])(?:files/)?(?:{'|'.join(listed)})(?![\w-])") if listed else None
+
+    def remove(self, text: str) -> str:
+        """The text with a note in place of each of the names."""
+        replaced: list[str] = []
+        for path, is_shown in self._known:
+            if path in text:
+                text = text.replace(path, f"\0{len(replaced)}\0" if is_shown else _NOT_SHOWN)
+                replaced.append(path)
+        text = _FILE_PATH.sub(_NOT_SHOWN, text)
+        if self._names is not None:
+            text = self._names.sub(_NOT_SHOWN, text)
+        return _MARK.sub(lambda found: replaced[int(found[1])], text)

@@ -1,6 +1,5 @@
-"""The variants without a request: a static or templated output, none at all, and those that cannot be run yet."""
+"""The variants without a request: a static or templated output, and none at all."""
 
-from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.executions import OutputExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
@@ -36,21 +35,3 @@ class NothingTool(ToolExecution):
     async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
         return call.succeed({"status": "ok"})
-
-
-class UnavailableTool(ToolExecution):
-    """Answers the calls of a variant that this release accepts in configurations and does not run.
-
-    Args:
-        variant: its name.
-    """
-
-    def __init__(self, variant: str) -> None:
-        self._variant = variant
-
-    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
-        """See `ToolExecution.run`."""
-        return call.fail(
-            GatewayCode.NOT_AVAILABLE,
-            f"tools of the variant {self._variant} cannot be run by this release; use another tool",
-        )

@@ -246,22 +246,6 @@ async def test_an_input_that_makes_templates_too_large_is_invalid_input(loop, ex
     assert "8,388,608 characters" in answer["error"]["message"]
 
 
-async def test_tools_that_are_not_built_in_yet_say_so(loop):
-    tools = [
-        {
-            "name": "sum",
-            "description": "x",
-            "executionType": "internal",
-            "execution": {"operation": "evaluate", "expression": "1"},
-        },
-        {"name": "draw", "description": "x", "executionType": "gateway", "execution": {"provider": "dall-e"}},
-        {"name": "think", "description": "x", "executionType": "gateway", "execution": {"agentConfig": {}}},
-    ]
-    await loop.begin(*tools)
-    for name, params in (("sum", {}), ("draw", {"prompt": "a"}), ("think", {"prompt": "a"})):
-        assert (await loop.call(name, params))["error"]["code"] == "not_available"
-
-
 async def test_an_internal_tool_without_execution_says_ok(loop):
     await loop.begin({"name": "note", "description": "x", "executionType": "internal"})
     assert (await loop.call("note", {"any": 1}))["ret"] == {"status": "ok"}

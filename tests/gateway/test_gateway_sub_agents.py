@@ -8,7 +8,7 @@ import pytest
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.support.gateway_client import opened_loop
 from tests.support.llm_server import CHAT, KEY, Held, asks, json_response, llm_server, says
-from tests.support.mcp_servers import raw_server, raw_tool
+from tests.support.mcp_servers import desk, raw_server, raw_tool, sdk_server
 from tests.support.web_server import response
 
 ECHO = {"name": "echo", "description": "Echoes.", "executionType": "gateway", "execution": {"output": "{{input}}"}}
@@ -93,7 +93,7 @@ async def test_tools_run_one_after_another_with_audit_lines_and_nothing_else_is_
         ("call-1:s1:2", "gateway_tools.add", "output"),
     ]
     assert [[effect.status for effect in line.gateway.effects] for line in lines] == [[200], []]
-    assert {line.gateway.run_id for line in lines} == {asking.run["run_id"]}
+    assert {(line.gateway.run_id, line.gateway.visibility) for line in lines} == {(asking.run["run_id"], "hidden")}
     conversation = asking.run["conversation_id"]
     timeline = (await asking.web.get(f"/v1/conversations/{conversation}/timeline")).json()
     assert {block["call_id"] for block in timeline["blocks"]} == {"call-1"}
@@ -297,6 +297,23 @@ async def test_mistakes_in_calls_are_results_that_the_model_reads(asking, llm, e
     assert wrong["error"]["code"] == "invalid_input"
     assert (failed["error"]["code"], failed["result"]) == ("http_status", {"status": 500, "data": "busy"})
     assert [line.outcome.code for line in inner_lines(asking)] == ["invalid_input", "http_status"]
+
+
+async def test_tools_of_mcp_servers_are_called_and_those_that_are_missing_are_warnings(asking, llm):
+    async with sdk_server(desk()) as served, sdk_server(desk()) as gone:
+        gone_entry = gone.entry("gone", timeout=500)
+        gone_entry["url"] = "http://127.0.0.1:9/mcp"
+        mcp = {"servers": [served.entry(allowedTools=["add"]), gone_entry]}
+        llm.answers = [asks(("desk__add", {"numbers": [1, 2]}), ("desk__say", {"text": "x"})), says("3")]
+        await asking.begin(sub_agent(config={"mcp": mcp}))
+        answer = await asking.call("research", {"prompt": "Add"})
+        assert [tool["function"]["name"] for tool in llm.bodies()[0]["tools"]] == ["desk__add"]
+        assert served.called == ["add"]
+    assert json.loads(results(llm.bodies()[1])[0])["total"] == 3
+    assert [step["ok"] for step in answer["ret"]["steps"]] == [True, False]
+    assert [warning["code"] for warning in answer["warnings"]] == ["mcp_unavailable"]
+    (line,) = inner_lines(asking)
+    assert (line.call.tool_id, line.gateway.execution) == ("mcp_tools.desk.add", "mcp")
 
 
 async def test_our_own_tools_run_with_their_files_and_reports(asking, llm):

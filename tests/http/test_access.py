@@ -49,6 +49,7 @@ NEEDED = {
     "ready": "open",
     "get_metrics": "metrics:read",
     "put_agent": "agents:write",
+    "import_agent": "agents:write",
     "get_agent": "agents:read",
     "get_agent_state": "agents:read",
     "delete_agent": "agents:write",

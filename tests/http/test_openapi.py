@@ -72,6 +72,7 @@ def test_every_route_is_documented_under_its_stable_name(document):
         ("get", "/readyz"): "ready",
         ("get", "/metrics"): "get_metrics",
         ("put", "/v1/agents/{agent_id}"): "put_agent",
+        ("post", "/v1/agent-imports"): "import_agent",
         ("get", "/v1/agents/{agent_id}"): "get_agent",
         ("get", "/v1/agents/{agent_id}/state"): "get_agent_state",
         ("delete", "/v1/agents/{agent_id}"): "delete_agent",
@@ -225,7 +226,7 @@ async def test_every_route_answers_junk_with_a_problem_of_the_caller(client, doc
         if method == "get":
             options.pop("content")
         answers.append(await client.request(method, url, **options))
-    assert len(answers) == 54 * len(JUNK)
+    assert len(answers) == 55 * len(JUNK)
     for answer in answers:
         problem = Problem.model_validate_json(answer.content)
         assert answer.headers["content-type"] == "application/problem+json"

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,11 +145,13 @@ class _Checker:
             self._take(check)
 
     def _check_tool(self, tool: dict[str, Any], place: str) -> None:
-        kind, execution = tool.get("executionType"), tool.get("execution")
+        kind: Any = tool.get("executionType")
+        execution = tool.get("execution")
         variant = execution_variant(execution) if isinstance(execution, dict) else None
-        if kind in VARIANTS_BY_TYPE and (variant is not None or execution is None):
+        if _is_one_of(kind, VARIANTS_BY_TYPE) and (variant is not None or execution is None):
             visibility = tool.get("visibility")
-            for field, message in misfits(kind, visibility if visibility in _VISIBILITIES else None, variant):
+            visibility = visibility if _is_one_of(visibility, _VISIBILITIES) else None
+            for field, message in misfits(kind, visibility, variant):
                 self._refuse(f"{place}.{field}", message)
         schema = self._check_schema(tool.get("inputSchema"), f"{place}.inputSchema", is_input=True)
         self._check_schema(tool.get("resultSchema"), f"{place}.resultSchema")
@@ -225,6 +227,11 @@ class _Checker:
 
     def _refuse(self, field: str, message: str, code: str = ConfigurationCode.INVALID_VALUE) -> None:
         self.errors.append(FieldError(field=field, code=code, message=message))
+
+
+def _is_one_of(value: Any, known: Container[str]) -> bool:
+    """Whether any JSON value is one of some texts."""
+    return isinstance(value, str) and value in known
 
 
 def _errors_of(exc: ValidationError) -> Iterator[FieldError]:

@@ -13,6 +13,8 @@ from proofbox.contracts.gateway.executions import (
 )
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.template_check import TemplateCheck
+from proofbox.service.gateway.compute.expression import ExpressionError, is_own_expression, parse_expression
+from proofbox.service.gateway.compute.program import FUNCTIONS
 from proofbox.service.gateway.http_template import FORM, TEXT, content_type_of
 from proofbox.service.gateway.templates import TemplateError, parse_template
 
@@ -62,7 +64,22 @@ def _check_output(execution: OutputExecution, check: TemplateCheck, field: str) 
 
 
 def _check_compute(execution: ComputeExecution, check: TemplateCheck, field: str) -> None:
-    check.check_json(execution.expression, f"{field}.expression", None, has_env=False)
+    place = f"{field}.expression"
+    known = len(check.errors)
+    check.check_json(execution.expression, place, None, has_env=False)
+    if len(check.errors) > known or is_own_expression(execution.expression):
+        return
+    try:
+        expression = parse_expression(execution.expression)
+    except ExpressionError as exc:
+        check.refuse(place, str(exc), ConfigurationCode.INVALID_VALUE)
+        return
+    for name in expression.unknown_names(lambda key: check.can_have((key,))):
+        check.refuse(
+            place,
+            f"nothing has the name {name[:64]}; use keys of the input, input, math and {', '.join(FUNCTIONS)}",
+            ConfigurationCode.INVALID_VALUE,
+        )
 
 
 def _check_own_tool(execution: OwnToolExecution, check: TemplateCheck, field: str) -> None:

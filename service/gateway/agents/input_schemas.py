@@ -5,10 +5,18 @@ from functools import cache
 from typing import Any
 
 from proofbox.contracts.gateway.configuration import ToolConfiguration
-from proofbox.contracts.gateway.executions import ImageExecution, OwnToolExecution, SubAgentExecution
+from proofbox.contracts.gateway.executions import (
+    ComputeExecution,
+    ImageExecution,
+    OwnToolExecution,
+    SubAgentExecution,
+)
 from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import IN_EVERY_IMAGE, Language, Tool, catalogue, exec_tool_id
+from proofbox.service.gateway.compute.expression import is_own_expression
+from proofbox.service.gateway.compute.program import FUNCTIONS
 from proofbox.service.gateway.schema_walk import References
+from proofbox.service.gateway.templates import TemplateError
 
 ANY_OBJECT: dict[str, Any] = {"type": "object"}
 """The schema of an input that is not described."""
@@ -19,6 +27,20 @@ PROMPT: dict[str, Any] = {
     "additionalProperties": False,
 }
 """The schema of the input of a picture or sub-agent that is not described."""
+EXPRESSION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "expression": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 20_000,
+            "description": "A Python expression. It can name the other fields of the input, input, the module math "
+            f"and {', '.join(FUNCTIONS)}",
+        }
+    },
+    "required": ["expression"],
+}
+"""The schema of the input of a computation whose expression the model writes."""
 _CODE = {"type": "string", "description": "The whole program, or the path of one (fi:…)"}
 _DEPTH_MAX = 64
 _STEPS_MAX = 10_000
@@ -45,6 +67,8 @@ def default_input_schema(execution: Any) -> dict[str, Any]:
     """The JSON Schema of the input of a tool that has none of its own."""
     if isinstance(execution, ImageExecution | SubAgentExecution):
         return PROMPT
+    if isinstance(execution, ComputeExecution) and _is_own(execution):
+        return EXPRESSION
     if isinstance(execution, OwnToolExecution) and (own := own_tools().get(execution.tool)) is not None:
         if execution.params is not None:
             return ANY_OBJECT
@@ -57,6 +81,13 @@ def default_input_schema(execution: Any) -> dict[str, Any]:
             "required": ["code", *schema.get("required", [])],
         }
     return ANY_OBJECT
+
+
+def _is_own(execution: ComputeExecution) -> bool:
+    try:
+        return is_own_expression(execution.expression)
+    except TemplateError:  # refused where templates are checked
+        return False
 
 
 class InputPaths:

@@ -55,6 +55,10 @@ class TemplateCheck:
         """Add what is wrong with a field."""
         self.errors.append(FieldError(field=field, code=code, message=message))
 
+    def can_have(self, path: Sequence[str | int]) -> bool:
+        """Whether the input may have a value at a path."""
+        return self._paths is not None and self._paths.can_have(path)
+
     def check_url(self, template: str, field: str) -> str | None:
         """Check the template of a URL; the host that it leads to, or None if that is unknown."""
         url = self._parsed(lambda: parse_url(template), field)

@@ -18,6 +18,7 @@ from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.calls.registration import payload_sha256
 from proofbox.service.errors import CallCancelledError, ServiceError
 from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.llm.inner_tools import InnerTools
 from proofbox.service.gateway.posting import Posting
 from proofbox.service.gateway.run_tools import OWN, audit_part, canonical_request, check_input, variant_of
 from proofbox.service.gateway.tool_call import GatewayCall, RunTool, ToolExecution
@@ -62,18 +63,19 @@ class InnerCalls:
     """Runs the calls of the tools of one sub-agent.
 
     Attributes:
+        tools: the tools.
         artifacts: the external files that they stored.
     """
 
     _parts: InnerCallParts
     _parent: GatewayCall
     _observer: CallObserver
-    _tools: Mapping[str, RunTool]
+    tools: InnerTools
     artifacts: list[ArtifactResult] = field(default_factory=list)
 
     def knows(self, name: str) -> bool:
         """Whether the sub-agent has a tool of that name."""
-        return name in self._tools
+        return name in self.tools.by_name
 
     async def run(self, name: str, params: dict[str, Any], call_id: str) -> InnerResult:
         """Runs one call; what goes wrong in it is its result.
@@ -83,7 +85,7 @@ class InnerCalls:
             params: the arguments.
             call_id: the id of the call.
         """
-        tool, parent = self._tools[name], self._parent
+        tool, parent = self.tools.by_name[name], self._parent
         request = ToolCallRequest(
             tool_id=tool.tool_id,
             tool_call_id=call_id,

@@ -55,6 +55,8 @@ REFUSALS = {
     "name too long": ({**http(), "name": "a" * 65}, "name"),
     "no name": ({key: value for key, value in http().items() if key != "name"}, "name"),
     "built-in name": ({**http(), "name": "enter_space"}, "name"),
+    "type that is a list": ({**http(), "executionType": ["gateway"]}, "executionType"),
+    "visibility that is a list": ({**http(), "visibility": ["hidden"]}, "visibility"),
     "unknown type": ({**http(), "executionType": "basic"}, "executionType"),
     "no type": ({key: value for key, value in http().items() if key != "executionType"}, "executionType"),
     "unknown key": ({**http(), "displayTool": True}, "displayTool"),

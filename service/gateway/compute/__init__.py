@@ -1,0 +1,1 @@
+"""The variant ``compute``: Python expressions that sandboxes evaluate."""

@@ -1,0 +1,1 @@
+"""The import of configurations of version 1."""
