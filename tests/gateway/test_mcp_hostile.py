@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import threading
 
 import pytest
 
@@ -146,6 +147,30 @@ async def test_what_comes_back_is_bounded(tmp_path, raw):
         begun = await begin_with(loop, raw.entry())
     assert found == ["response_too_large"] * 3 + ["mcp_unavailable", "response_too_large"]
     assert [warning["code"] for warning in begun.json()["warnings"]] == ["mcp_unavailable"]
+
+
+async def test_a_list_of_very_many_values_is_not_read(loop, raw):
+    raw.tools = [raw_tool("say", {"type": "object", "x": [[1]] * 30_000})]
+    begun = await begin_with(loop, raw.entry())
+    [warning] = begun.json()["warnings"]
+    assert warning["code"] == "mcp_unavailable"
+    assert "50,000 commas and brackets" in warning["message"]
+
+
+async def test_what_a_server_sends_is_read_beside_the_event_loop(loop, raw):
+    raw.tools = [raw_tool("say")]
+    await begin_with(loop, raw.entry())
+    threads = set()
+
+    def note(*_frame):
+        threads.add(threading.current_thread().name)
+
+    threading.setprofile(note)
+    try:
+        assert (await loop.call("desk__say"))["ok"]
+    finally:
+        threading.setprofile(None)
+    assert "mcp" in threads
 
 
 async def test_a_list_without_an_end_is_read_to_the_limit(tmp_path, raw):
