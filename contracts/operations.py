@@ -22,8 +22,9 @@ class ListedCall(WireModel):
     """Its turn; null if it is not known."""
     tool_id: str | None = None
     """The tool; null if it is not known."""
-    status: Literal["open", "done", "failed", "cancelled"]
-    """``open`` waits or runs; ``done`` has a response, ``failed`` and ``cancelled`` have a problem."""
+    status: Literal["open", "waiting", "done", "failed", "cancelled"]
+    """``open`` is queued or runs, ``waiting`` needs an answer from outside; ``done`` has a response, ``failed``
+    and ``cancelled`` have a problem."""
     code: str | None = None
     """``ok``, or the code of its error or problem; null while it is open."""
     created: str

@@ -123,9 +123,9 @@ def build_llm_executions(
         client,
         InnerCallParts(executions, SqlAuditStore(needs.database), needs.audited),
         own_tools,
+        needs.mcp,
         ContextTail(SqlTimelineStore(needs.database), needs.tokens),
         needs.tokens,
         needs.files,
-        needs.mcp,
     )
     return {"image": ImageTool(image), "sub_agent": SubAgentTool(sub_agent)}

@@ -232,7 +232,7 @@ class RecentCall:
         state: where it stands.
         created: when it was accepted: UTC, RFC 3339, ``Z``.
         audit_line: its audit line, as JSON text; None while it is open.
-        request: the request of a call that is open, as JSON text, if it is small; else None.
+        request: the request of a call that is open or waits, as JSON text, if it is small; else None.
     """
 
     number: int

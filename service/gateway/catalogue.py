@@ -151,7 +151,7 @@ def _with_servers(tools: ToolSet, pinned: Sequence[PinnedTool]) -> ToolSet:
 
 
 def mcp_run_tool(binding: McpBinding) -> RunTool:
-    """A tool of an MCP server as a tool of a run; hidden, if its configuration does not say otherwise."""
+    """A tool of an MCP server as a tool of a run; hidden, unless its configuration shows it."""
     tool = binding.tool
     return RunTool(
         tool_id=tool.tool_id,

@@ -57,7 +57,7 @@ class RunParts:
         calls: cancels what an ended run left.
         changes: wakes those who wait for a run or its events.
         limits: the operator's limits.
-        pins: makes what a run gets of MCP servers; None: runs get nothing of them.
+        pins: makes what a run gets of MCP servers; None: runs get no tools of them.
     """
 
     store: RunStore

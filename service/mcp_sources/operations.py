@@ -4,7 +4,6 @@ The SDK's own check of results is never used: it runs a server's patterns in an 
 loop. Imported at the first use of a server.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -38,12 +37,14 @@ from proofbox.service.gateway.mcp.port import (
     ToolRequest,
 )
 from proofbox.service.mcp_sources.client import Reach
+from proofbox.service.mcp_sources.limits import LIST_VALUES_MAX
 from proofbox.service.mcp_sources.transport import ByteBudget, CheckedTransport
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import WebUrl
 
 T = TypeVar("T")
 _PAGES_MAX = 50
+_VALUE_BYTES = 8  # of JSON for each comma or bracket of a result that has files
 _CLIENT = types.Implementation(name="proofbox", version="1")
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; proofbox)", "Accept-Encoding": "identity"}
 _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
@@ -59,7 +60,7 @@ for _name in ("mcp.client", "client", "mcp.shared", "httpx2", "httpcore2"):
 
 async def list_tools(reach: Reach, server: ReachedServer) -> ToolListing:
     """See `McpClient.list_tools`."""
-    budget = ByteBudget(reach.bytes_max, reach.bytes_max)
+    budget = ByteBudget(reach.list_bytes_max, LIST_VALUES_MAX)
 
     async def work(session: ClientSession) -> ToolListing:
         tools: list[ServerTool] = []
@@ -77,7 +78,7 @@ async def call_tool(
     reach: Reach, server: ReachedServer, request: ToolRequest, on_effect: OnEffect
 ) -> ServerAnswer | AskedInput:
     """See `McpClient.call_tool`."""
-    budget = ByteBudget(reach.bytes_max, reach.result_bytes_max)
+    budget = ByteBudget(reach.result_bytes_max, reach.bytes_max // _VALUE_BYTES, reach.bytes_max)
     given = request.answers
 
     async def work(session: ClientSession) -> ServerAnswer | AskedInput:
@@ -115,7 +116,7 @@ class _Operation:
         Raises:
             McpFailedError: there is no result.
         """
-        tls = await asyncio.to_thread(self._reach.tls) if self._url.scheme == "https" else None
+        tls = self._reach.tls() if self._url.scheme == "https" else None
         transport = CheckedTransport(self._reach.network, tls, self._url, self._budget)
         done: list[T] = []
         try:

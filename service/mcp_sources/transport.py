@@ -15,16 +15,13 @@ import httpx2
 
 from proofbox.contracts.codes import WebCode
 from proofbox.service.gateway.tool_call import Effected
+from proofbox.service.mcp_sources.limits import GOODBYE_S
 from proofbox.service.web.client.pinned_network import CONNECT_S, CheckedNetwork, refused_connection
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import WebUrl
 
-GOODBYE_S = 2.0
-"""How long the end of a session may take, also of a call that was cancelled."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _STRUCTURE = (b",", b"[", b"{")
-_STRUCTURE_SHARE = 8
-"""Of the limit of JSON: how many commas and brackets a response may have that is larger. Base64 has none."""
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
@@ -79,16 +76,18 @@ class ByteBudget:
     """How much may come back in one operation, in all responses together.
 
     Attributes:
-        json_bytes_max: of JSON and text.
-        bytes_max: with the files in them, which are base64.
-        received: so far.
-        structure: commas and brackets so far.
+        bytes_max: of all of it.
+        values_max: commas and brackets: what JSON of many values costs is more than its bytes. Base64 has none.
+        uncounted_bytes: a smaller response may have more of them.
+        received: bytes so far.
+        values: commas and brackets so far.
     """
 
-    json_bytes_max: int
     bytes_max: int
+    values_max: int
+    uncounted_bytes: int = 0
     received: int = 0
-    structure: int = 0
+    values: int = 0
 
     def take(self, piece: bytes, host: str) -> None:
         """Counts a piece of a response.
@@ -97,12 +96,11 @@ class ByteBudget:
             WebFailedError: ``too_large``.
         """
         self.received += len(piece)
-        self.structure += sum(piece.count(mark) for mark in _STRUCTURE)
-        is_large = self.received > self.json_bytes_max
+        self.values += sum(piece.count(mark) for mark in _STRUCTURE)
         if self.received > self.bytes_max:
             raise _too_large(host, f"{self.bytes_max:,} bytes")
-        if is_large and self.structure > self.json_bytes_max // _STRUCTURE_SHARE:
-            raise _too_large(host, f"{self.json_bytes_max:,} bytes without files")
+        if self.received > self.uncounted_bytes and self.values > self.values_max:
+            raise _too_large(host, f"{self.values_max:,} commas and brackets")
 
 
 class CheckedTransport(httpx2.AsyncBaseTransport):

@@ -15,6 +15,7 @@ from proofbox.service.storage.conversation_rows import PRINCIPAL, USE_KNOWN_S, p
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.schema import audit, calls, conversations
 
+_NOT_ENDED = (CallState.OPEN.value, CallState.WAITING.value)
 _REQUEST_CHARS_MAX = 65_536  # a request may have tens of megabytes, and only its ids are shown
 _NO_BOUND = 2**62
 # Not the column itself: SQLite would walk the calls of all conversations in the order of their numbers.
@@ -29,7 +30,7 @@ _RECENT = (
         audit.c.line,
         case(
             (
-                and_(calls.c.state == CallState.OPEN.value, func.length(calls.c.request) <= _REQUEST_CHARS_MAX),
+                and_(calls.c.state.in_(_NOT_ENDED), func.length(calls.c.request) <= _REQUEST_CHARS_MAX),
                 calls.c.request,
             ),
             else_=null(),

@@ -31,6 +31,9 @@ ELICITED_SCHEMA = {
     "type": "object",
     "description": "The server asks for your table",
     "required": ["action"],
+    "additionalProperties": False,
+    "if": {"properties": {"action": {"const": "accept"}}},
+    "then": {"required": ["content"]},
     "properties": {
         "action": {"enum": ["accept", "decline", "cancel"]},
         "content": {

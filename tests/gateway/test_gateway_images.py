@@ -117,8 +117,9 @@ async def test_pictures_that_are_too_large_are_not_stored(asking, llm, elsewhere
     elsewhere.answers = [response(large, "image/png")]
     llm.answers = [paints(large), points(elsewhere.url("/a.png")), paints(PNG + bytes(10 * MIB))]
     await asking.begin(image())
-    codes = [(await asking.call("paint", {"prompt": "x"}))["error"]["code"] for _ in range(3)]
-    assert codes == ["response_too_large"] * 3
+    errors = [(await asking.call("paint", {"prompt": "x"}))["error"] for _ in range(3)]
+    assert [error["code"] for error in errors] == ["response_too_large"] * 3
+    assert "more than may be read" in errors[0]["message"]  # not even kept in memory
     assert asking.pipeline.engine.jobs == []
 
 
@@ -156,7 +157,9 @@ async def test_a_page_in_the_place_of_a_picture_and_a_missing_picture_fail(askin
 
 
 async def test_a_picture_that_does_not_open_fails(asking, llm):
-    asking.pipeline.engine.inspections["picture.png"] = Inspection(ok=False, mime="", problem="is truncated")
+    asking.pipeline.engine.inspections["picture.png"] = Inspection(
+        ok=False, mime="image/png", problem="is truncated", facts={"width": 512, "height": 512}
+    )
     llm.answers = [paints(PNG)]
     await asking.begin(image())
     answer = await asking.call("paint", {"prompt": "x"})

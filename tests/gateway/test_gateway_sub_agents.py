@@ -8,7 +8,7 @@ import pytest
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.support.gateway_client import opened_loop
 from tests.support.llm_server import CHAT, KEY, Held, asks, json_response, llm_server, says
-from tests.support.mcp_servers import raw_server, raw_tool
+from tests.support.mcp_servers import desk, raw_server, raw_tool, sdk_server
 from tests.support.web_server import response
 
 ECHO = {"name": "echo", "description": "Echoes.", "executionType": "gateway", "execution": {"output": "{{input}}"}}
@@ -93,7 +93,7 @@ async def test_tools_run_one_after_another_with_audit_lines_and_nothing_else_is_
         ("call-1:s1:2", "gateway_tools.add", "output"),
     ]
     assert [[effect.status for effect in line.gateway.effects] for line in lines] == [[200], []]
-    assert {line.gateway.run_id for line in lines} == {asking.run["run_id"]}
+    assert {(line.gateway.run_id, line.gateway.visibility) for line in lines} == {(asking.run["run_id"], "hidden")}
     conversation = asking.run["conversation_id"]
     timeline = (await asking.web.get(f"/v1/conversations/{conversation}/timeline")).json()
     assert {block["call_id"] for block in timeline["blocks"]} == {"call-1"}
@@ -206,7 +206,8 @@ async def test_cancelling_ends_the_request_to_the_model_at_once(asking, llm):
     await asking.web.delete("/v1/tool-calls/call-1")
     answer = await calling
     assert (answer.status_code, answer.json()["code"]) == (409, "cancelled")
-    await held.closed.wait()
+    async with asyncio.timeout(20):  # not only when the request would have timed out
+        await held.closed.wait()
     assert len(llm.requests) == 2
 
 
@@ -221,7 +222,8 @@ async def test_cancelling_ends_the_call_of_a_tool_which_has_its_audit_line(askin
         await held.arrived.wait()
         await asking.web.delete("/v1/tool-calls/call-1")
         assert (await calling).json()["code"] == "cancelled"
-        await held.closed.wait()
+        async with asyncio.timeout(20):
+            await held.closed.wait()
     (line,) = inner_lines(asking)
     assert (line.call.tool_call_id, line.outcome.state, line.outcome.code) == (
         "call-1:s1:1",
@@ -299,6 +301,23 @@ async def test_mistakes_in_calls_are_results_that_the_model_reads(asking, llm, e
     assert [line.outcome.code for line in inner_lines(asking)] == ["invalid_input", "http_status"]
 
 
+async def test_tools_of_mcp_servers_are_called_and_those_that_are_missing_are_warnings(asking, llm):
+    async with sdk_server(desk()) as served, sdk_server(desk()) as gone:
+        gone_entry = gone.entry("gone", timeout=500)
+        gone_entry["url"] = "http://127.0.0.1:9/mcp"
+        mcp = {"servers": [served.entry(allowedTools=["add"]), gone_entry]}
+        llm.answers = [asks(("desk__add", {"numbers": [1, 2]}), ("desk__say", {"text": "x"})), says("3")]
+        await asking.begin(sub_agent(config={"mcp": mcp}))
+        answer = await asking.call("research", {"prompt": "Add"})
+        assert [tool["function"]["name"] for tool in llm.bodies()[0]["tools"]] == ["desk__add"]
+        assert served.called == ["add"]
+    assert json.loads(results(llm.bodies()[1])[0])["total"] == 3
+    assert [step["ok"] for step in answer["ret"]["steps"]] == [True, False]
+    assert [warning["code"] for warning in answer["warnings"]] == ["mcp_unavailable"]
+    (line,) = inner_lines(asking)
+    assert (line.call.tool_id, line.gateway.execution) == ("mcp_tools.desk.add", "mcp")
+
+
 async def test_our_own_tools_run_with_their_files_and_reports(asking, llm):
     asking.pipeline.engine.program = lambda run: run.write("a.txt", b"hello")
     params = {"contract": [{"filename": "a.txt", "description": "A text"}]}
@@ -312,6 +331,25 @@ async def test_our_own_tools_run_with_their_files_and_reports(asking, llm):
     assert [artifact["verdict"] for artifact in answer["artifacts"]] == ["produced"]
     (line,) = inner_lines(asking)
     assert (line.gateway.execution, line.sandbox.engine, len(line.outputs)) == ("own_tool", "fake", 1)
+
+
+async def test_our_tools_that_read_show_the_model_what_they_read(asking, llm):
+    tool = {**ECHO, "name": "read", "execution": {"tool": "react.read"}}
+    await asking.begin(sub_agent(tool))
+    conversation = asking.run["conversation_id"]
+    base = f"/v1/conversations/{conversation}/turns/turn_0/attachments"
+    await asking.web.put(f"{base}/a.txt", content=b"the answer is 42")
+    llm.answers = [asks(("read", {"paths": ["fi:turn_0.user.attachments/a.txt"]})), says("42")]
+    answer = await asking.call("research", {"prompt": "x"})
+    assert answer["ret"]["steps"][0]["ok"] is True
+    assert "the answer is 42" in results(llm.bodies()[1])[0]
+
+
+async def test_a_long_result_of_a_tool_is_cut_for_the_model(asking, llm):
+    llm.answers = [asks(("echo", {"text": "word " * 10_000})), says("long")]
+    await asking.begin(sub_agent(ECHO))
+    assert (await asking.call("research", {"prompt": "x"}))["ret"]["text"] == "long"
+    assert 20_000 < len(results(llm.bodies()[1])[0]) < 21_000
 
 
 async def test_a_failure_of_the_service_within_a_call_is_its_result(asking, llm):

@@ -193,3 +193,22 @@ async def test_a_state_that_repeats_a_secret_is_not_stored(tmp_path, monkeypatch
         asked["inputRequests"] = {"a": form(f"tell {secret}")}
         wait = await asking.ask("desk__fill")
         assert secret not in json.dumps(await asking.card(wait))
+
+
+async def test_a_space_shows_what_the_configuration_says_of_a_server_s_tools(tmp_path, modern):
+    async with opened_asking(tmp_path) as asking:
+        await enter(asking, modern.entry(visibility={"add": "visible", "say": "result-only"}))
+        added = await asking.call("desk__add", {"numbers": [1]})
+        said = await asking.call("desk__say", {"text": "hi"})
+        hidden = await asking.call("desk__wipe")
+        messages = (await asking.web.get(f"/v1/spaces/{asking.space_id}/messages")).json()["items"]
+    assert hidden["posted"] is None
+    assert [message["message_id"] for message in messages] == [
+        added["posted"]["message_id"],
+        said["posted"]["message_id"],
+    ]
+    shown = [(tool["name"], tool["input"], tool["output"]) for tool in (each["tool"] for each in messages)]
+    assert shown == [
+        ("desk__add", {"numbers": [1]}, {"total": 1, "parts": [1]}),
+        ("desk__say", None, "hi\nthat is all"),
+    ]

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import threading
 
 import pytest
 
@@ -148,6 +149,30 @@ async def test_what_comes_back_is_bounded(tmp_path, raw):
     assert [warning["code"] for warning in begun.json()["warnings"]] == ["mcp_unavailable"]
 
 
+async def test_a_list_of_very_many_values_is_not_read(loop, raw):
+    raw.tools = [raw_tool("say", {"type": "object", "x": [[1]] * 30_000})]
+    begun = await begin_with(loop, raw.entry())
+    [warning] = begun.json()["warnings"]
+    assert warning["code"] == "mcp_unavailable"
+    assert "50,000 commas and brackets" in warning["message"]
+
+
+async def test_what_a_server_sends_is_read_beside_the_event_loop(loop, raw):
+    raw.tools = [raw_tool("say")]
+    await begin_with(loop, raw.entry())
+    threads = set()
+
+    def note(*_frame):
+        threads.add(threading.current_thread().name)
+
+    threading.setprofile(note)
+    try:
+        assert (await loop.call("desk__say"))["ok"]
+    finally:
+        threading.setprofile(None)
+    assert "mcp" in threads
+
+
 async def test_a_list_without_an_end_is_read_to_the_limit(tmp_path, raw):
     raw.tools, raw.extra = [raw_tool("say")], {"nextCursor": "again"}
     async with opened_loop(tmp_path) as loop:
@@ -156,25 +181,33 @@ async def test_a_list_without_an_end_is_read_to_the_limit(tmp_path, raw):
         assert list(await mcp_tools_of(loop)) == ["desk__say"]
 
 
-async def test_a_server_that_is_silent_costs_no_longer_than_its_timeout(loop, raw):
-    raw.tools = [raw_tool("say")]
-    await begin_with(loop, raw.entry(timeout=300))
-    raw.raw = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: wait\n\n"
-    reading = asyncio.Event()
+async def test_a_server_that_sends_for_ever_costs_no_longer_than_its_timeout(loop):
+    reading, left = asyncio.Event(), asyncio.Event()
 
-    async def hold(reader, writer):
+    async def trickle(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         reading.set()
-        await reader.read()
-        writer.close()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        try:
+            while True:
+                writer.write(b": wait\n\n")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        except ConnectionError:
+            left.set()
+        finally:
+            writer.close()
 
-    silent = await asyncio.start_server(hold, "127.0.0.1", 0)
-    async with silent:
-        port = silent.sockets[0].getsockname()[1]
-        entry = {"name": "mute", "url": f"http://127.0.0.1:{port}/mcp", "transport": "http", "timeout": 300}
+    trickling = await asyncio.start_server(trickle, "127.0.0.1", 0)
+    async with trickling:
+        port = trickling.sockets[0].getsockname()[1]
+        entry = {"name": "slow", "url": f"http://127.0.0.1:{port}/mcp", "transport": "http", "timeout": 300}
         begun = await begin_with(loop, entry)
+        await left.wait()
     assert reading.is_set()
-    assert [warning["code"] for warning in begun.json()["warnings"]] == ["mcp_unavailable"]
+    [warning] = begun.json()["warnings"]
+    assert warning["code"] == "mcp_unavailable"
+    assert "within 0.3 s" in warning["message"]
 
 
 async def test_a_result_that_fits_no_protocol_is_an_error_of_the_tool(loop, raw):

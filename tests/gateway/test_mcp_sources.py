@@ -2,6 +2,8 @@
 
 import base64
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -289,3 +291,23 @@ async def test_parameters_that_become_headers_reach_a_server_of_the_newest_revis
     await begin_with(loop, raw.entry())
     await loop.call("desk__query", {"region": "eu"})
     assert raw.headers[-1]["mcp-param-region"] == "eu"
+
+
+LAZILY = """
+import asyncio, pathlib, sys
+from tests.support.gateway_client import opened_loop
+
+async def main():
+    async with opened_loop(pathlib.Path(sys.argv[1])) as loop:
+        show = {"name": "show", "description": "x", "executionType": "internal", "execution": {"output": 1}}
+        await loop.begin(show)
+        assert (await loop.call("show"))["ret"] == 1
+        print([name for name in ("mcp", "mcp_types") if name in sys.modules])
+
+asyncio.run(main())
+"""
+
+
+def test_without_servers_the_sdk_is_not_imported(tmp_path):
+    done = subprocess.run([sys.executable, "-c", LAZILY, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -13,8 +13,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.suspension import Suspension
 from proofbox.service.errors import QueueFullError, QueueTimeoutError
-from proofbox.service.gateway.agents.service import project_name
-from proofbox.service.gateway.catalogue import configured_run_tool, mcp_run_tool, openai_tool
+from proofbox.service.gateway.catalogue import openai_tool
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.llm.chat import ChatReply, UnreadableReplyError, read_reply
 from proofbox.service.gateway.llm.client import LlmClient, LlmFailedError, LlmRequest, Turn
@@ -26,6 +25,7 @@ from proofbox.service.gateway.llm.endpoints import (
     LlmEndpoints,
 )
 from proofbox.service.gateway.llm.inner_calls import InnerCallParts, InnerCalls, inner_call_id
+from proofbox.service.gateway.llm.inner_tools import list_inner_tools
 from proofbox.service.gateway.llm.sub_agent_loop import (
     STEPS_DEFAULT,
     Finish,
@@ -33,7 +33,6 @@ from proofbox.service.gateway.llm.sub_agent_loop import (
     SubAgentFailedError,
     SubAgentLoop,
 )
-from proofbox.service.gateway.mcp.pinned_tool import McpBinding
 from proofbox.service.gateway.mcp.sources import McpSources
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import Effected, GatewayCall, RunTool, ToolExecution
@@ -63,20 +62,20 @@ class SubAgentParts:
         client: asks them; a place is held for each request, never while a tool runs.
         calls: runs the calls of their tools.
         own_tools: the tools of the service, as tools of a run.
+        mcp: the tools of MCP servers.
         context: reads the ends of conversations.
         tokens: counts tokens.
         files: stores results that are too large for a block.
-        mcp: the tools of MCP servers.
     """
 
     endpoints: LlmEndpoints
     client: LlmClient
     calls: InnerCallParts
     own_tools: Mapping[str, RunTool]
+    mcp: McpSources
     context: ContextTail
     tokens: TokenCounter
     files: ResultFiles
-    mcp: McpSources
 
 
 class SubAgentTool(ToolExecution):
@@ -95,15 +94,20 @@ class SubAgentTool(ToolExecution):
             model = endpoint.choose_model(wanted.get("name"))
         except EndpointRefusedError as exc:
             return call.fail(GatewayCode.ENDPOINT_NOT_CONFIGURED, str(exc))
-        tools = [self._tool(tool) for tool in configuration.tools]
+        timeout_s = execution.timeout / 1000
+        ends = asyncio.get_running_loop().time() + timeout_s
         try:
-            tools += await self._tools_of_servers(configuration, call, tools)
+            async with asyncio.timeout_at(ends):
+                tools = await list_inner_tools(
+                    configuration, self._parts.own_tools, self._parts.mcp, call.principal
+                )
         except McpUnavailableError as exc:
             return call.fail(GatewayCode.MCP_UNAVAILABLE, exc.message)
-        functions = [openai_tool(tool) for tool in tools]
-        timeout_s = execution.timeout / 1000
+        except TimeoutError:
+            return call.fail(GatewayCode.MCP_UNAVAILABLE, "its MCP servers did not list their tools in time")
+        functions = [openai_tool(tool) for tool in tools.by_name.values()]
         chat = _Chat(self._parts.client, endpoint, model, functions, _turn_of(call, observer), timeout_s)
-        calls = InnerCalls(self._parts.calls, call, observer, {tool.name: tool for tool in tools})
+        calls = InnerCalls(self._parts.calls, call, observer, tools)
         loop = SubAgentLoop(
             LoopParts(
                 chat,
@@ -116,7 +120,7 @@ class SubAgentTool(ToolExecution):
             [],
         )
         try:
-            async with asyncio.timeout(timeout_s) as scope:
+            async with asyncio.timeout_at(ends) as scope:
                 context = await self._parts.context.read(call) if execution.include_context else ""
                 loop.messages += _opening(configuration, call.input, context)
                 finish = await loop.run()
@@ -125,32 +129,12 @@ class SubAgentTool(ToolExecution):
                 raise
             finish = "timeout"
         except SubAgentFailedError as exc:
-            return _with_files(call.fail(GatewayCode.SUB_AGENT_FAILED, str(exc), ret=_left(loop)), calls)
+            return _complete(call.fail(GatewayCode.SUB_AGENT_FAILED, str(exc), ret=_left(loop)), calls)
         if not loop.text:
             message = f"{_REACHED[finish]}, and it has written no text; give it a smaller task, or more room"
-            return _with_files(call.fail(GatewayCode.SUB_AGENT_LIMIT, message, ret=_left(loop)), calls)
+            return _complete(call.fail(GatewayCode.SUB_AGENT_LIMIT, message, ret=_left(loop)), calls)
         ret = {"text": loop.text, "finish": finish, **_left(loop)}
-        return _with_files(await self._parts.files.succeed(call, observer, ret), calls)
-
-    def _tool(self, tool: Any) -> RunTool:
-        """A tool as the sub-agent has it: no space shows its calls."""
-        return replace(configured_run_tool(tool, self._parts.own_tools), visibility="hidden")
-
-    async def _tools_of_servers(
-        self, configuration: SubAgentConfiguration, call: GatewayCall, others: Sequence[RunTool]
-    ) -> list[RunTool]:
-        """The tools of the sub-agent's MCP servers, as they are now.
-
-        Raises:
-            McpUnavailableError: a server that is ``required`` does not answer.
-        """
-        if configuration.mcp is None:
-            return []
-        servers = {server.name: server for server in configuration.mcp.servers}
-        taken = [name for tool in others for name in (tool.tool_id, tool.name)]
-        offered = await self._parts.mcp.offer(list(servers.values()), project_name(call.principal), taken)
-        found = [mcp_run_tool(McpBinding(servers[tool.server], tool)) for tool in offered.tools]
-        return [replace(tool, visibility="hidden") for tool in found]
+        return _complete(await self._parts.files.succeed(call, observer, ret), calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +204,7 @@ def _left(loop: SubAgentLoop) -> dict[str, Any]:
     return {"steps": loop.steps, "usage": loop.usage.to_json()}
 
 
-def _with_files(response: ToolCallResponse, calls: InnerCalls) -> ToolCallResponse:
-    """The response with the files that the sub-agent's tools stored."""
-    return response.model_copy(update={"artifacts": [*calls.artifacts, *response.artifacts]})
+def _complete(response: ToolCallResponse, calls: InnerCalls) -> ToolCallResponse:
+    """The response with the files of the sub-agent's tools, and with what it lacks of them."""
+    artifacts = [*calls.artifacts, *response.artifacts]
+    return response.model_copy(update={"artifacts": artifacts, "warnings": list(calls.tools.warnings)})

@@ -92,8 +92,8 @@ def questions_of(asked: AskedInput, redactor: Redactor, rounds: int, *, is_decli
     if is_declined:
         declined |= dict.fromkeys(asked.forms, "decline")
         return Questions({}, declined, state=asked.state, rounds=rounds)
-    kept = [asked.state or "", *asked.forms, *asked.others]
-    if any(redactor.redact_text(text) != text for text in kept):
+    given = [asked.state or "", *asked.forms, *asked.others]
+    if any(redactor.redact_text(text) != text for text in given):
         raise _refused("its request state repeats a secret, which cannot be stored")
     forms = {key: _form(form, redactor) for key, form in asked.forms.items()}
     return Questions(forms, declined, state=asked.state, rounds=rounds)

@@ -1,4 +1,4 @@
-"""A tool of an MCP server as a run has it: what its server said when the run began, checked and cut."""
+"""A tool of an MCP server as a run has it: as its server listed it when the run began, checked and cut."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

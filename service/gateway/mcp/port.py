@@ -48,7 +48,7 @@ class ServerTool:
 
     Attributes:
         name: its name there.
-        description: what it does, as the server says.
+        description: what it does, in the words of the server.
         input_schema: of its input, unchecked.
         output_schema: of its structured result, unchecked.
         annotations: hints, not to be relied on.
@@ -67,7 +67,7 @@ class ToolListing:
 
     Attributes:
         tools: in the server's order.
-        ttl_s: how long the server allows the list to be kept; None: it does not say.
+        ttl_s: how long the server allows the list to be stored; None: it sets no time.
         size_bytes: of the responses that had it.
     """
 

@@ -60,7 +60,7 @@ class McpPins(RunPins):
                 version = (await self._agents.find(principal, agent_id)).version
             tools = await self._catalogue.tools_of(principal, agent_id, version)
         except UnknownAgentError:
-            return None  # whoever makes the run says so
+            return None  # whoever makes the run reports it
         if not tools.servers:
             return PinnedTools(version)
         offered = await self._sources.offer(tools.servers, project_name(principal), list(tools.by_name))

@@ -1,4 +1,4 @@
-"""The tools that the MCP servers of a configuration offer now; lists are kept for as long as a server allows."""
+"""The tools that the MCP servers of a configuration offer now; lists are stored for as long as a server allows."""
 
 import asyncio
 import hashlib
@@ -21,10 +21,10 @@ from proofbox.service.gateway.redaction import Redactor
 from proofbox.service.gateway_errors import McpUnavailableError
 
 LISTED_S = 300.0
-"""How long a list is kept if its server does not say."""
+"""How long a list is stored if its server sets no time."""
 LISTED_S_MAX = 3_600.0
-LISTED_BYTES_MAX = 32 * 1024 * 1024
-"""Of all lists that are kept."""
+LISTED_BYTES_MAX = 8 * 1024 * 1024
+"""Of all lists that are stored, as they came; in memory they take several times as much."""
 PINNED_BYTES_MAX = 4 * 1024 * 1024
 """Of all tools of one run as JSON."""
 _log = logging.getLogger("proofbox.mcp")
@@ -44,7 +44,7 @@ class OfferedTools:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _StoredList:
     listing: ToolListing
     until: float
 
@@ -64,7 +64,7 @@ class McpSources:
         self._client = client
         self._environment = environment
         self._clock = clock
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._stored: OrderedDict[str, _StoredList] = OrderedDict()
         self._asked: dict[str, asyncio.Task[ToolListing]] = {}
 
     async def offer(self, servers: Sequence[McpServer], project: str, taken: Sequence[str]) -> OfferedTools:
@@ -107,10 +107,10 @@ class McpSources:
             McpFailedError: it does not answer.
         """
         key = _key_of(reached, project)
-        kept = self._kept.get(key)
-        if kept is not None and kept.until > self._clock():
-            self._kept.move_to_end(key)
-            return kept.listing
+        stored = self._stored.get(key)
+        if stored is not None and stored.until > self._clock():
+            self._stored.move_to_end(key)
+            return stored.listing
         asking = self._asked.get(key)
         if asking is None:
             asking = self._asked[key] = asyncio.create_task(self._ask(key, reached))
@@ -120,11 +120,11 @@ class McpSources:
     async def _ask(self, key: str, reached: ReachedServer) -> ToolListing:
         listing = await self._client.list_tools(reached)
         ttl_s = LISTED_S if listing.ttl_s is None else min(listing.ttl_s, LISTED_S_MAX)
-        self._kept.pop(key, None)
+        self._stored.pop(key, None)
         if ttl_s > 0 and listing.size_bytes <= LISTED_BYTES_MAX:
-            self._kept[key] = _Kept(listing, self._clock() + ttl_s)
-        while sum(kept.listing.size_bytes for kept in self._kept.values()) > LISTED_BYTES_MAX:
-            self._kept.popitem(last=False)
+            self._stored[key] = _StoredList(listing, self._clock() + ttl_s)
+        while sum(stored.listing.size_bytes for stored in self._stored.values()) > LISTED_BYTES_MAX:
+            self._stored.popitem(last=False)
         return listing
 
     def _forget(self, key: str, asked: asyncio.Task[ToolListing]) -> None:
@@ -134,7 +134,7 @@ class McpSources:
 
 
 def _key_of(reached: ReachedServer, project: str) -> str:
-    """What a list is kept under: secrets may decide what a server lists, and a project sees its own lists only."""
+    """What a list is stored under: secrets may decide what it lists, and a project gets its own only."""
     parts = [project, reached.url, reached.transport, [list(header) for header in reached.headers]]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -158,7 +158,7 @@ def _redacted(tool: ServerTool, redactor: Redactor) -> ServerTool:
 
 def _bounded(tools: Sequence[PinnedTool], warnings: list[dict[str, str]]) -> OfferedTools:
     """The tools that a run has room for, the first ones first."""
-    kept, size = [], 0
+    fitting, size = [], 0
     for tool in tools:
         size += len(json.dumps(tool.to_json()))
         if size > PINNED_BYTES_MAX:
@@ -166,5 +166,5 @@ def _bounded(tools: Sequence[PinnedTool], warnings: list[dict[str, str]]) -> Off
             code = WarningCode.MCP_SCHEMA_REFUSED.value
             warnings.append({"code": code, "message": f"{tool.server}.{tool.name}: {message}"})
             break
-        kept.append(tool)
-    return OfferedTools(kept, warnings)
+        fitting.append(tool)
+    return OfferedTools(fitting, warnings)

@@ -68,7 +68,7 @@ class McpTool(ToolExecution):
         self._policy = policy
 
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
-        """Calls the tool; a server that asks for input makes the call wait, or is told that nobody answers."""
+        """Calls the tool; a server that asks for input makes the call wait, or gets a refusal."""
         return await self._run_from(call, None, observer)
 
     async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:

@@ -193,7 +193,7 @@ class SqlRunStore(RunStore):
                 return _start(connection, held, principal, lease_s, pinned).run
             return None
 
-        if pins is not None:  # the caller has looked
+        if pins is not None:  # the caller has read what is queued
             return await self._database.write(work)
         # Most polls find nothing, and a write waits for others.
         return await self._database.write(work) if await self._database.read(look) else None

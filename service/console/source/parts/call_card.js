@@ -31,7 +31,7 @@ export function CallCard({ entry, members, mayAnswer, send }) {
     ${tool.error && html`<p class="card-error"><${Icon} name="alert" /><span>${visible(tool.error.message)} <code class="faint">${visible(tool.error.code)}</code></span></p>`}
     ${tool.answered_by && html`<p class="faint small">Answered by <bdi>${visible(nameOf(tool.answered_by, members))}</bdi></p>`}
     ${entry.note.value && html`<div class="card-note"><${ProblemNote} problem=${shownProblem(entry.note.value)} /></div>`}
-    ${isWaiting && (mayAnswer ? html`<${AnswerForm} key=${tool.custom_ui} tool=${tool} send=${send} />` : html`<p class="faint small">You can read this space, but not answer.</p>`)}
+    ${isWaiting && (mayAnswer ? html`<${AnswerForm} key=${`${tool.custom_ui} ${tool.expires}`} tool=${tool} send=${send} />` : html`<p class="faint small">You can read this space, but not answer.</p>`)}
   </div>`;
 }
 

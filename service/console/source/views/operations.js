@@ -71,7 +71,8 @@ function Tile({ name, value, of, note, isWarn = false }) {
     ${share !== null && html`<span class=${`meter${isWarn ? " warn" : ""}`} aria-hidden="true"><span style=${{ width: `${share * 100}%` }} /></span>`}</div>`;
 }
 
-const isError = (call) => call.status !== "open" && call.code !== "ok";
+const isOpen = (call) => call.status === "open" || call.status === "waiting";
+const isError = (call) => !isOpen(call) && call.code !== "ok";
 
 function Calls({ of }) {
   const shown = useSignal("all");
@@ -79,11 +80,11 @@ function Calls({ of }) {
   if (!data) return of.problem.value ? html`<${ProblemNote} problem=${of.problem.value} retry=${of.reload} />` : html`<${Loading} />`;
   const { calls, isPart } = data;
   const failed = calls.filter(isError);
-  const open = calls.filter((call) => call.status === "open");
+  const open = calls.filter(isOpen);
   const rows = shown.value === "errors" ? failed : shown.value === "open" ? open : calls;
   const columns = [
     { title: "Call", cell: (row) => html`<a class="strong" href=${href("calls", row.conversation_id, row.tool_call_id)}><${Name}>${row.tool_call_id}<//></a>` },
-    { title: "Result", cell: (row) => html`<${Badge} kind=${row.status === "open" ? "info" : isError(row) ? "bad" : "good"}>${row.status === "open" ? "open" : words(row.code)}<//>` },
+    { title: "Result", cell: (row) => html`<${Badge} kind=${isOpen(row) ? "info" : isError(row) ? "bad" : "good"}>${isOpen(row) ? row.status : words(row.code)}<//>` },
     { title: "Tool", cell: (row) => html`<span class="mono small">${row.tool_id ?? "–"}</span>` },
     { title: "Conversation", cell: (row) => html`<a href=${href("conversations", row.conversation_id, "timeline")}><${Name}>${row.conversation_id}<//></a>` },
     { title: "Accepted", cell: (row) => html`<span title=${time(row.created)}>${ago(row.created)}</span>` },
