@@ -138,7 +138,7 @@ async def test_nobody_replies_in_time(talk):
     await helper.wait_for("send_message", text="@ann?", timeout_s=0.2)
     ret = await helper.ret()
     assert (ret["status"], ret["replies"]) == ("timeout", [])
-    assert 150 <= ret["wait_ms"] <= 250
+    assert 0 <= ret["wait_ms"] <= 201  # from the message to the end of its time
     status = await helper.status()
     assert (status["response"]["ok"], status["response"]["error"]) == (True, None)
 
