@@ -142,6 +142,10 @@ class Loop:
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
         return f"no answer after {STEPS_MAX} steps"
 
+    def say(self, text: str) -> None:
+        """Post a text of the agent to the space."""
+        self._call("call_answer", "send_message", json.dumps({"text": text}, ensure_ascii=False))
+
     def _call(self, call_id: str, name: str, arguments: str) -> str:
         """Make a call and return what the model reads of it; its arguments are shown while they are written."""
         run_id = self._run["run_id"]
@@ -211,7 +215,9 @@ def main() -> None:
         model = stack.enter_context(
             httpx.Client(base_url=model_url, timeout=300, headers={"Authorization": f"Bearer {key}"})
         )
-        answer = Loop(web, model, run, person if given.yes else None).solve(given.task)
+        loop = Loop(web, model, run, person if given.yes else None)
+        answer = loop.solve(given.task)
+        loop.say(answer)
         lease = {"Run-Lease": str(run["lease"]["number"])}
         done = {"status": "completed", "summary": answer}
         sent(web.post(f"/v1/runs/{run['run_id']}/finish", json=done, headers=lease))

@@ -26,8 +26,8 @@ STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "
 """How far a step of a plan is, for the eye."""
 SHORT_RESULT_CHARS = 200
 """Up to here the JSON of a result stands without its path, which is always ``tc:<turn_id>.<call_id>.result``."""
-# Tools whose own result is a report of the files that they made; the result of any other tool is its payload.
-_FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
+FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
+"""How tools begin whose own result is a report of the files that they made; of any other tool it is its payload."""
 
 
 def rendered(blocks: Iterable[Block]) -> str:
@@ -165,7 +165,7 @@ class RenderedView:
         if not block.path.startswith("tc:"):
             return [_head(block, "artifact", self._tool), _path_line(block.path), *_content(placed)]
         self._has_summary = True
-        kind = "summary" if self._tool.startswith(_FILE_TOOLS) else "result"
+        kind = "summary" if self._tool.startswith(FILE_TOOLS) else "result"
         payload = _object(block.text) if block.mime == "application/json" else None
         if payload is None:
             return [_head(block, kind, self._tool), _path_line(block.path), *_content(placed)]

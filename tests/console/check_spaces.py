@@ -53,6 +53,19 @@ def test_arguments_appear_while_they_are_written_and_are_the_record_at_the_end(o
     expect(page.locator("article")).to_have_count(1)
 
 
+def test_a_text_appears_while_an_agent_writes_it(open_page, stage):
+    page = opened(open_page, stage)
+    call = stage.new_call_id()
+    draft = page.get_by_role("article", name="A text that is being written")
+    stage.write(call, "send_message", '{"text": "Dinner is \U0001f600')
+    expect(draft).to_contain_text("Dinner is \U0001f600")
+    stage.write(call, "send_message", " read", len('{"text": "Dinner is \U0001f600'))
+    expect(draft).to_contain_text("Dinner is \U0001f600 read")
+    stage.call("send_message", {"text": "Dinner is \U0001f600 ready"}, call)
+    expect(draft).to_have_count(0)
+    expect(page.locator("article")).to_have_text([re.compile("Dinner is \U0001f600 ready$")])
+
+
 def test_a_lost_connection_doubles_and_loses_no_text(open_page, stage, service):
     with Relay(service.port) as relay:
         page = open_page(stage.link().replace(stage.url, relay.url))

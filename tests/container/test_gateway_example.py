@@ -33,6 +33,7 @@ def test_it_approves_by_itself_and_ends(environment: dict[str, str], tmp_path: P
         "get_weather",
         "show_chart",
         "tell_team",
+        "send_message",
     ]
     assert printed[-2:] == [
         "the team was told: Thu is the warmest day in Oslo: 21 °C.",

@@ -1,6 +1,7 @@
 """Tools that ask a model, over real sandboxes: pictures are opened there, and sub-agents run programs there."""
 
 import io
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -31,11 +32,18 @@ PYTHON = {
     "executionType": "gateway",
     "execution": {"tool": "exec_tools.execute_code_python"},
 }
+COMPUTE = {
+    "name": "double",
+    "description": "Doubles a number.",
+    "executionType": "internal",
+    "inputSchema": {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]},
+    "execution": {"operation": "evaluate", "expression": "{{input.n}} * 2"},
+}
 RESEARCH = {
     "name": "research",
     "description": "Finds out.",
     "executionType": "gateway",
-    "execution": {"agentConfig": {"tools": [PYTHON]}, "timeout": 120_000},
+    "execution": {"agentConfig": {"tools": [PYTHON, COMPUTE]}, "timeout": 120_000},
 }
 
 
@@ -170,9 +178,10 @@ async def test_a_key_within_a_picture_is_not_stored(loop: Loop, llm: LlmServer) 
 async def test_a_sub_agent_runs_a_program_and_its_file_is_the_user_s(loop: Loop, llm: LlmServer) -> None:
     code = "open('files/a.txt', 'w').write('7')"
     params = {"contract": [{"filename": "a.txt", "description": "The sum"}], "code": code}
-    llm.answers = [asks(("python", params)), says("It is in the file.")]
+    llm.answers = [asks(("python", params), ("double", {"n": 21})), says("It is in the file.")]
     answer = await loop.call("research", {"prompt": "Add"})
     results = [message["content"] for message in llm.bodies()[-1]["messages"] if message["role"] == "tool"]
-    assert answer["ret"]["steps"][0]["ok"] is True, results
+    assert [step["ok"] for step in answer["ret"]["steps"]] == [True, True], results
+    assert json.loads(results[1]) == {"result": 42}
     (artifact,) = answer["artifacts"]
     assert await loop.content(artifact["logical_path"]) == b"7"

@@ -2,6 +2,8 @@
 
 import pytest
 
+from proofbox.contracts.provenance import AuditLine
+from tests.support.pipeline import ANN
 from tests.support.talking import opened_talk
 
 
@@ -41,6 +43,20 @@ async def test_a_message_of_an_agent_is_a_text_of_its_run(talk):
         "sender": "agent:helper",
     }
     assert (queued["chain_depth"], queued["conversation_id"]) == (1, f"run:{queued['run_id']}")
+
+
+async def test_the_audit_line_names_the_message_and_who_answered(talk):
+    helper = await talk.begin_run()
+    sent = await helper.call("send_message", {"text": "hello"})
+    wait = await helper.wait_for("send_message", text="@ann?")
+    await talk.say("ann", "yes", wait["message_id"])
+    lines = [
+        await talk.pipeline.provenance.line(ANN, call, helper.run["conversation_id"])
+        for call in ("call-1", "call-2")
+    ]
+    first, second = (AuditLine.model_validate_json(line.text).gateway for line in lines)
+    assert (first.space_id, first.message_id) == (talk.space_id, sent["ret"]["message_id"])
+    assert (second.message_id, second.answered_by) == (wait["message_id"], "ann")
 
 
 async def test_a_person_mentions_agents_and_gets_their_runs(talk):

@@ -119,6 +119,7 @@ async def test_an_unknown_id_or_too_many_items_change_nothing(loop):
     before = await state(loop)
     many = [{"description": "x"}] * 200
     assert (await failure(loop, "set_goals", {"goals": many}))[0] == "too_many_items"
+    assert (await failure(loop, "set_plans", {"plans": [item(after_s=9)] * 201}))[0] == "too_many_items"
     code, message = await failure(
         loop, "set_goals", {"goals": [{"description": "x"}, {"id": "g", "description": "y"}]}
     )
@@ -272,6 +273,9 @@ async def test_a_run_that_stops_itself_has_the_answer_of_that_call_and_takes_no_
     assert answer["ret"] == {"run_id": run["run_id"], "was": "running", "status": "cancelled"}
     stopped = await loop.current()
     assert (stopped["status"], stopped["summary"]) == ("cancelled", "done for today")
+    events = (await loop.web.get(f"/v1/runs/{run['run_id']}/events")).text
+    names = [line.removeprefix("event: ") for line in events.splitlines() if line.startswith("event: ")]
+    assert names == ["run.started", "call.answered", "run.cancelled"]
     stored = await get(loop, f"/v1/tool-calls/call-{loop.count}")
     assert (stored["status"], stored["response"]["ok"]) == ("done", True)
     late = await loop.post_call("get_my_runs")

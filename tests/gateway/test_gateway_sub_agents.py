@@ -206,7 +206,8 @@ async def test_cancelling_ends_the_request_to_the_model_at_once(asking, llm):
     await asking.web.delete("/v1/tool-calls/call-1")
     answer = await calling
     assert (answer.status_code, answer.json()["code"]) == (409, "cancelled")
-    await held.closed.wait()
+    async with asyncio.timeout(20):  # not only when the request would have timed out
+        await held.closed.wait()
     assert len(llm.requests) == 2
 
 
@@ -221,7 +222,8 @@ async def test_cancelling_ends_the_call_of_a_tool_which_has_its_audit_line(askin
         await held.arrived.wait()
         await asking.web.delete("/v1/tool-calls/call-1")
         assert (await calling).json()["code"] == "cancelled"
-        await held.closed.wait()
+        async with asyncio.timeout(20):
+            await held.closed.wait()
     (line,) = inner_lines(asking)
     assert (line.call.tool_call_id, line.outcome.state, line.outcome.code) == (
         "call-1:s1:1",
@@ -329,6 +331,25 @@ async def test_our_own_tools_run_with_their_files_and_reports(asking, llm):
     assert [artifact["verdict"] for artifact in answer["artifacts"]] == ["produced"]
     (line,) = inner_lines(asking)
     assert (line.gateway.execution, line.sandbox.engine, len(line.outputs)) == ("own_tool", "fake", 1)
+
+
+async def test_our_tools_that_read_show_the_model_what_they_read(asking, llm):
+    tool = {**ECHO, "name": "read", "execution": {"tool": "react.read"}}
+    await asking.begin(sub_agent(tool))
+    conversation = asking.run["conversation_id"]
+    base = f"/v1/conversations/{conversation}/turns/turn_0/attachments"
+    await asking.web.put(f"{base}/a.txt", content=b"the answer is 42")
+    llm.answers = [asks(("read", {"paths": ["fi:turn_0.user.attachments/a.txt"]})), says("42")]
+    answer = await asking.call("research", {"prompt": "x"})
+    assert answer["ret"]["steps"][0]["ok"] is True
+    assert "the answer is 42" in results(llm.bodies()[1])[0]
+
+
+async def test_a_long_result_of_a_tool_is_cut_for_the_model(asking, llm):
+    llm.answers = [asks(("echo", {"text": "word " * 10_000})), says("long")]
+    await asking.begin(sub_agent(ECHO))
+    assert (await asking.call("research", {"prompt": "x"}))["ret"]["text"] == "long"
+    assert 20_000 < len(results(llm.bodies()[1])[0]) < 21_000
 
 
 async def test_a_failure_of_the_service_within_a_call_is_its_result(asking, llm):

@@ -82,6 +82,9 @@ async def test_a_text_is_seen_as_it_is_written_then_as_it_was_sent(talk, tool):
     async with Reader(talk, await newest(talk)) as reader:
         for at, character in enumerate(ARGUMENTS):
             await write(helper, character, at, tool=tool)
+            if at in (11, 30, 45):  # it reads while the rest is written
+                before = reader.text
+                await reader.until(lambda seen, before=before: seen.text != before)
         await reader.until(lambda seen: seen.text == TEXT)
         params = json.loads(ARGUMENTS) | ({"reply_to": asked} if tool == "send_reply" else {})
         assert (await helper.call(tool, params))["ok"]

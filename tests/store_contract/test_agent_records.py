@@ -20,7 +20,7 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.plans import SqlPlanStore
 from proofbox.service.storage.gateway.records import SqlAgentStates, SqlGoalStore, SqlMemoryStore
-from proofbox.service.storage.gateway.runs import SqlRunStore
+from proofbox.service.storage.gateway.runs import SqlRunStore, create_run
 from proofbox.service.storage.gateway.schema import plans as plan_rows
 
 ANN = Principal("acme", "books", "registered", "ann")
@@ -131,6 +131,12 @@ async def test_an_agent_has_a_bounded_number_of_items_and_too_many_change_nothin
     assert (await states.state(ANN, "helper")).memories[0].value == "changed"
 
 
+async def test_two_calls_at_once_do_not_pass_the_bound_together(goals):
+    half = [NewGoal(None, "x")] * (GOALS_MAX // 2 + 1)
+    done = await asyncio.gather(*(goals.set(ANN, "helper", half) for _ in range(2)), return_exceptions=True)
+    assert sorted(isinstance(each, ItemsRefusedError) for each in done) == [False, True]
+
+
 async def test_memories_are_replaced_by_key_and_deleted_all_or_none(memories):
     await memories.set(ANN, "helper", [NewMemory("a", "1", "topic"), NewMemory("b", "2")])
     listed = await memories.set(ANN, "helper", [NewMemory("a", "3"), NewMemory("c", "\0ü\ud800")])
@@ -206,7 +212,9 @@ async def test_plans_have_a_status_and_are_listed_by_it_the_newest_first(plans):
 
 
 async def test_due_plans_come_by_their_time_and_each_once(plans):
-    times = [ago(seconds=60 + number % 3) for number in range(150)]
+    # The first 100 end within those of one time.
+    minute, second = ago(seconds=60), ago(seconds=1)
+    times = [minute if number % 2 else second for number in range(150)]
     made = await plans.set(ANN, "helper", [plan(str(n), next_run=time) for n, time in enumerate(times)])
     soon, later = ago(seconds=-40), ago(seconds=-50)
     await plans.set(STRANGER, "helper", [plan(next_run=later), plan(next_run=soon)])
@@ -288,9 +296,11 @@ async def test_a_plan_that_was_changed_or_deleted_meanwhile_does_not_fire(plans,
 
 
 async def test_a_full_queue_leaves_the_plan_due_until_there_is_a_place(database, plans, runs, states):
-    for number in range(RUN_QUEUED_MAX):
-        run_id = f"run_{number}"
-        await runs.create(ANN, NewRun(run_id, "helper", f"run:{run_id}", {"type": "manual"}, queued=True))
+    new = [
+        NewRun(f"run_{number}", "helper", f"run:run_{number}", {"type": "manual"}, queued=True)
+        for number in range(RUN_QUEUED_MAX)
+    ]
+    await database.write(lambda connection: [create_run(connection, ANN, each, LIMITS) for each in new])
     [made] = await plans.set(ANN, "helper", [plan(next_run=ago(seconds=5))])
     await plans.set(ANN, "other", [plan("others", next_run=ago(seconds=1))])
     [due, _] = await plans.due(ago(seconds=0), None)

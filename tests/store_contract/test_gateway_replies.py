@@ -138,7 +138,7 @@ async def test_nobody_replies_in_time(talk):
     await helper.wait_for("send_message", text="@ann?", timeout_s=0.2)
     ret = await helper.ret()
     assert (ret["status"], ret["replies"]) == ("timeout", [])
-    assert 150 <= ret["wait_ms"] <= 250
+    assert 0 <= ret["wait_ms"] <= 201  # from the message to the end of its time
     status = await helper.status()
     assert (status["response"]["ok"], status["response"]["error"]) == (True, None)
 
@@ -182,11 +182,12 @@ async def test_what_passed_while_the_service_was_down_ends_at_its_start(database
         first = await before.begin_run()
         wait = await first.wait_for("send_message", text="@ann @bob?")
         await before.say("bob", "one")
-        query = update(waits).where(waits.c.wait_id == wait["wait_id"]).values(expires=expiry(0.3))
+        await before.pipeline.gateway.waits.timer.stop()
+        query = update(waits).where(waits.c.wait_id == wait["wait_id"]).values(expires=expiry(-1))
         await before.pipeline.database.write(lambda connection: connection.execute(query))
     async with opened_talk(tmp_path, database_url, before) as talk:
         helper = Speaker(talk.web, talk.pipeline, first.run)
-        assert (await helper.ret())["status"] == "partial_timeout"
+        assert (await helper.status())["response"]["ret"]["status"] == "partial_timeout"
         assert (await helper.current())["status"] == "running"
 
 

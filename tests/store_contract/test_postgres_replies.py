@@ -7,12 +7,12 @@ import threading
 import pytest
 from sqlalchemy import text
 
-from proofbox.contracts.gateway.messages import MessageSent, NewMessage
+from proofbox.contracts.gateway.messages import NewMessage
 from proofbox.service.gateway.runs_port import RunEnd, RunLimits, RunStatus
 from proofbox.service.gateway.spaces.outbox import OutgoingText
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.answers import expiry
-from proofbox.service.gateway.waits.port import CloseWait, WaitState
+from proofbox.service.gateway.waits.port import CloseWait, WaitMovedError, WaitState
 from proofbox.service.storage.gateway.messages import SqlMessageStore
 from proofbox.service.storage.gateway.outbox import SqlOutbox
 from proofbox.service.storage.gateway.runs import SqlRunStore
@@ -113,15 +113,21 @@ async def test_a_reply_that_comes_while_its_wait_expires_is_a_message(talk):
 
 async def test_a_wait_that_expires_while_a_reply_comes_has_the_reply(talk):
     helper = await talk.begin_run()
-    wait = await helper.wait_for("send_message", text="@ann @bob?", timeout_s=2)
+    wait = await helper.wait_for("send_message", text="@ann @bob?")
     held = HeldDatabase(talk.pipeline.database)
     new = NewMessage(text="@helper here", reply_to=wait["message_id"])
     first = SqlMessageStore(held).post(PERSON, talk.space_id, new, None)
-    # The timer ends the wait meanwhile: it has read no reply, and waits for the one that is being stored.
-    posted, ret = await meet(talk, held, first, helper.ret())
-    assert MessageSent.model_validate_json(posted.answer).runs == []
-    assert (ret["status"], [reply["text"] for reply in ret["replies"]]) == ("partial_timeout", ["@helper here"])
+    closing = CloseWait(wait["wait_id"], WaitState.EXPIRED, expiry(10_000), replies=0)
+    second = talk.pipeline.database.write(lambda connection: close_wait(connection, None, closing))
+    with pytest.raises(WaitMovedError):  # it is ended again, with the reply
+        await meet(talk, held, first, second)
     assert await talk.queued("helper") == []
+    await talk.say("bob", "here too", wait["message_id"])
+    ret = await helper.ret()
+    assert (ret["status"], [reply["text"] for reply in ret["replies"]]) == (
+        "resolved",
+        ["@helper here", "here too"],
+    )
 
 
 async def test_a_run_ends_while_a_reply_to_it_comes(talk):

@@ -10,10 +10,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import docker
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from proofbox.cli.checks.engine_facts import EngineFacts, engine_address, find_image, open_engine, read_facts
 from proofbox.cli.checks.finding import Finding
@@ -21,6 +21,7 @@ from proofbox.cli.checks.trial import run_trial
 from proofbox.service.app.extras import EXTRAS, missing_modules
 from proofbox.service.app.own_image import FOLDER
 from proofbox.service.app.ports import PortUnavailableError, check_port
+from proofbox.service.app.refused_settings import list_refusals
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.unknown_settings import find_unknown_settings
 from proofbox.service.errors import EngineUnavailableError, ServiceError
@@ -70,24 +71,14 @@ def read_settings() -> tuple[Settings | None, list[Finding]]:
     ]
     try:
         settings = Settings()
-    except ValidationError as exc:
-        refused = [
-            Finding(
-                "settings", "fail", _sentence(error), "correct or unset it; docs/settings.md lists the settings"
-            )
-            for error in exc.errors(include_url=False)
-        ]
+    except (ValidationError, SettingsError) as exc:
+        hint = "correct or unset it; docs/settings.md lists the settings"
+        refused = [Finding("settings", "fail", sentence, hint) for sentence in list_refusals(exc)]
         return None, [*unknown, *refused]
     if unknown:
         return settings, unknown
     changed = sorted(f"PROOFBOX_{name.upper()}" for name in settings.model_fields_set)
     return settings, [Finding("settings", "ok", f"set: {', '.join(changed)}" if changed else "all as by default")]
-
-
-def _sentence(error: Any) -> str:
-    name = "_".join(str(part) for part in error["loc"]).upper()
-    text = error["msg"].removeprefix("Value error, ")
-    return f"PROOFBOX_{name}: {text}" if name else text
 
 
 def check_extras() -> Finding:

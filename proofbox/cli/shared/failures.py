@@ -28,7 +28,7 @@ def describe_error(exc: Exception) -> CommandError:
     for loaded, describe in (
         ("proofbox.client", _from_client),
         ("proofbox.service.errors", _from_service),
-        ("pydantic", _from_settings),
+        ("pydantic_settings", _from_settings),
     ):
         if loaded in sys.modules and (error := describe(exc)) is not None:
             return error
@@ -89,12 +89,9 @@ def _from_service(exc: Exception) -> CommandError | None:
 
 
 def _from_settings(exc: Exception) -> CommandError | None:
-    from pydantic import ValidationError  # noqa: PLC0415 - loaded
+    from proofbox.service.app.refused_settings import list_refusals  # noqa: PLC0415 - loaded
 
-    if not isinstance(exc, ValidationError):
+    sentences = list_refusals(exc)
+    if not sentences:
         return None
-    sentences = [
-        f"PROOFBOX_{'.'.join(map(str, error['loc'])).upper()}: {error['msg'].removeprefix('Value error, ')}"
-        for error in exc.errors(include_url=False)
-    ]
     return CommandError("; ".join(sentences), code="invalid_setting", exit_code=ExitCode.USAGE)

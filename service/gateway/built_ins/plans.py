@@ -1,5 +1,7 @@
 """``set_plans``, ``delete_plans`` and ``get_plans``: runs of the agent at later times."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from proofbox.contracts.gateway.codes import GatewayCode
@@ -106,8 +108,13 @@ def build_plan_tools(store: PlanStore, files: ResultFiles) -> list[BuiltIn]:
     async def set_plans(call: GatewayCall) -> Outcome:
         items = call.input["plans"]
         require_unique(items, "plans", "id")
-        now = datetime.now(UTC)
-        new = [_new_plan(item, place, now) for place, item in enumerate(items)]
+        if len(items) > PLANS_MAX:
+            raise ItemsRefusedError(
+                GatewayCode.TOO_MANY_ITEMS,
+                f"plans: too many (limit {PLANS_MAX}, got {len(items):,}); give fewer. Nothing was changed",
+            )
+        # In a thread: a schedule that rarely has a time takes a tenth of a second.
+        new = await asyncio.to_thread(_new_plans, items, datetime.now(UTC))
         plans = await store.set(call.principal, call.run.agent_id, new)
         shown = [plan.model_dump(mode="json") for plan in plans]
         return Outcome({"plans": shown}, f"set {len(new)} plans; there are {len(shown)}")
@@ -131,12 +138,15 @@ def build_plan_tools(store: PlanStore, files: ResultFiles) -> list[BuiltIn]:
     ]
 
 
-def _new_plan(item: JsonObject, place: int, now: datetime) -> NewPlan:
-    try:
-        return _scheduled(item, now)
-    except ScheduleRefusedError as exc:
-        message = f"plans[{place}].{exc.field}: {exc.message}. Nothing was changed"
-        raise ItemsRefusedError(GatewayCode.INVALID_SCHEDULE, message) from exc
+def _new_plans(items: Sequence[JsonObject], now: datetime) -> list[NewPlan]:
+    new = []
+    for place, item in enumerate(items):
+        try:
+            new.append(_scheduled(item, now))
+        except ScheduleRefusedError as exc:
+            message = f"plans[{place}].{exc.field}: {exc.message}. Nothing was changed"
+            raise ItemsRefusedError(GatewayCode.INVALID_SCHEDULE, message) from exc
+    return new
 
 
 def _scheduled(item: JsonObject, now: datetime) -> NewPlan:

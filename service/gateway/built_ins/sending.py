@@ -1,5 +1,6 @@
 """What ``send_message`` and ``send_reply`` share: a text is sent, and its call may wait for replies."""
 
+from dataclasses import replace
 from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
@@ -64,6 +65,7 @@ class SendingTool(ToolExecution):
             sent = await self._outbox.send(call.principal, text)
         except EffectRefusedError as exc:
             return call.fail(exc.code, exc.message)
+        call.posting = replace(call.posting, message_id=sent.message_id)
         return await self._answer(call, sent, sent.ret)
 
     async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:

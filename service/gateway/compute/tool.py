@@ -20,7 +20,7 @@ from proofbox.service.gateway.compute.expression import (
 )
 from proofbox.service.gateway.compute.program import RESULT_BYTES_MAX
 from proofbox.service.gateway.filling import MISSING, RefusedInputError, TemplateFiller
-from proofbox.service.gateway.response_body import clean_json
+from proofbox.service.gateway.response_body import parse_json
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 from proofbox.service.jobs.failures import RuntimeFailure
@@ -161,9 +161,8 @@ def _read_answer(printed: bytes) -> Any:
     """
     lines = printed.splitlines()
     try:
-        answer = json.loads(lines[-1], parse_constant=_refuse_constant) if lines else None
-        answer = clean_json(answer)
-    except (ValueError, RecursionError) as exc:
+        answer = parse_json(lines[-1].decode()) if lines else None
+    except ValueError as exc:
         raise _FailedError("the expression gave no result that JSON can carry") from exc
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise _FailedError(answer["error"])
@@ -173,10 +172,6 @@ def _read_answer(printed: bytes) -> Any:
     if size > RESULT_BYTES_MAX:
         raise _FailedError(f"the result is too large (limit {RESULT_BYTES_MAX} bytes as JSON, got {size})")
     return answer["result"]
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _reason(failure: RuntimeFailure, call: GatewayCall) -> str:

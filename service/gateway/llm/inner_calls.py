@@ -8,7 +8,6 @@ from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.provenance import AuditService
-from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.audit_port import AuditStore
@@ -23,6 +22,7 @@ from proofbox.service.gateway.posting import Posting
 from proofbox.service.gateway.run_tools import OWN, audit_part, canonical_request, check_input, variant_of
 from proofbox.service.gateway.tool_call import GatewayCall, RunTool, ToolExecution
 from proofbox.service.observability.tracing import open_span, span
+from proofbox.service.timeline.block_text import FILE_TOOLS, rendered
 from proofbox.service.timeline.block_writer import embedded_text, now_text
 
 _PARENT_CHARACTERS_MAX = 110  # with the suffix an id has at most 128
@@ -86,14 +86,8 @@ class InnerCalls:
             call_id: the id of the call.
         """
         tool, parent = self.tools.by_name[name], self._parent
-        request = ToolCallRequest(
-            tool_id=tool.tool_id,
-            tool_call_id=call_id,
-            conversation_id=parent.scope.conversation_id,
-            run_id=parent.run.run_id,
-            turn_id=parent.turn_id,
-            params=params,
-        )
+        update = {"tool_id": tool.tool_id, "tool_call_id": call_id, "params": params, "code": None, "notes": None}
+        request = canonical_request(parent.request.model_copy(update=update), tool)
         call = GatewayCall(parent.scope, request, parent.run, tool, Posting())
         observer = CallObserver(self._observer.owner)
         asked = await self._asked(call)
@@ -122,7 +116,6 @@ class InnerCalls:
         return AuditedCall(key, call.request, digest, now_text(), traceparent=open_span().traceparent)
 
     async def _respond(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse:
-        call.request = canonical_request(call.request, call.tool)
         if errors := await asyncio.to_thread(check_input, call):
             return call.refuse_input(errors)
         execution = self._parts.executions[variant_of(call.tool)]
@@ -163,9 +156,10 @@ def inner_call_id(parent_id: str, step: int, number: int) -> str:
 
 
 def _text_of(tool: RunTool, response: ToolCallResponse) -> str:
-    """What a model reads of a response: the report of one of our own tools, else the result."""
-    if tool.own_tool_id is not None or variant_of(tool) == OWN:
-        text = response.report
+    """What a model reads of a response: of our own tools their report or their blocks, else the result."""
+    if variant_of(tool) == OWN:
+        makes_files = (tool.own_tool_id or "").startswith(FILE_TOOLS)
+        text = response.report if makes_files else rendered(response.blocks)
     elif response.error is None:
         text = compact_json(response.ret)
     else:

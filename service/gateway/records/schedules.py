@@ -150,7 +150,7 @@ def _times(cron: str, time_zone: str, start: datetime, **options: Any) -> Iterat
         )
     try:
         simulated = CronSim(cron, start.astimezone(zone), **options)
-    except (CronSimError, AssertionError, TypeError, ValueError) as exc:
+    except CronSimError as exc:
         raise ScheduleRefusedError(
             "cron", f"'{cron}': {exc}; write minute, hour, day, month and weekday, such as '30 8 * * MON-FRI'"
         ) from exc

@@ -78,7 +78,7 @@ def open_reply_wait(connection: Connection, call: CallRow, effect: OpenReplyWait
     mentioned = posted.found.members
     spec = {
         **effect.spec,
-        "posting": effect.posting.to_json(),
+        "posting": {**effect.posting.to_json(), "message_id": posted.stored.message["message_id"]},
         "sent": posted.sent.to_json(),
         "since": posted.stored.message["ts"],
         "until": effect.expires,

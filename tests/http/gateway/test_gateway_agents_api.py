@@ -1,5 +1,7 @@
 """``/v1/agents`` over HTTP: writing, conditions, versions, refusals, deletion."""
 
+import json
+
 import pytest
 
 from tests.support.gateway_client import opened_loop
@@ -202,3 +204,13 @@ async def test_every_kind_of_tool_is_accepted_and_given_back(web):
     assert given == document(*tools, mcp=servers)
     again = await web.put("/v1/agents/helper", json=given)
     assert again.json()["version"] == 1
+
+
+async def test_the_state_of_an_agent_is_hidden_from_other_tenants_as_an_unknown_one(people):
+    found = await people.ann.get("/v1/agents/helper/state")
+    assert (found.status_code, found.json()) == (200, {"goals": [], "memories": [], "plans": []})
+    foreign = await people.foreigner.get("/v1/agents/helper/state")
+    unknown = await people.foreigner.get("/v1/agents/nobody/state")
+    assert (foreign.status_code, foreign.json()["code"]) == (404, "unknown_agent")
+    bodies = [{**answer.json(), "request_id": ""} for answer in (foreign, unknown)]
+    assert json.dumps(bodies[0]).replace("helper", "nobody") == json.dumps(bodies[1])

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from pydantic import ValidationError
+from pydantic_settings import SettingsError
 
 from proofbox.service.app.gateway_llm import EndpointsRefusedError, build_endpoints
+from proofbox.service.app.refused_settings import list_refusals
 from proofbox.service.app.settings import Settings
 from proofbox.service.gateway.llm.endpoints import EndpointRefusedError
 
@@ -66,6 +68,22 @@ def test_a_wrong_endpoint_is_refused_with_its_field_and_without_its_values(monke
 def test_a_wrong_map_is_refused(monkeypatch, value):
     with pytest.raises(ValidationError, match="llm_endpoints"):
         settings(monkeypatch, value)
+
+
+def test_a_refusal_names_the_variable_and_the_place_and_no_value(monkeypatch):
+    with pytest.raises(ValidationError) as wrong:
+        settings(monkeypatch, {"default": {**GOOD, "url": "https://me:secret-pass@llm.example", "can": ["audio"]}})
+    first, second, *_ = list_refusals(wrong.value)
+    assert first == (
+        "PROOFBOX_LLM_ENDPOINTS.default.url: the address holds a user name or a password; give it without"
+    )
+    assert second.startswith("PROOFBOX_LLM_ENDPOINTS.default.can.0: Input should be 'chat' or 'images'")
+    with pytest.raises(SettingsError) as broken:
+        settings(monkeypatch, '{"default": secret-pass}')
+    (sentence,) = list_refusals(broken.value)
+    assert sentence.startswith("PROOFBOX_LLM_ENDPOINTS: it is no JSON (Expecting value: line 1 column 13")
+    assert "secret-pass" not in sentence
+    assert list_refusals(ValueError("else")) == []
 
 
 @pytest.mark.parametrize(

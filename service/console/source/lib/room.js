@@ -11,6 +11,7 @@ const PAGE = 100;
 const MESSAGES_MAX = 2_000; // in the page; older ones are loaded again when they are asked for
 const APPLIED_EVERY_MS = 40;
 const ANNOUNCED_CHARS = 200;
+const DRAFT_MS = 65_000; // the service gives a text up that nobody has continued for 60 s
 const ENDED_RUNS = new Set(["completed", "failed", "cancelled"]);
 
 export class Room {
@@ -216,9 +217,11 @@ export class Room {
 
   #addDraft({ stream_id, offset, delta }) {
     const known = this.drafts.peek().get(stream_id);
-    // After a lost connection the beginning is unknown; the message brings the whole text.
-    const grown = known ? addPart(known, offset, delta) : offset === 0 ? addPart(streamedText(), 0, delta) : { text: `…${delta}`, length: offset + [...delta].length };
-    if (grown !== null) this.drafts.value = new Map(this.drafts.peek()).set(stream_id, grown);
+    const grown = known ? addPart(known, offset, delta) : addPart(streamedText(), offset, delta);
+    if (grown === null) return;
+    clearTimeout(known?.timer);
+    const timer = setTimeout(() => this.#endDraft(stream_id), DRAFT_MS);
+    this.drafts.value = new Map(this.drafts.peek()).set(stream_id, { ...grown, timer });
   }
 
   #endDraft(stream) {

@@ -71,7 +71,7 @@ export function Composer({ room, actor, replyTo }) {
       <button type="button" class="icon-button" aria-label="Do not reply" onClick=${() => { replyTo.value = null; }}><${Icon} name="close" /></button></p>`}
     ${found.length > 0 && html`<ul id=${LIST} class="suggestions" role="listbox" aria-label="Members">${found.map((each, i) => html`<li key=${each.entity_id} id=${`${LIST}-${i}`} role="option"
       aria-selected=${String(i === at)} onMouseDown=${(event) => { event.preventDefault(); pick(each); }}><bdi>@${visible(each.handle)}</bdi> <bdi class="faint">${visible(each.display_name)}</bdi></li>`)}</ul>`}
-    <div class="composer-row"><textarea ref=${input} class="text" rows="1" aria-label="Message" placeholder="Message; @ mentions a member" maxlength=${TEXT_CHARS} value=${text.value}
+    <div class="composer-row"><textarea ref=${input} class="text" rows="1" aria-label="Message" placeholder="Write a message" maxlength=${TEXT_CHARS} value=${text.value}
         aria-haspopup="listbox" aria-autocomplete="list" aria-controls=${found.length > 0 ? LIST : null} aria-activedescendant=${found.length > 0 ? `${LIST}-${at}` : null}
         onInput=${(event) => { text.value = event.target.value; isShut.value = false; picked.value = 0; follow(event); }} onKeyDown=${onKeyDown} onKeyUp=${follow} onClick=${follow} />
       <button type="submit" class="button primary" disabled=${isBusy.value || !text.value.trim()}><${Icon} name="send" />Send</button></div>
