@@ -1,5 +1,6 @@
 """MCP servers that ask for input, and approval of their tools: cards, restarts, answers."""
 
+import asyncio
 import json
 
 import pytest
@@ -212,3 +213,19 @@ async def test_a_space_shows_what_the_configuration_says_of_a_server_s_tools(tmp
         ("desk__add", {"numbers": [1]}, {"total": 1, "parts": [1]}),
         ("desk__say", None, "hi\nthat is all"),
     ]
+
+
+async def test_a_card_runs_again_while_the_server_works_on_the_answer(tmp_path):
+    async with raw_server(raw_tool("fill")) as raw, opened_asking(tmp_path) as asking:
+        raw.results = {"fill": {"resultType": "input_required", "inputRequests": {"a": form("?")}}}
+        await enter(asking, raw.entry(elicitation="space"))
+        wait = await asking.ask("desk__fill")
+        raw.results, raw.held = {"fill": {"content": []}}, asyncio.Event()
+        await asking.answer(wait, result={"action": "decline"}, entity_id="ann")
+        await raw.arrived.wait()
+        card = await asking.card(wait)
+        assert (card["state"], card["answered_by"], card["expires"]) == ("running", "ann", None)
+        raw.held.set()
+        answer = await asking.post_call("desk__fill", tool_call_id="call-1")
+        assert answer.json()["ok"], answer.text
+        assert (await asking.card(wait))["state"] == "done"

@@ -198,12 +198,15 @@ class RawServer(McpTestServer):
         results: the results of its tools by name; a function gets the parameters of the call.
         extra: more fields of its list, such as ``ttlMs``.
         raw: in place of a result of ``tools/call``: the whole HTTP response.
+        held: what a call waits for before it is answered; `arrived` is set when one waits.
     """
 
     tools: list[dict[str, Any]] = field(default_factory=list)
     results: dict[str, Reply] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
     raw: bytes | None = None
+    held: asyncio.Event | None = None
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers one connection."""
@@ -216,6 +219,9 @@ class RawServer(McpTestServer):
                 message = json.loads(body)
                 self.headers.append(names)
                 self.messages.append(message)
+                if message["method"] == "tools/call" and self.held is not None:
+                    self.arrived.set()
+                    await self.held.wait()
                 if message["method"] == "tools/call" and self.raw is not None:
                     writer.write(self.raw)
                     break
