@@ -27,10 +27,12 @@ CallerError
 └── MayNotAnswerError
 OurError
 └── McpUnavailableError
+ServiceError
+└── GatewayNotInstalledError
 """
 
 from proofbox.contracts.codes import ProblemCode
-from proofbox.service.errors import CallerError, OurError
+from proofbox.service.errors import CallerError, OurError, ServiceError
 
 
 class UnknownAgentError(CallerError):
@@ -230,3 +232,11 @@ class McpUnavailableError(OurError):
 
     code = ProblemCode.MCP_UNAVAILABLE
     where = "mcp"
+
+
+class GatewayNotInstalledError(ServiceError):
+    """This installation is without the library that checks the inputs of configured tools."""
+
+    code = ProblemCode.GATEWAY_NOT_INSTALLED
+    status = 501
+    where = "installation"
