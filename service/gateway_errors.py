@@ -26,13 +26,12 @@ CallerError
 ├── InvalidResultError
 └── MayNotAnswerError
 OurError
-└── McpUnavailableError
-ServiceError
+├── McpUnavailableError
 └── GatewayNotInstalledError
 """
 
 from proofbox.contracts.codes import ProblemCode
-from proofbox.service.errors import CallerError, OurError, ServiceError
+from proofbox.service.errors import CallerError, OurError
 
 
 class UnknownAgentError(CallerError):
@@ -234,9 +233,10 @@ class McpUnavailableError(OurError):
     where = "mcp"
 
 
-class GatewayNotInstalledError(ServiceError):
+class GatewayNotInstalledError(OurError):
     """This installation is without the library that checks the inputs of configured tools."""
 
     code = ProblemCode.GATEWAY_NOT_INSTALLED
     status = 501
+    retryable = False
     where = "installation"
