@@ -32,7 +32,7 @@ from proofbox.service.gateway.agents.template_check import TemplateCheck
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
-from proofbox.service.gateway.schema_check import SchemaRefusedError, check_schema, spell_field
+from proofbox.service.gateway.schema_check import SchemaRefusedError, check_schema, load_validator, spell_field
 from proofbox.service.gateway_errors import InvalidToolError
 
 ERRORS_MAX = 100
@@ -72,7 +72,9 @@ def check_configuration(
 
     Raises:
         InvalidToolError: it has mistakes; ``errors`` lists them.
+        GatewayNotInstalledError: the library that checks inputs is not installed.
     """
+    load_validator()
     text = json.dumps(document, separators=(",", ":"))
     size = len(compact_json(document).encode(errors="replace"))
     if size > CONFIGURATION_BYTES_MAX:
