@@ -10,7 +10,37 @@ from proofbox.service.web.client.resolver import Resolver
 from proofbox.service.web.port import WebFailedError
 
 _TRIED_MAX = 4
-_CONNECT_S = 5.0  # for each: an address that does not answer must not take the time of the next one
+CONNECT_S = 5.0
+"""For each address: one that does not answer must not take the time of the next one."""
+
+
+async def find_addresses(
+    resolve: Resolver, opened: Sequence[Network] | None, host: str, port: int
+) -> Sequence[str]:
+    """Returns the addresses that a host may be connected to at, the first of them.
+
+    Args:
+        resolve: how names become addresses.
+        opened: networks beyond the public internet that are allowed; None allows all.
+        host: a name or an address.
+        port: the TCP port.
+
+    Raises:
+        WebFailedError: ``dns_failed``; ``url_not_allowed`` if any address is not allowed.
+    """
+    try:
+        addresses = await resolve(host, port)
+    except (OSError, UnicodeError) as exc:
+        raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address") from exc
+    if not addresses:
+        raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
+    if opened is not None and not all(is_allowed(address, opened) for address in addresses):
+        # The address itself would show the model the network of the service.
+        raise WebFailedError(
+            WebCode.URL_NOT_ALLOWED,
+            f"the host {host} is not on the public internet; nothing is fetched from it",
+        )
+    return addresses[:_TRIED_MAX]
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
@@ -44,21 +74,10 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
             WebFailedError: ``dns_failed``, ``url_not_allowed`` if any address is not allowed, ``connect_failed``.
         """
         del timeout
-        try:
-            addresses = await self._resolve(host, port)
-        except (OSError, UnicodeError) as exc:
-            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address") from exc
-        if not addresses:
-            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
-        if self._opened is not None and not all(is_allowed(address, self._opened) for address in addresses):
-            # The address itself would show the model the network of the service.
-            raise WebFailedError(
-                WebCode.URL_NOT_ALLOWED,
-                f"the host {host} is not on the public internet; no page is fetched from it",
-            )
-        for address in addresses[:_TRIED_MAX]:
+        addresses = await find_addresses(self._resolve, self._opened, host, port)
+        for address in addresses:
             try:
-                return await self._plain.connect_tcp(address, port, _CONNECT_S, local_address, socket_options)
+                return await self._plain.connect_tcp(address, port, CONNECT_S, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout, OSError):
                 continue
         raise WebFailedError(WebCode.CONNECT_FAILED, f"the host {host} takes no connection at port {port}")
