@@ -115,6 +115,7 @@ class ProxiedConnection:
         self._entry.allowed = True
         try:
             await HttpExchange(self._parser, request, url, self._program).run(self._relay(upstream))
+            await upstream.close()
         finally:
             upstream.abort()
 
@@ -137,6 +138,7 @@ class ProxiedConnection:
             self._entry.allowed = True
             relay = self._relay(upstream)
             await relay.run(_send_first(relay, hello), relay.receive_all())
+            await upstream.close()
         finally:
             upstream.abort()
 

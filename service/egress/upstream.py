@@ -34,6 +34,13 @@ class Upstream:
     writer: asyncio.StreamWriter
     address: str
 
+    async def close(self) -> None:
+        """Ends it when all was sent, or cannot be."""
+        self.writer.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CONNECT_S):
+                await self.writer.wait_closed()
+
     def abort(self) -> None:
         """Ends it at once; what was not sent is not wanted."""
         self.writer.transport.abort()
