@@ -97,7 +97,7 @@ class Connections:
         return others
 
     def stop(self) -> None:
-        """Closes everything, and waits until the service has, too: nothing of it is in the stream then."""
+        """Closes everything, and waits until the service has, too: the stream has no frame of them then."""
         self._close_listener()
         for connection in list(self._open.values()):
             self._forget(connection)

@@ -1,6 +1,6 @@
 """One plain HTTP request of a program to an allowed host: parsed, written anew, and answered the same way.
 
-Nothing of the program's framing reaches the host, so no request hides behind another, and a connection carries one
+The program's framing does not reach the host, so no request hides behind another, and a connection carries one
 request.
 """
 
