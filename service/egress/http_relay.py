@@ -12,7 +12,7 @@ import h11
 
 from proofbox.contracts.network import Endpoint
 from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
-from proofbox.service.egress.upstream import Relay
+from proofbox.service.egress.upstream import Relay, end_tasks
 from proofbox.service.sandbox.network import ProgramConnection
 from proofbox.service.web.urls import UrlRefusedError, WebUrl
 
@@ -103,9 +103,7 @@ class HttpExchange:
                     upload.result()
             await download
         finally:
-            for task in (upload, download):
-                task.cancel()
-            await asyncio.wait([upload, download])
+            await end_tasks([upload, download])
 
     async def _upload(self, relay: Relay) -> None:
         """Passes the body of the request on."""

@@ -69,8 +69,7 @@ class ProxiedConnection:
             OSError: a side was closed before its end.
         """
         try:
-            async with asyncio.timeout(_HEAD_S):
-                request = await self._read_request()
+            request = await self._read_request()
             if request is None:
                 self._entry.why = "the program closed the connection before it asked for a host"
             elif request.method == b"CONNECT":
@@ -79,10 +78,6 @@ class ProxiedConnection:
                 await self._exchange(request)
         except ConnectionRefusal as refusal:
             await self._refuse(refusal)
-        except TimeoutError:
-            await self._refuse(
-                ConnectionRefusal(f"no request came within {_HEAD_S:g} s", HTTPStatus.REQUEST_TIMEOUT)
-            )
         except h11.RemoteProtocolError as exc:
             await self._refuse(
                 ConnectionRefusal(f"the request is not valid HTTP/1.1: {exc}", HTTPStatus.BAD_REQUEST)
@@ -91,13 +86,17 @@ class ProxiedConnection:
             self._entry.why = end.why
 
     async def _read_request(self) -> h11.Request | None:
-        while True:
-            event = self._parser.next_event()
-            if isinstance(event, h11.Request):
-                return event
-            if isinstance(event, h11.ConnectionClosed):
-                return None
-            self._parser.receive_data(await self._program.read())
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                while True:
+                    event = self._parser.next_event()
+                    if isinstance(event, h11.Request):
+                        return event
+                    if isinstance(event, h11.ConnectionClosed):
+                        return None
+                    self._parser.receive_data(await self._program.read())
+        except TimeoutError as exc:
+            raise ConnectionRefusal(f"no request came within {_HEAD_S:g} s", HTTPStatus.REQUEST_TIMEOUT) from exc
 
     async def _connect(self, target: Endpoint) -> Upstream:
         self._entry.host, self._entry.port = target.host, target.port

@@ -89,6 +89,15 @@ class Connector:
         raise ConnectionRefusal(f"{target}: the host takes no connection", HTTPStatus.BAD_GATEWAY)
 
 
+async def end_tasks(tasks: Sequence[asyncio.Future[None]]) -> list[BaseException]:
+    """Cancels tasks and waits for their end; returns the exceptions of those that had failed."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    found = [task.exception() for task in tasks if not task.cancelled()]
+    return [failure for failure in found if failure is not None]
+
+
 class Relay:
     """Carries the bytes of one connection in both directions, and counts them.
 
@@ -127,15 +136,13 @@ class Relay:
         try:
             async with self._timeout:
                 self._has_moved()
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         except TimeoutError as exc:
             raise ConnectionEnded(f"no byte moved for {self._idle_s:g} s, the operator's limit") from exc
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-        for task in done:
-            task.result()
+            failures = await end_tasks(tasks)
+        if failures:
+            raise failures[0]
 
     async def send(self, data: bytes) -> None:
         """Sends bytes of the program to the host."""
@@ -147,7 +154,10 @@ class Relay:
     async def send_all(self) -> None:
         """Sends all that comes from the program, then its end."""
         while data := await self._program.read():
-            await self.send(data)
+            try:
+                await self.send(data)
+            except OSError:
+                return  # the host takes no more; what it sends is still passed on
         with contextlib.suppress(OSError):
             self._upstream.writer.write_eof()
 
@@ -166,4 +176,6 @@ class Relay:
         await self._program.write_end()
 
     def _has_moved(self) -> None:
+        if self._timeout.expired():
+            return
         self._timeout.reschedule(asyncio.get_running_loop().time() + self._idle_s)
