@@ -150,7 +150,7 @@ def _name_by_openssl(received: bytes) -> str | None:
         return ssl.AlertDescription.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.sni_callback = note  # type: ignore[assignment]  # typeshed has it for sockets only
+    context.sni_callback = note
     incoming = ssl.MemoryBIO()
     incoming.write(received)
     with contextlib.suppress(ssl.SSLError):  # the callback refuses, so that nothing goes on

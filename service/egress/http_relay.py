@@ -6,6 +6,7 @@ request.
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from http import HTTPStatus
 
 import h11
@@ -151,14 +152,14 @@ class HttpExchange:
             await self._program.write(data)
 
 
-def _end_to_end(headers: h11.Headers | _Headers) -> _Headers:
+def _end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> _Headers:
     """The headers that are not about the connection, nor about this proxy."""
     named = {name.strip().lower() for key, value in headers if key == b"connection" for name in value.split(b",")}
     left_out = _OF_CONNECTION | named | {b"content-length"}
     return [(name, value) for name, value in headers if name not in left_out and not name.startswith(b"proxy-")]
 
 
-def _framing(headers: h11.Headers) -> _Headers:
+def _framing(headers: Sequence[tuple[bytes, bytes]]) -> _Headers:
     """How the length of a body is given: as the parser understood it."""
     for name, _ in headers:
         if name == b"transfer-encoding":

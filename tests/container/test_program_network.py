@@ -237,12 +237,20 @@ print(made)
 async def test_open_connections_wait_for_a_place_and_are_closed_with_the_program(box):
     code = """
 import socket
-held = [socket.create_connection(("127.0.0.1", 3128)) for _ in range(40)]
-print(len(held))
+held = [socket.create_connection(("127.0.0.1", 3128)) for _ in range(16)]
+waits = socket.create_connection(("127.0.0.1", 3128))
+waits.sendall(b"CONNECT evil.test:443 HTTP/1.0\\r\\n\\r\\n")
+waits.settimeout(1)
+try:
+    print(waits.recv(12))
+except TimeoutError:
+    print("waits")
+held.pop().close()
+waits.settimeout(20)
+print(waits.recv(12))
 """
     answer = await box.call(code, network=box.allow(box.web))
-    assert answer.output.stdout == "40\n"
-    assert answer.network.total == 16
+    assert answer.output.stdout == "waits\nb'HTTP/1.1 403'\n"
 
 
 async def test_a_program_that_speaks_frames_to_the_proxy_gets_a_sentence(box):

@@ -112,9 +112,10 @@ async def program_proxy(allow: Sequence[str], resolve: Any, **options: Any) -> A
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with listening:
         yield Proxy(listening.sockets[0].getsockname()[1], network, ended)
-        for task in list(tasks):
-            if task is not None:
-                task.cancel()
+        left = [task for task in tasks if task is not None]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 @asynccontextmanager

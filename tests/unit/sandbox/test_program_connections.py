@@ -40,6 +40,15 @@ class Wire:
         self.sent.append((kind, payload))
         self.grown.set()
 
+    @property
+    def sent_bytes(self):
+        return sum(len(payload) - CONNECTION.size for kind, payload in self.sent if kind is Frame.NET_DATA)
+
+    async def until_sent(self, size):
+        while self.sent_bytes < size:
+            self.grown.clear()
+            await self.grown.wait()
+
     async def until(self, *kinds):
         """All frames, once there is one of each kind."""
         while not {kind for kind, _ in self.sent} >= set(kinds):
@@ -88,17 +97,13 @@ async def test_a_program_that_does_not_read_holds_its_host_back():
 
     found, wire, _ = connections(send_much)
     await found.take(Frame.NET_OPENED, ONE)
-    while sum(len(payload) - CONNECTION.size for _, payload in wire.sent) < WINDOW_BYTES:
-        wire.grown.clear()
-        await wire.grown.wait()
+    await wire.until_sent(WINDOW_BYTES)
     for _ in range(10):
         await asyncio.sleep(0)
-    assert sum(len(payload) - CONNECTION.size for _, payload in wire.sent) == WINDOW_BYTES
+    assert wire.sent_bytes == WINDOW_BYTES
     await found.take(Frame.NET_TAKEN, CREDIT.pack(1, WINDOW_BYTES))
-    await found.take(Frame.NET_OPENED, TWO)
-    await wire.until(Frame.NET_DATA)
+    await wire.until_sent(2 * WINDOW_BYTES)
     await found.close()
-    assert sum(len(payload) - CONNECTION.size for _, payload in wire.sent) > WINDOW_BYTES
 
 
 async def test_a_connection_that_the_program_breaks_off_is_not_served_on():
