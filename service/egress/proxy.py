@@ -91,6 +91,7 @@ class ProxiedConnection:
                 while True:
                     event = self._parser.next_event()
                     if isinstance(event, h11.Request):
+                        _require_short(event)
                         return event
                     if isinstance(event, h11.ConnectionClosed):
                         return None
@@ -191,6 +192,13 @@ class ProxiedConnection:
 async def _send_first(relay: Relay, hello: bytes) -> None:
     await relay.send(hello)
     await relay.send_all()
+
+
+def _require_short(request: h11.Request) -> None:
+    """Refuses a head that is too long; the parser itself refuses only one that is not complete by then."""
+    size = len(request.target) + sum(len(name) + len(value) for name, value in request.headers)
+    if size > HEAD_BYTES_MAX:
+        raise ConnectionRefusal(f"the head of the request has over {HEAD_BYTES_MAX} bytes", HTTPStatus.BAD_REQUEST)
 
 
 def _target(request: h11.Request) -> Endpoint:

@@ -124,8 +124,10 @@ async def listener() -> AsyncIterator[tuple[int, asyncio.Queue[bytes]]]:
     received: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.put_nowait(await reader.read())
-        writer.close()
+        try:
+            received.put_nowait(await reader.read())
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(note, "127.0.0.1", 0)
     async with server:

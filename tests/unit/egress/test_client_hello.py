@@ -11,7 +11,7 @@ from tests.support.examples import examples
 from tests.support.program_proxy import as_records, client_hello, with_extension
 
 HELLO = client_hello("allowed.test")
-fuzzed = settings(max_examples=examples(500), deadline=None, derandomize=True, database=None)
+fuzzed = settings(max_examples=examples(150), deadline=None, derandomize=True, database=None)
 
 
 def test_the_name_is_read_in_lower_case():
