@@ -18,7 +18,7 @@ from proofbox.service.calls.invalid_params import parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.egress.policy import NetworkPolicy
+from proofbox.service.egress.policy import CallNetwork, NetworkPolicy
 from proofbox.service.execution.call import ExecCall
 from proofbox.service.execution.report_hints import names_missing_library
 from proofbox.service.execution.response import ExecRun, build_interrupted, build_response, refuse
@@ -77,7 +77,8 @@ class ExecTool:
         """See `Tool.prepare`."""
         params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
-        self._network.check(request, scope.principal.caller)
+        if request.network is not None:
+            self._network.check(request, scope.principal.caller)
         call = ExecCall(scope, request, self._language, params, bounds)
         return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
 
@@ -99,9 +100,7 @@ class ExecTool:
             if inputs.all_missing:
                 return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
             wanted = self._output_spec(call, contract)
-            network = self._network.open(call.request, observer.on_connection)
-            if network is not None:
-                observer.on_network(network.use)
+            network = self._open_network(call, observer) if call.request.network is not None else None
             program = Program(call.job(code, network), wanted, observer.on_output)
             result = await job.run(program, inputs)
             verdicts, result = check_promises(contract, result, call.bounds.limits)
@@ -117,6 +116,12 @@ class ExecTool:
         notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
         use = None if network is None else network.use
         return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes, use), timer.timings)
+
+    def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
+        network = self._network.open(call.request, observer.on_connection)
+        if network is not None:
+            observer.on_network(network.use)
+        return network
 
     def _output_spec(self, call: ExecCall, contract: Contract) -> OutputSpec:
         files = tuple(

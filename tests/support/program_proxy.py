@@ -10,7 +10,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from proofbox.contracts.network import Endpoint, NetworkConnection
-from proofbox.service.egress.policy import CallNetwork, NetworkLimits
+from proofbox.service.egress.policy import CallNetwork, NetworkLimits, NetworkPolicy
 from proofbox.service.egress.upstream import Connector
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -90,6 +90,11 @@ def call_network(
 ) -> CallNetwork:
     connector = Connector(resolve, [ip_network(text) for text in opened])
     return CallNetwork([Endpoint.parse(entry) for entry in allow], limits, connector, [on_connection])
+
+
+def no_network() -> NetworkPolicy:
+    """The policy of an operator who allows no host."""
+    return NetworkPolicy((), LIMITS, Connector(Names({}), ()), lambda _: None)
 
 
 @asynccontextmanager
