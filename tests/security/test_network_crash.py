@@ -12,12 +12,13 @@ from service_process import eventually, request, serving
 pytestmark = pytest.mark.docker
 
 _DOWNLOADS = """
-import subprocess, urllib.request
-with urllib.request.urlopen("http://localhost:{port}/") as response:
-    response.read(100_000)
-    subprocess.Popen(["sleep", "987"])
-    while response.read(65536):
-        pass
+import socket, subprocess
+s = socket.create_connection(("127.0.0.1", 3128))
+s.sendall(b"GET http://localhost:{port}/ HTTP/1.0\\r\\n\\r\\n")
+assert s.recv(12) == b"HTTP/1.1 200"
+subprocess.Popen(["sleep", "987"])
+while s.recv(65536):
+    pass
 """
 
 
