@@ -178,6 +178,7 @@ class ProblemCode(StrEnum):
     RUN_ENDED = "run_ended"
     RUN_WAITING = "run_waiting"
     MCP_UNAVAILABLE = "mcp_unavailable"
+    GATEWAY_NOT_INSTALLED = "gateway_not_installed"
     STREAM_CONFLICT = "stream_conflict"
     STREAM_GAP = "stream_gap"
     SPACE_ARCHIVED = "space_archived"

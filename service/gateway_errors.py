@@ -26,7 +26,8 @@ CallerError
 ├── InvalidResultError
 └── MayNotAnswerError
 OurError
-└── McpUnavailableError
+├── McpUnavailableError
+└── GatewayNotInstalledError
 """
 
 from proofbox.contracts.codes import ProblemCode
@@ -230,3 +231,12 @@ class McpUnavailableError(OurError):
 
     code = ProblemCode.MCP_UNAVAILABLE
     where = "mcp"
+
+
+class GatewayNotInstalledError(OurError):
+    """This installation is without the library that checks the inputs of configured tools."""
+
+    code = ProblemCode.GATEWAY_NOT_INSTALLED
+    status = 501
+    retryable = False
+    where = "installation"

@@ -53,6 +53,7 @@ GATEWAY_REMEDIES = {
     "unknown_space": "Use a space that the caller is a member of; `GET /v1/spaces` lists them.",
     "unknown_message": "Use a message of this space, and an artifact that the message lists.",
     "unknown_entity": "Store the person with `PUT /v1/entities/{entity_id}` first.",
+    "gateway_not_installed": "Install the extra: `pip install 'proofbox[gateway]'`, then restart the service.",
     "invalid_tool": "Correct all fields that `errors` lists and write the configuration again.",
     "version_moved": "Read the agent, merge your change, and write it with the new version as `If-Match`.",
     "agent_in_use": "Wait until the runs end, or delete with `cancel_runs=true`.",

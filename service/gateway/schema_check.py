@@ -8,9 +8,8 @@ import itertools
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
-
-from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError, ValidationErrorKind
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from proofbox.contracts.problems import FieldError
 from proofbox.service.gateway.compact_json import compact_json
@@ -22,7 +21,11 @@ from proofbox.service.gateway.schema_walk import (
     all_schemas,
     subschemas,
 )
+from proofbox.service.gateway_errors import GatewayNotInstalledError
 from proofbox.service.visible_text import visible_line
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
 
 SCHEMA_BYTES_MAX = 64 * 1024
 SCHEMA_DEPTH_MAX = 32
@@ -55,18 +58,24 @@ class CheckedSchema:
 
     Raises:
         SchemaRefusedError: it is refused.
+        GatewayNotInstalledError: the library that checks is not installed.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
+        library = load_validator()
         self.schema = schema
         _check_size(schema)
         references = References(schema)
         _check_references(schema, references)
         self._branching = _branching(schema, references)
         try:
-            self._validator = Draft202012Validator(schema, offline=True, pattern_options=RegexOptions())
-        except (ValidationError, ValueError) as exc:
+            self._validator = library.Draft202012Validator(
+                schema, offline=True, pattern_options=library.RegexOptions()
+            )
+        except library.ValidationError as exc:
             raise _refusal(exc) from exc
+        except ValueError as exc:
+            raise SchemaRefusedError((), f"not a JSON Schema: {_shortened(str(exc))}") from exc
 
     def check(self, value: Any, name: str = "input") -> list[FieldError]:
         """What of a value does not fit, at most `ERRORS_MAX`.
@@ -85,12 +94,28 @@ class CheckedSchema:
         return found[:ERRORS_MAX]
 
 
+def load_validator() -> ModuleType:
+    """The library that checks values; a plain installation is without it.
+
+    Raises:
+        GatewayNotInstalledError: it is not installed.
+    """
+    try:
+        import jsonschema_rs  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as exc:
+        raise GatewayNotInstalledError(
+            "the tools of agents are not installed in this service; its operator installs proofbox[gateway]"
+        ) from exc
+    return jsonschema_rs
+
+
 def check_schema(schema: dict[str, Any]) -> CheckedSchema:
     """Check a schema; one that was checked lately is not compiled again.
 
     Raises:
         SchemaRefusedError: it is no schema, too large or deep, refers outside itself, or has a pattern that does
             not run in linear time.
+        GatewayNotInstalledError: the library that checks is not installed.
     """
     return _check_text(json.dumps(schema, separators=(",", ":")))
 
@@ -191,9 +216,7 @@ def _is_recursive(schema: Any, references: References) -> bool:
     return False
 
 
-def _refusal(exc: ValidationError | ValueError) -> SchemaRefusedError:
-    if not isinstance(exc, ValidationError):
-        return SchemaRefusedError((), f"not a JSON Schema: {_shortened(str(exc))}")
+def _refusal(exc: "ValidationError") -> SchemaRefusedError:
     path = tuple(exc.instance_path)
     if (path and path[-1] == "pattern") or (len(path) > 1 and path[-2] == "patternProperties"):
         return SchemaRefusedError(
@@ -203,14 +226,15 @@ def _refusal(exc: ValidationError | ValueError) -> SchemaRefusedError:
     return SchemaRefusedError(path, f"not a JSON Schema (2020-12): {_shortened(exc.message)}")
 
 
-def _errors_of(error: ValidationError, name: str) -> list[FieldError]:
+def _errors_of(error: "ValidationError", name: str) -> list[FieldError]:
+    kinds = load_validator().ValidationErrorKind
     field = spell_field(name, error.instance_path)
     kind = error.kind
-    if isinstance(kind, ValidationErrorKind.Required):
+    if isinstance(kind, kinds.Required):
         return [_error(spell_field(field, [kind.property]), "it is required")]
-    if isinstance(kind, ValidationErrorKind.AdditionalProperties | ValidationErrorKind.UnevaluatedProperties):
+    if isinstance(kind, kinds.AdditionalProperties | kinds.UnevaluatedProperties):
         return [_error(spell_field(field, [each]), "there is no such field") for each in kind.unexpected]
-    if isinstance(kind, ValidationErrorKind.FalseSchema):
+    if isinstance(kind, kinds.FalseSchema):
         return [_error(field, "nothing is allowed here; leave it out")]
     return [_error(field, _shortened(error.message))]
 

@@ -29,7 +29,7 @@ from proofbox.service.gateway.agents.input_schemas import default_input_schema
 from proofbox.service.gateway.agents.template_check import TemplateCheck
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment
-from proofbox.service.gateway.schema_check import SchemaRefusedError, check_schema, spell_field
+from proofbox.service.gateway.schema_check import SchemaRefusedError, check_schema, load_validator, spell_field
 from proofbox.service.gateway_errors import InvalidToolError
 
 ERRORS_MAX = 100
@@ -66,7 +66,9 @@ def check_configuration(document: Any, environment: Environment, project: str) -
 
     Raises:
         InvalidToolError: it has mistakes; ``errors`` lists them.
+        GatewayNotInstalledError: the library that checks inputs is not installed.
     """
+    load_validator()
     text = json.dumps(document, separators=(",", ":"))
     size = len(compact_json(document).encode(errors="replace"))
     if size > CONFIGURATION_BYTES_MAX:

@@ -91,3 +91,30 @@ asyncio.run(main())
     done = run(code, without=ALL, PROOFBOX_DATA_DIR=str(tmp_path / "data"))
     assert '"code":"memory_not_installed"' in done.stdout.replace(" ", ""), done.stderr
     assert "its operator installs proofbox[memory]" in done.stdout
+
+
+def test_agents_are_refused_without_the_extra_of_the_gateway_and_not_half_written(tmp_path):
+    code = """
+import asyncio
+import httpx
+from proofbox.service.app.bootstrap import build
+from proofbox.service.app.serving import application
+from proofbox.service.app.settings import Settings
+
+async def main():
+    service = build(Settings(audit_head_s=0))
+    await service.database.open()
+    transport = httpx.ASGITransport(application(service))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
+        answer = await client.put("/v1/agents/a", json={"version": "2", "agent": {"name": "a"}, "tools": []})
+        print(answer.status_code, answer.text)
+        print((await client.get("/v1/agents")).text)
+    await service.database.close()
+
+asyncio.run(main())
+"""
+    done = run(code, without=ALL, PROOFBOX_DATA_DIR=str(tmp_path / "data"))
+    assert done.stdout.startswith("501 "), done.stdout + done.stderr
+    assert '"code":"gateway_not_installed"' in done.stdout
+    assert "installs proofbox[gateway]" in done.stdout
+    assert '{"items":[],"next":null}' in done.stdout

@@ -25,6 +25,9 @@ KINDS = [
     if issubclass(kind, ServiceError) and kind not in (ServiceError, CallerError, OurError)
 ]
 
+RETRYABLE = {kind for kind in KINDS if issubclass(kind, OurError)} - {gateway_errors.GatewayNotInstalledError}
+RETRYABLE |= {RequestTimeoutError, ConversationBusyError}
+
 TREES = f"{errors.__doc__}\n{gateway_errors.__doc__}\n"
 
 
@@ -38,7 +41,7 @@ def test_an_error_says_its_code_status_and_place(kind):
         "detail": "the field x is 5, 4 are allowed",
         "code": kind.code,
         "request_id": "req-1",
-        "retryable": issubclass(kind, OurError) or kind in {RequestTimeoutError, ConversationBusyError},
+        "retryable": kind in RETRYABLE,
         "where": kind.where,
     }
     assert (400 <= kind.status < 500) or issubclass(kind, OurError)

@@ -46,6 +46,7 @@ class AgentDocument(RootModel[dict[str, Any]]):
             errors.UnsafeNameError,
             gateway_errors.InvalidToolError,
             gateway_errors.VersionMovedError,
+            gateway_errors.GatewayNotInstalledError,
             gateway_errors.NameTakenError,
             errors.InvalidRequestError,
             errors.BodyTooLargeError,
