@@ -6994,7 +6994,7 @@ export type MakeToolCallErrors = {
      */
     413: Problem;
     /**
-     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's. `asset_refused`: An asset of the request is missing, or its store is not allowed.
+     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's. `network_not_allowed`: The call asks for a network that the operator, its key or its tool does not allow. `asset_refused`: An asset of the request is missing, or its store is not allowed.
      */
     422: Problem;
     /**
