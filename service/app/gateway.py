@@ -173,8 +173,8 @@ class AgentConfigurations:
             return AgentConfiguration.model_validate_json(stored.document)
         except ValidationError as exc:
             raise InvalidRequestError(
-                f"agent_id: version {stored.version} of agent '{agent_id}' does not fit this release; write the agent "
-                "again, and make a new run"
+                f"agent_id: version {stored.version} of agent '{agent_id}' does not fit this release; write the "
+                "agent again, and make a new run"
             ) from exc
 
 

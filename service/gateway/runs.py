@@ -249,7 +249,7 @@ class Runs:
                 await self._calls.cancel(left.principal, left.tool_call_id, left.conversation_id)
             except ServiceError as exc:
                 _log.warning("call %s of an ended run is not cancelled yet: %s", left.tool_call_id, exc)
-            except Exception:
+            except Exception:  # noqa: BLE001 - an unforeseen one too: the other calls are cancelled
                 _log.exception("call %s of an ended run is not cancelled yet", left.tool_call_id)
 
 

@@ -88,6 +88,7 @@ async def test_a_reply_to_an_agent_that_cannot_be_read_is_posted(talk):
     await change(talk, update(agent_versions).values(config='{"version": "9"}'))
     await talk.say("ann", "yes")
     assert await talk.texts() == ["@ann?", "yes"]
-    async with asyncio.timeout(20):
-        while (await helper.status())["status"] == "waiting":
-            await asyncio.sleep(0.01)
+    conversation = {"conversation_id": helper.run["conversation_id"]}
+    async with asyncio.timeout(20):  # the stream of its events ends with it
+        await talk.web.get("/v1/tool-calls/call-1/events", params=conversation)
+    assert (await helper.status())["status"] != "waiting"

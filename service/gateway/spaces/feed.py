@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from proofbox.service.concurrency import Changes, Listener
 from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.spaces.input_stream import PARTIAL_BYTES_MAX
 from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
 from proofbox.service.gateway.spaces.records import Json
-from proofbox.service.gateway.spaces.tool_inputs import PARTIAL_BYTES_MAX, ToolInputs, space_topic
+from proofbox.service.gateway.spaces.tool_inputs import ToolInputs, space_topic
 
 WAITING_MAX = 1_000
 """Events that may wait for a client that reads slowly; with more it gets ``reset``."""

@@ -140,8 +140,9 @@ def _fire(connection: Connection, plan: DuePlan, firing: Firing, limits: RunLimi
     if owner is None or found is None:
         return False
     # A plan that was set meanwhile, also for the same time, follows its new schedule.
-    schedule = (plans.c.cron.is_not_distinct_from(plan.cron), plans.c.time_zone.is_not_distinct_from(plan.time_zone))
-    moved = update(plans).where(plans.c.id == plan.row, plans.c.next_run == plan.next_run, *schedule)
+    same_cron = plans.c.cron.is_not_distinct_from(plan.cron)
+    same_zone = plans.c.time_zone.is_not_distinct_from(plan.time_zone)
+    moved = update(plans).where(plans.c.id == plan.row, plans.c.next_run == plan.next_run, same_cron, same_zone)
     if connection.execute(moved.values(_moved_on(found, firing))).rowcount == 0:
         return False
     if firing.run_id is not None:

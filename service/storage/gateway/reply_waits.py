@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, or_, select, update
 
 from proofbox.service.gateway.waits.port import WAITS_TOPIC, WaitState
 from proofbox.service.gateway.waits.replies import REPLY, Reply, TakenReplies
@@ -85,6 +85,18 @@ def lock_asked(connection: Connection, space: int, sender: EntityRow, reply_to: 
         sender: who sends the message; waits for replies to its own messages are left out.
         reply_to: only a wait on exactly this message; None: any.
     """
+    asked = _asked_of(space, sender, reply_to).order_by(waits.c.id).with_for_update(key_share=True, of=waits)
+    found = [_build_asked(row) for row in connection.execute(asked).all()]
+    return [one for one in found if one is not None]
+
+
+def find_asked(connection: Connection, space: int, sender: EntityRow, reply_to: str | None) -> set[int]:
+    """Return the rows of what `lock_asked` returns, as they are now; locks nothing."""
+    found = (_build_asked(row) for row in connection.execute(_asked_of(space, sender, reply_to)).all())
+    return {one.row for one in found if one is not None}
+
+
+def _asked_of(space: int, sender: EntityRow, reply_to: str | None) -> Select[Any]:
     asked = (
         select(
             reply_waits.c.id,
@@ -109,13 +121,8 @@ def lock_asked(connection: Connection, space: int, sender: EntityRow, reply_to: 
             reply_waits.c.reply.is_(None),
             or_(reply_waits.c.entity.is_(None), reply_waits.c.entity == sender.id),
         )
-        .order_by(waits.c.id)
-        .with_for_update(key_share=True, of=waits)
     )
-    if reply_to is not None:
-        asked = asked.where(messages.c.message_id == reply_to)
-    found = [_build_asked(row) for row in connection.execute(asked).all()]
-    return [one for one in found if one is not None]
+    return asked if reply_to is None else asked.where(messages.c.message_id == reply_to)
 
 
 def _build_asked(row: Row[Any]) -> AskedReply | None:
