@@ -57,7 +57,7 @@ class LeanClient:
         self._idle.clear()
 
     async def send(self, method: str, path: str, body: bytes, key: str = "", lease: int = 0) -> Answer:
-        """One request, whose body is JSON, and its answer; with an API key and the lease of a run, if these are given.
+        """One request, whose body is JSON, and its answer; with an API key and a run's lease, if these are given.
 
         Raises:
             OSError, asyncio.IncompleteReadError: the connection was refused or lost.

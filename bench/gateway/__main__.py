@@ -51,7 +51,8 @@ def describe_machine(load_before: float) -> str:
     kernel = platform.release().split("-")[0]
     return (
         f"{os.cpu_count()} cores, Linux {kernel}, Python {platform.python_version()}; load average "
-        f"{load_before:.1f} before, clients on the same machine. The PostgreSQL server of the tests does not wait for the disk. "
+        f"{load_before:.1f} before, clients on the same machine. The PostgreSQL server of the tests does not "
+        "wait for the disk. "
         "MB are 10^6 bytes.\n"
     )
 

@@ -1,6 +1,7 @@
 """The figures as Markdown and JSON."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -38,7 +39,7 @@ def _percentiles(values: list[float]) -> dict[str, float]:
 
 
 def _waiting_text(waiting: list[WaitingFigures]) -> str:
-    rows = {
+    rows: dict[str, Callable[[WaitingFigures], str]] = {
         "calls that waited": lambda row: f"{row.calls:,}",
         "start of an empty service to its first answer": lambda row: f"{row.empty_start_s:.2f} s",
         "the same after `kill -9` with the waiting calls": lambda row: f"{row.start_s:.2f} s",
@@ -66,8 +67,8 @@ def _streams_text(figures: StreamFigures) -> str:
         f"## {figures.spaces:,} spaces with {figures.per_space} listeners each, {figures.database}\n\n"
         f"{count:,} streams opened in {figures.opened_s:.1f} s. Memory of the service: {figures.before_mb:.0f} MB "
         f"before, {figures.opened_mb:.0f} MB with all streams ({1000 * grown / count:.1f} kB a listener), "
-        f"{figures.after_mb:.0f} MB after all loads. Without messages the service uses {100 * figures.idle_cpu:.1f} % "
-        f"of a core (heartbeats). Events that did not arrive: {figures.lost:,}.\n\n"
+        f"{figures.after_mb:.0f} MB after all loads. Without messages the service uses "
+        f"{100 * figures.idle_cpu:.1f} % of a core (heartbeats). Events that did not arrive: {figures.lost:,}.\n\n"
         "| messages | events per second | begin of a post to the event at a listener: p50, p95, p99 | "
         "the post itself: p50, p95, p99 | core of the service | per event |\n|---|---|---|---|---|---|\n"
     )
@@ -82,7 +83,4 @@ def _streams_text(figures: StreamFigures) -> str:
 
 
 def _shown(values: list[float]) -> str:
-    return (
-        ", ".join(f"{value:.1f}" if value < 10 else f"{value:.0f}" for value in _percentiles(values).values())
-        + " ms"
-    )
+    return ", ".join(f"{value:.1f}" for value in _percentiles(values).values()) + " ms"
