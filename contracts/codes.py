@@ -138,6 +138,7 @@ class ProblemCode(StrEnum):
     AMBIGUOUS_CALL = "ambiguous_call"
     UNSAFE_PATH = "unsafe_path"
     LIMIT_NOT_ALLOWED = "limit_not_allowed"
+    NETWORK_NOT_ALLOWED = "network_not_allowed"
     ASSET_REFUSED = "asset_refused"
     SID_CONFLICT = "sid_conflict"
     ID_REUSED = "id_reused"

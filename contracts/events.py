@@ -5,10 +5,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from proofbox.contracts.gateway.waits import Wait
+from proofbox.contracts.network import NetworkConnection
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_response import ToolCallResponse
 
-EventName = Literal["queued", "started", "stdout", "stderr", "waiting", "result", "error"]
+EventName = Literal["queued", "started", "stdout", "stderr", "connection", "waiting", "result", "error"]
 TERMINAL_EVENTS: frozenset[str] = frozenset({"result", "error"})
 
 
@@ -41,6 +42,7 @@ class OutputEvent(BaseModel):
     """True on the last piece of a stream that wrote more than is passed on."""
 
 
+ConnectionEvent = NetworkConnection
 WaitingEvent = Wait
 ResultEvent = ToolCallResponse
 ErrorEvent = Problem

@@ -139,6 +139,8 @@ class ListedKey(WireModel):
     """What it may do, sorted."""
     limits: dict[str, int]
     """The limits that it has of its own; 0: no limit."""
+    network: list[str] | None = None
+    """The hosts and ports that its programs may connect to, within the operator's; null: all of those."""
     state: Literal["works", "expired", "revoked"]
     """Whether it works now."""
     created: str

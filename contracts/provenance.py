@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from proofbox.contracts.network import NetworkUse
 from proofbox.contracts.tool_call_request import Limits
 from proofbox.contracts.tool_call_response import SandboxInfo, Usage
 from proofbox.contracts.wire_model import WireModel
@@ -184,6 +185,13 @@ class AuditGateway(WireModel):
     """Every request that left the service for it."""
 
 
+class AuditNetwork(NetworkUse):
+    """The network of a call."""
+
+    allow: list[str]
+    """What its program could connect to."""
+
+
 class AuditLine(WireModel):
     """One line of the audit log: who ran what, where, on which inputs, and what came out.
 
@@ -224,6 +232,8 @@ class AuditLine(WireModel):
     """One for each verdict, then what was not promised."""
     usage: Usage = Usage()
     """What the program used, and its exit status."""
+    network: AuditNetwork | None = None
+    """The connections of a program that could use the network; none if it had none."""
     gateway: AuditGateway | None = None
     """Of a call of a run: which agent's tool it was."""
     outcome: AuditOutcome

@@ -11,6 +11,7 @@ from proofbox.contracts.blocks import GivenBlock
 from proofbox.contracts.bounded_text import limit_utf8
 from proofbox.contracts.gateway.names import RunId
 from proofbox.contracts.logical_paths import parse
+from proofbox.contracts.network import NetworkAccess
 from proofbox.contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
 from proofbox.contracts.wire_model import WireModel
 
@@ -184,3 +185,5 @@ class ToolCallRequest(WireModel):
     """Files of a caller that keeps its own storage."""
     limits: Limits = Limits()
     """Lower limits for this call."""
+    network: NetworkAccess | None = None
+    """Hosts that the program of an exec tool may connect to; none: it has no network."""

@@ -9,6 +9,7 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.codes import VerdictCode
 from proofbox.contracts.gateway.waits import Wait
 from proofbox.contracts.gateway.wire import GatewayWarning
+from proofbox.contracts.network import NetworkUse
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.wire_model import WireModel
 
@@ -177,6 +178,8 @@ class ToolCallResponse(WireModel):
     """What the program used."""
     sandbox: SandboxInfo | None = None
     """Which sandbox ran it; none if nothing ran."""
+    network: NetworkUse | None = None
+    """The connections of a program that could use the network."""
     warnings: list[GatewayWarning] = []
     """Of a call of a run: what the caller should know although the tool ran."""
     posted: Posted | None = None

@@ -16,6 +16,7 @@ ServiceError
 │   ├── AmbiguousCallError
 │   ├── UnsafeNameError
 │   ├── LimitNotAllowedError
+│   ├── NetworkNotAllowedError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
@@ -186,6 +187,14 @@ class LimitNotAllowedError(CallerError):
     code = ProblemCode.LIMIT_NOT_ALLOWED
     status = 422
     where = "limits"
+
+
+class NetworkNotAllowedError(CallerError):
+    """The call asks for a network that the operator, its key or its tool does not allow."""
+
+    code = ProblemCode.NETWORK_NOT_ALLOWED
+    status = 422
+    where = "network"
 
 
 class AssetRefusedError(CallerError):

@@ -139,6 +139,8 @@ REMEDIES = {
     "conversation_busy": "Cancel the running calls, or repeat the request when they have ended.",
     "ambiguous_call": "Add `?conversation_id=` to the URL.",
     "limit_not_allowed": "Send a lower limit, or raise the operator's [setting](settings.md).",
+    "network_not_allowed": "Leave the entry out, or add it to `PROOFBOX_SANDBOX_NETWORK` or to the key "
+    "([network](network.md)). Only exec tools have a network.",
     "asset_refused": "Send the bytes in the request, or a URI of this service's own store.",
     "sid_conflict": "Give the new source another number; a number never changes its meaning.",
     "id_reused": "Send another payload under a new id. For the same answer send exactly the same payload.",

@@ -21,6 +21,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LIMIT_MAX = 2**53
+NO_HOST = "none"
+"""In place of a host of ``--network``."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -50,6 +52,14 @@ def add_parser(subparsers: Any) -> None:
         type=_limit,
         metavar="NAME=NUMBER",
         help=f"a limit of its own, 0 for none: {', '.join(LIMIT_NAMES)}",
+    )
+    create.add_argument(
+        "--network",
+        action="append",
+        type=_network,
+        metavar="HOST:PORT",
+        help="a host that its programs may connect to, of those of PROOFBOX_SANDBOX_NETWORK; none: no host; "
+        "all of those if not given",
     )
     listing = actions.add_parser("list", help="list all keys, without their secrets")
     rotate = actions.add_parser("rotate", help="give a key another secret and print it, once")
@@ -108,6 +118,15 @@ def _duration(text: str) -> timedelta:
     if match is None:
         raise argparse.ArgumentTypeError("write a number and s, m, h or d: 30d, 12h")
     return timedelta(seconds=int(match[1]) * _UNITS_S[match[2]])
+
+
+def _network(text: str) -> str:
+    from proofbox.contracts.network import Endpoint  # noqa: PLC0415 - pydantic takes too long for --help
+
+    try:
+        return NO_HOST if text == NO_HOST else str(Endpoint.parse(text))
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(str(exc)) from exc
 
 
 def _limit(text: str) -> tuple[str, int]:

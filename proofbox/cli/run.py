@@ -86,6 +86,13 @@ def _add_program_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="an environment variable; may be repeated",
     )
+    group.add_argument(
+        "--network",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="a host that the program may connect to, such as pypi.org:443; may be repeated",
+    )
     group.add_argument("--stdin", metavar="FILE", help="the program's standard input; - passes stdin on")
 
 
@@ -114,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
         "timeout_s": args.timeout,
         "args": args.args or None,
         "env": dict(args.env) or None,
+        "network": args.network or None,
         "stdin": given,
     }
     if args.detach and resolve_target(args).url is None:

@@ -17,6 +17,7 @@ from proofbox.client.event_stream import CallEvent
 from proofbox.client.uploads import Files, UploadSource, named_sources
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.media_types import extension_of
+from proofbox.contracts.network import NetworkAccess
 from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import Asset, Limits, SourceRow, ToolCallRequest
 
@@ -31,6 +32,7 @@ RENDERED_FORMATS = ("pdf", "docx", "pptx", "png", "xlsx")
 
 DEFAULT_TURN = "turn_1"
 Promise: TypeAlias = "str | Mapping[str, Any] | ArtifactSpec"
+Network: TypeAlias = "Sequence[str] | NetworkAccess | Mapping[str, Any]"
 OnEvent: TypeAlias = Callable[[CallEvent], object]
 _SOURCE_FORMATS = {
     "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html", "mmd": "mermaid", "svg": "svg",
@@ -68,9 +70,11 @@ class StartOptions(RequestOptions, total=False):
 
     Attributes:
         code: the program of an exec tool.
+        network: hosts that the program may connect to: ``["pypi.org:443", "*.example.com:443"]``. None: none.
     """
 
     code: str | None
+    network: Network | None
 
 
 class CallOptions(StartOptions, total=False):
@@ -101,6 +105,7 @@ class RunOptions(RequestOptions, total=False):
         prog_name: its name in tracebacks.
         workspace: ``full``: it gets the whole ``files/`` of the conversation, and the next run gets what it leaves;
             ``read``: it only gets it. None: it gets the stored files.
+        network: hosts that it may connect to: ``["pypi.org:443", "*.example.com:443"]``. None: none.
         params: other parameters of the tool.
         on_event: called with each event while the program runs, such as output.
     """
@@ -115,6 +120,7 @@ class RunOptions(RequestOptions, total=False):
     cwd: str | None
     prog_name: str | None
     workspace: Literal["full", "read"] | None
+    network: Network | None
     params: Mapping[str, Any] | None
     on_event: OnEvent | None
 
@@ -138,6 +144,8 @@ def prepare_call(tool_id: str, params: Mapping[str, Any], options: Mapping[str, 
     call_id = given.pop("call_id", None) or f"call_{uuid.uuid4().hex}"
     conversation = given.pop("conversation", None) or conversation_of(call_id)
     turn = given.pop("turn", None) or DEFAULT_TURN
+    if isinstance(given.get("network"), list | tuple):
+        given["network"] = {"allow": given["network"]}
     fields = {
         "tool_id": tool_id,
         "tool_call_id": call_id,

@@ -226,7 +226,14 @@ class DamagedDownloadError(ProofboxError):
     """The bytes that arrived are not those of the file, or another version replaced it meanwhile."""
 
 
-_LIMIT_CODES = {"rate_limited", "queue_full", "limit_not_allowed", "storage_quota", "body_too_large"}
+_LIMIT_CODES = {
+    "rate_limited",
+    "queue_full",
+    "limit_not_allowed",
+    "network_not_allowed",
+    "storage_quota",
+    "body_too_large",
+}
 _CLASSES: dict[int, type[ProblemError]] = {
     400: InvalidRequestError,
     401: AuthenticationError,

@@ -14,16 +14,20 @@ from proofbox.contracts.events import (
     StartedEvent,
 )
 from proofbox.contracts.gateway.waits import Wait
+from proofbox.contracts.network import NetworkConnection
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_response import ToolCallResponse
 
 EVENT_BYTES_MAX = 512 * 1024 * 1024
-EventData: TypeAlias = QueuedEvent | StartedEvent | OutputEvent | Wait | ToolCallResponse | Problem
+EventData: TypeAlias = (
+    QueuedEvent | StartedEvent | OutputEvent | NetworkConnection | Wait | ToolCallResponse | Problem
+)
 _MODELS: dict[str, type[BaseModel]] = {
     "queued": QueuedEvent,
     "started": StartedEvent,
     "stdout": OutputEvent,
     "stderr": OutputEvent,
+    "connection": NetworkConnection,
     "waiting": Wait,
     "result": ToolCallResponse,
     "error": Problem,
@@ -37,7 +41,8 @@ class CallEvent:
 
     Attributes:
         id: its number; the first has 1.
-        name: ``queued``, ``started``, ``stdout``, ``stderr``, ``waiting``, ``result`` or ``error``.
+        name: ``queued``, ``started``, ``stdout``, ``stderr``, ``connection``, ``waiting``, ``result`` or
+            ``error``.
         data: what it carries.
     """
 

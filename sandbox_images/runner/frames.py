@@ -9,7 +9,10 @@ from runner_protocol.frame_format import HEADER, NO_NONCE, PAYLOAD_BYTES_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
+
+_READ_BYTES = 256 * 1024
 
 
 class StreamEndedError(Exception):
@@ -60,7 +63,7 @@ class Channel:
 
     def _fill(self, size: int) -> None:
         while len(self._buffer) < size:
-            piece = os.read(self.read_fd, max(65536, size - len(self._buffer)))
+            piece = os.read(self.read_fd, max(_READ_BYTES, size - len(self._buffer)))
             if not piece:
                 raise StreamEndedError
             self._buffer += piece
@@ -70,6 +73,15 @@ class Channel:
         os.dup2(fd, self.read_fd)
         os.dup2(fd, self._write_fd)
         os.close(fd)
+
+    def receive_ready(self) -> Iterator[tuple[int, bytes]]:
+        """Reads once, which does not wait if there is something, and yields the frames that are complete."""
+        self._fill(len(self._buffer) + 1)
+        while len(self._buffer) >= HEADER.size:
+            _, _, length = HEADER.unpack_from(self._buffer)
+            if len(self._buffer) < HEADER.size + min(length, PAYLOAD_BYTES_MAX):
+                return
+            yield self.receive()
 
     def receive(self) -> tuple[int, bytes]:
         """The next frame as ``(type, payload)``; waits for it."""

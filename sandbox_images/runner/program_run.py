@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from connections import Connections
+
     OnReaped = Callable[[int, int], None]  # process id and wait status
 
 _PR_SET_DUMPABLE = 4
@@ -135,17 +137,22 @@ class ProgramRun:
         self._ended: set[int] = set()
         self._cpu_before = _children_cpu_s()
         self._reap_every_s = _REAP_EVERY_S
+        self._connections: Connections | None = None
 
     def to_end(self) -> dict[str, Any]:
         """Runs the program until it ends or is ended, and kills what it left; returns the payload of EXIT."""
         for stream in self._streams:
             os.set_blocking(stream, False)
+        poll = select.poll()
+        if self._job["network"] is not None:
+            from connections import Connections  # noqa: PLC0415 - only calls with a network need it
+
+            self._connections = Connections(self._channel, poll, self._job["network"])
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
         pidfd = _open_pidfd(self._launcher.pid)
         if pidfd is None:
             self._reap_every_s = _REAP_EVERY_WITHOUT_PIDFD_S
-        poll = select.poll()
         for fd in (self._launcher.stdout, self._launcher.stderr, self._channel.read_fd, pidfd):
             if fd is not None:
                 poll.register(fd, select.POLLIN)
@@ -153,6 +160,8 @@ class ProgramRun:
         self._watch(poll, deadline)
         self._places.look()
         end_all_processes(self._reaped)
+        if self._connections is not None:
+            self._connections.stop()
         if pidfd is not None:
             os.close(pidfd)
         self._drain()
@@ -176,8 +185,10 @@ class ProgramRun:
             if not ready.isdisjoint(self._streams):
                 self._hear(poll)
                 ready.difference_update(self._streams)
-            if self._channel.read_fd in ready:
-                raise frames.StreamEndedError  # during a run the service only ever hangs up
+            if self._connections is not None:
+                ready = self._connections.serve(ready)
+            elif self._channel.read_fd in ready:
+                raise frames.StreamEndedError  # during a run without network the service only ever hangs up
             if ready:
                 reap_at = 0.0
             if self._pump.total > self._job["output_bytes"]:
@@ -192,6 +203,8 @@ class ProgramRun:
     def _ready(self, poll: select.poll, now: float, deadline: float) -> set[int]:
         """The descriptors that can be read or have ended; waits until there is one, or it is time to reap."""
         seconds = min(deadline - now, self._reap_every_s, self._end_rest(poll, now))
+        if self._connections is not None:
+            seconds = min(seconds, self._connections.seconds_to_rest(now))
         ready = {fd for fd, _ in poll.poll(seconds * 1000)}
         if not ready.isdisjoint(self._resting):
             # One has ended while it rested; what waits in the other was written before.

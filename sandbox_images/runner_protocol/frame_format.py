@@ -20,6 +20,11 @@ ADOPT = 5
 LAUNCH = 6
 RESTORE = 7
 PING = 8
+NET_DATA = 9
+NET_END = 10
+NET_CREDIT = 11
+NET_CLOSE = 12
+NET_STOPPED = 13
 # From the runner.
 READY = 16
 PUT_DONE = 17
@@ -33,6 +38,12 @@ LAUNCHED = 24
 INSPECTOR = 25
 WORKSPACE = 26
 PONG = 28
+NET_OPENED = 29
+NET_SENT = 30
+NET_ENDED = 31
+NET_TAKEN = 32
+NET_CLOSED = 33
+NET_STOP = 34
 
 OF_PLAIN_FILES = b"\1"
 """The payload of INSPECTOR if no library is needed to open the files."""

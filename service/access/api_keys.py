@@ -73,6 +73,7 @@ class ApiKey:
         sha256: the hash of its secret.
         created: its creation time: UTC, RFC 3339, ``Z``.
         limits: its limits that replace the operator's.
+        network: hosts and ports that its programs may connect to, within the operator's; None: all of those.
         old_sha256: the hash of the secret before the last rotation.
         old_until: when that one expires.
         expires: when it expires.
@@ -90,6 +91,7 @@ class ApiKey:
     sha256: str
     created: str
     limits: Mapping[str, int] = field(default_factory=dict)
+    network: tuple[str, ...] | None = None
     old_sha256: str | None = None
     old_until: str | None = None
     expires: str | None = None

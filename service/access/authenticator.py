@@ -208,7 +208,8 @@ class Authenticator:
             key.user or self._principal.user,
             key.id,
         )
-        return _require_own_project(Caller(principal, key.permissions, Allowances(**key.limits)), credentials)
+        own = Allowances(**key.limits, network=key.network)
+        return _require_own_project(Caller(principal, key.permissions, own), credentials)
 
     async def _grant(self, authorization: tuple[str, ...]) -> SpaceGrant | None:
         """What the space token of a request opens; None if it has none."""

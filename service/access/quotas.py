@@ -32,6 +32,7 @@ class Allowances:
         running_calls: calls that run at the same time.
         queued_calls: calls that wait for a slot.
         stored_bytes: bytes of all versions of files and attachments of the project.
+        network: hosts and ports that programs may connect to, within those of the operator.
     """
 
     requests_per_minute: int | None = None
@@ -40,6 +41,7 @@ class Allowances:
     running_calls: int | None = None
     queued_calls: int | None = None
     stored_bytes: int | None = None
+    network: tuple[str, ...] | None = None
 
     def over(self, own: "Allowances") -> "Allowances":
         """Return these limits, replaced by those that ``own`` sets."""
@@ -47,7 +49,8 @@ class Allowances:
 
 
 NO_LIMITS = Allowances(0, 0, 0, 0, 0, 0)
-ALLOWANCE_NAMES = tuple(field.name for field in fields(Allowances))
+ALLOWANCE_NAMES = tuple(field.name for field in fields(Allowances) if field.name != "network")
+"""The limits that are numbers."""
 _RATES = {
     # name of the policy on the wire: which allowance, and in what it is counted there
     "requests": ("requests_per_minute", ""),
@@ -222,6 +225,11 @@ class Quotas:
         if meter is None:
             return Share()  # not an HTTP request
         return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
+
+    def network(self, caller: str) -> tuple[str, ...] | None:
+        """Return the hosts that a caller's programs are limited to; None: to those of the operator."""
+        meter = self._meters.get(caller)
+        return None if meter is None else meter.allowed.network
 
     def forget_stored_bytes(self, tenant: str, project: str) -> None:
         """Query the stored bytes of a project anew at the next request: some were deleted."""

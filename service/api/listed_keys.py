@@ -32,6 +32,7 @@ def _entry(key: ApiKey, now: datetime) -> ListedKey:
         user=key.user,
         scopes=sorted(key.permissions),
         limits=dict(key.limits),
+        network=None if key.network is None else list(key.network),
         state="revoked" if key.revoked else "works" if key.works_at(now) else "expired",
         created=key.created,
         expires=key.expires,

@@ -18,6 +18,7 @@ from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
+from proofbox.service.app.network import build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
@@ -33,6 +34,7 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
+from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
@@ -68,7 +70,7 @@ from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.timeline.service import Timeline
-from proofbox.service.web.client.resolver import SystemResolver
+from proofbox.service.web.client.resolver import Resolver, SystemResolver
 
 log = logging.getLogger("proofbox")
 
@@ -107,7 +109,8 @@ class Service:
         heads: signs the last audit line of each chain.
         meter: metrics.
         tracer: traces.
-        resolver: resolves host names of web pages.
+        network: decides about the network of programs.
+        resolvers: resolve host names, of web pages and of programs.
     """
 
     settings: Settings
@@ -137,7 +140,8 @@ class Service:
     heads: HeadSigner
     meter: PrometheusMeter
     tracer: Tracer
-    resolver: SystemResolver
+    network: NetworkPolicy
+    resolvers: tuple[SystemResolver, ...]
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -185,13 +189,19 @@ def _load(admission: Admission) -> float:
     return 1.0 if admission.queued else admission.running / (os.cpu_count() or 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    resolver: SystemResolver
+    network: NetworkPolicy
+
+
 def _tool_dependencies(
     settings: Settings,
     stores: _Stores,
     engine: PooledEngine,
     image: ImageInventory,
     admission: Admission,
-    resolver: SystemResolver,
+    outside: _Outside,
 ) -> ToolDependencies:
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(settings.asset_roots))
     workspace = WorkspaceBounds(
@@ -200,7 +210,7 @@ def _tool_dependencies(
         settings.conversation_bytes_max,
         settings.conversation_files_max,
     )
-    fetcher, searcher = build_web_client(settings, resolver)
+    fetcher, searcher = build_web_client(settings, outside.resolver)
     return ToolDependencies(
         jobs=JobRunner(
             admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
@@ -220,6 +230,7 @@ def _tool_dependencies(
         memory=_memory_search(settings, stores, files),
         fetcher=fetcher,
         searcher=searcher,
+        network=outside.network,
         image=image,
     )
 
@@ -252,12 +263,13 @@ def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audi
     )
 
 
-def build(settings: Settings, containers: Containers | None = None) -> Service:
+def build(settings: Settings, containers: Containers | None = None, resolve: Resolver | None = None) -> Service:
     """Wire everything together; nothing is opened or started yet.
 
     Args:
         settings: of the service.
         containers: in place of those of the engine that the settings name.
+        resolve: resolves the names that programs connect to, in place of this machine.
 
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
@@ -271,12 +283,15 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
     load = partial(_load, admission)
     engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
-    resolver = SystemResolver()
-    parts = _tool_dependencies(settings, stores, engine, image, admission, resolver)
+    resolver, resolver_of_programs = SystemResolver(), SystemResolver()
+    network = build_network(settings, quotas, resolve or resolver_of_programs)
+    outside = _Outside(resolver, network)
+    parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
     link_keys = LinkKeyFile(settings.data_dir)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
+    network.observer = meter.connection_ended
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
@@ -319,7 +334,8 @@ def build(settings: Settings, containers: Containers | None = None) -> Service:
         heads=heads,
         meter=meter,
         tracer=tracer,
-        resolver=resolver,
+        network=network,
+        resolvers=(resolver, resolver_of_programs),
     )
 
 
@@ -339,7 +355,8 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         stack.push_async_callback(asyncio.to_thread, service.tracer.close)
         await service.database.open()
         stack.push_async_callback(service.database.close)
-        stack.callback(service.resolver.close)
+        for resolver in service.resolvers:
+            stack.callback(resolver.close)
         if serves:
             await refuse_without_keys(service.settings, service.keyring)
             service.keyring.start()

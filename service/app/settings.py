@@ -13,6 +13,7 @@ from pydantic_settings import SettingsConfigDict
 
 from proofbox.service.app.extras import require_extra
 from proofbox.service.app.gateway_settings import GatewaySettings
+from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.own_image import own_image
 from proofbox.service.web.urls import WebUrl
 
@@ -21,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 _S3_NEEDS_BUCKET = ("s3_prefix", "s3_endpoint", "s3_link_endpoint", "s3_region", "s3_access_key", "s3_secret_key")
 
 
-class Settings(GatewaySettings):
+class Settings(GatewaySettings, NetworkSettings):
     """The operator's decisions."""
 
     model_config = SettingsConfigDict(

@@ -27,6 +27,7 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.direct_tool import DirectTool, ReactCall, ToolRefusedError
 from proofbox.service.calls.param_references import References
 from proofbox.service.calls.tool import Tool
+from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.execution.tool import ExecTool
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.react.document_reader import DocumentReader
@@ -65,6 +66,7 @@ class ToolDependencies:
         memory: searches past turns by meaning; None if its libraries are not installed.
         fetcher: fetches web pages.
         searcher: asks a search engine; None if the operator has named none.
+        network: decides about the network of programs.
         image: lists what the sandbox image has.
     """
 
@@ -78,6 +80,7 @@ class ToolDependencies:
     memory: MemorySearchTool | None
     fetcher: PageFetcher
     searcher: PageSearcher | None
+    network: NetworkPolicy
     image: ImageInventory | None = None
 
 
@@ -92,7 +95,10 @@ def program_tools(settings: Settings, parts: ToolDependencies, jobs: JobRunner) 
     """Builds the tools that run a program of the caller's or render a document; their calls can be run again."""
     render_policy = RenderPolicy(parts.policy, settings.render_wall_s)
     return {
-        **{exec_tool_id(name): ExecTool(name, jobs, parts.policy, parts.tokens, parts.image) for name in Language},
+        **{
+            exec_tool_id(name): ExecTool(name, jobs, parts.policy, parts.tokens, parts.image, network=parts.network)
+            for name in Language
+        },
         **{f"{RENDER_TOOL_PREFIX}{output}": RenderTool(output, jobs, render_policy) for output in OutputFormat},
     }
 

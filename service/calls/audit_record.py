@@ -101,6 +101,7 @@ def build_draft(
         "missing": list(record.missing),
         "sources": [{"sid": row.sid, "sha256": source_sha256(row)} for row in record.cited],
         "outputs": _outputs(response.artifacts if response is not None else (), record.stored),
+        "network": _network(call.request, record),
         "gateway": None if record.gateway is None else record.gateway.model_dump(mode="json", exclude_none=True),
         "usage": (response.usage if response is not None else Usage()).model_dump(exclude_none=True),
         "outcome": {
@@ -240,6 +241,12 @@ def _outputs(results: Sequence[ArtifactResult], stored: Sequence[StoredArtifact]
         )
         for path, made in left.items()
     ]
+
+
+def _network(request: ToolCallRequest, record: CallRecord) -> dict[str, Any] | None:
+    if request.network is None or record.network is None:
+        return None
+    return {"allow": list(request.network.allow), **record.network.model_dump(exclude_none=True)}
 
 
 def _version(artifact: StoredArtifact | None) -> int | None:

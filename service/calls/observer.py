@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from proofbox.contracts.network import NetworkConnection, NetworkUse
 from proofbox.contracts.provenance import AuditGateway
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.contracts.tool_call_response import SandboxInfo
@@ -63,6 +64,7 @@ class CallRecord:
         sandbox: the sandbox that it got.
         stored: the versions that it stored.
         references: the texts that its parameters gave by their paths.
+        network: the connections of its program; None for one without network.
         gateway: of a call of a run: its part of the audit line.
     """
 
@@ -73,6 +75,7 @@ class CallRecord:
     sandbox: SandboxInfo | None = None
     stored: list[StoredArtifact] = field(default_factory=list)
     references: list[UsedReference] = field(default_factory=list)
+    network: NetworkUse | None = None
     gateway: AuditGateway | None = None
 
 
@@ -113,6 +116,13 @@ class CallObserver:
 
     def on_output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
         """The program printed something."""
+
+    def on_network(self, use: NetworkUse) -> None:
+        """The program is about to run and can make connections, which ``use`` will list as they end."""
+        self.record.network = use
+
+    def on_connection(self, connection: NetworkConnection) -> None:
+        """A connection of the program has ended."""
 
     def on_stored(self, artifacts: Sequence[StoredArtifact]) -> None:
         """Files of the call were stored."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator
 
 from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
+from proofbox.contracts.network import CONNECTIONS_LISTED_MAX, NetworkConnection
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.calls.answer import Answer
 from proofbox.service.calls.audit_record import AuditedCall
@@ -26,6 +27,7 @@ class RunningCall(CallObserver):
     """A running call of this process: its task, its events and its clients."""
 
     __slots__ = (
+        "_connections",
         "_decoders",
         "answer",
         "asked",
@@ -63,6 +65,7 @@ class RunningCall(CallObserver):
         self.task: asyncio.Task[None] | None = None
         self.cancel_reason: ServiceError | None = None
         # Pieces end anywhere: a character that is cut is completed by the next piece.
+        self._connections = 0
         self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
 
     def emit(self, name: EventName, data: str) -> None:
@@ -96,6 +99,12 @@ class RunningCall(CallObserver):
         text = decoder.decode(piece)
         if text or truncated:
             self.emit(stream, OutputEvent(text=text, truncated=truncated).model_dump_json())
+
+    def on_connection(self, connection: NetworkConnection) -> None:
+        """See `CallObserver.on_connection`."""
+        if self._connections < CONNECTIONS_LISTED_MAX:
+            self._connections += 1
+            self.emit("connection", connection.model_dump_json())
 
     def detach(self) -> None:
         """Lets it run on without clients: it was made, or is asked for, with ``Prefer: respond-async``."""

@@ -19,7 +19,7 @@ from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
 from proofbox.service.calls.suspension import CallEnd, no_effects
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError
+from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError, NetworkNotAllowedError
 from proofbox.service.identity import ConversationKey
 
 log = logging.getLogger("proofbox.calls")
@@ -78,8 +78,9 @@ class StoredCalls:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
         try:
             call = await self._prepare(stored.key.scope, request)
-        except LimitNotAllowedError:
-            call = await self._prepare(stored.key.scope, request.model_copy(update={"limits": Limits()}))
+        except (LimitNotAllowedError, NetworkNotAllowedError):
+            own = {"limits": Limits(), "network": None}
+            call = await self._prepare(stored.key.scope, request.model_copy(update=own))
         if stored.wait_spec is not None:
             call.restore(json.loads(stored.wait_spec))
         return call

@@ -78,6 +78,7 @@ class Tool(Protocol):
             InvalidParamsError: a parameter does not fit its schema.
             InvalidRequestError: the call has code and the tool takes none.
             LimitNotAllowedError: a limit is above the operator's.
+            NetworkNotAllowedError: the call asks for a network that it does not get.
         """
 
 

@@ -7,6 +7,7 @@ from proofbox.contracts.exec_params import ExecParams, working_folder
 from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tools import Language
+from proofbox.service.egress.policy import CallNetwork
 from proofbox.service.execution.code_check import encode_code
 from proofbox.service.identity import ConversationKey
 from proofbox.service.sandbox.limits import CallBounds
@@ -41,8 +42,8 @@ class ExecCall:
         contract = no_promises(turn_id) if given.explore else parse_contract(given.contract, turn_id)
         return contract, encode_code(self.request.code)
 
-    def job(self, code: bytes) -> Job:
-        """The program with its arguments, variables and input."""
+    def job(self, code: bytes, network: CallNetwork | None = None) -> Job:
+        """The program with its arguments, variables, input and network."""
         given, turn_id = self.params, self.request.turn_id or ""
         return Job(
             language=self.language,
@@ -51,9 +52,10 @@ class ExecCall:
             turn_id=turn_id,
             limits=self.bounds.limits,
             args=tuple(given.args),
-            env=given.env,
+            env=given.env if network is None else {**network.variables, **given.env},
             stdin=(given.stdin or "").encode(),
             cwd=working_folder(given.cwd or (Namespace.FILES if given.workspace else ""), turn_id),
+            network=network,
         )
 
     def further_texts(self) -> tuple[str, ...]:

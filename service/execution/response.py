@@ -7,6 +7,7 @@ from typing import Any
 from proofbox.contracts.artifacts import Contract, ContractError
 from proofbox.contracts.blocks import Block, Digest
 from proofbox.contracts.codes import ContractCode, NoticeCode, VerdictCode
+from proofbox.contracts.network import NetworkUse
 from proofbox.contracts.tool_call_response import (
     ArtifactResult,
     EnvelopeError,
@@ -37,6 +38,7 @@ _NOTICE_OF_REFUSAL = {
 }
 """The notices of refusals that have one of their own."""
 _STDIN_SHOWN_CHARS = 2_000
+_NETWORK_NOTES_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class ExecRun:
         files: the files that it produced.
         libraries: name and version of what is installed in the image, where a hint needs it and it is known.
         notes: what else the model should know, a sentence each.
+        network: the connections of the program; None for one without network.
     """
 
     inputs: JobInputs
@@ -56,6 +59,7 @@ class ExecRun:
     files: ProducedFiles
     libraries: Mapping[str, str] | None = None
     notes: Sequence[str] = ()
+    network: NetworkUse | None = None
 
 
 def refuse(
@@ -130,6 +134,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         timings_ms=timings,
         usage=usage(result.outcome),
         sandbox=result.sandbox,
+        network=run.network,
     )
 
 
@@ -143,7 +148,7 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         collected.extras_total,
         output.combined,
         explored=call.params.explore,
-        notes=[*_notes(call, result), *run.notes],
+        notes=[*_notes(call, result), *run.notes, *_network_notes(run.network)],
         removed=run.files.removed,
         in_other_turns=list(collected.in_other_turns),
         hints=run_hints(call.request.turn_id or "", contract, result, verdicts, run.inputs.known, run.libraries),
@@ -155,6 +160,18 @@ def _notes(call: ExecCall, result: JobResult) -> list[str]:
         return []
     failure = memory_failure(result.outcome, call.bounds.limits)
     return [failure.message] if failure is not None else []
+
+
+def _network_notes(use: NetworkUse | None) -> list[str]:
+    """The connections that were refused or broken off, each reason once."""
+    if use is None:
+        return []
+    reasons = list(dict.fromkeys(each.why for each in use.connections if each.why is not None))
+    more = len(reasons) - _NETWORK_NOTES_MAX
+    return [
+        *(f"Network: {reason}" for reason in reasons[:_NETWORK_NOTES_MAX]),
+        *([f"Network: {more} more reasons in network.connections of the answer"] if more > 0 else []),
+    ]
 
 
 def _file_blocks(call: ExecCall, files: ProducedFiles) -> list[Block]:

@@ -18,6 +18,7 @@ from proofbox.service.calls.invalid_params import parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.egress.policy import CallNetwork, NetworkPolicy
 from proofbox.service.execution.call import ExecCall
 from proofbox.service.execution.report_hints import names_missing_library
 from proofbox.service.execution.response import ExecRun, build_interrupted, build_response, refuse
@@ -52,6 +53,7 @@ class ExecTool:
         policy: the operator's decisions about any call.
         tokens: counts tokens.
         image: lists the libraries of the sandbox image; None if they are not known.
+        network: decides about the network of programs.
     """
 
     def __init__(
@@ -61,17 +63,22 @@ class ExecTool:
         policy: CallPolicy,
         tokens: TokenCounter,
         image: ImageInventory | None = None,
+        *,
+        network: NetworkPolicy,
     ) -> None:
         self._language = language
         self._jobs = jobs
         self._image = image
         self._policy = policy
         self._tokens = tokens
+        self._network = network
 
     def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         """See `Tool.prepare`."""
         params = parse_params(ExecParams, request.params)
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
+        if request.network is not None:
+            self._network.check(request, scope.principal.caller)
         call = ExecCall(scope, request, self._language, params, bounds)
         return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
 
@@ -93,7 +100,8 @@ class ExecTool:
             if inputs.all_missing:
                 return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
             wanted = self._output_spec(call, contract)
-            program = Program(call.job(code), wanted, observer.on_output)
+            network = self._open_network(call, observer) if call.request.network is not None else None
+            program = Program(call.job(code, network), wanted, observer.on_output)
             result = await job.run(program, inputs)
             verdicts, result = check_promises(contract, result, call.bounds.limits)
             contents = await self._read_contents(call.scope, verdicts)
@@ -106,7 +114,14 @@ class ExecTool:
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
         notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
-        return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes), timer.timings)
+        use = None if network is None else network.use
+        return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes, use), timer.timings)
+
+    def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
+        network = self._network.open(call.request, observer.on_connection)
+        if network is not None:
+            observer.on_network(network.use)
+        return network
 
     def _output_spec(self, call: ExecCall, contract: Contract) -> OutputSpec:
         files = tuple(

@@ -25,7 +25,7 @@ from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
 from proofbox.service.calls.tool import PreparedCall, Tools
-from proofbox.service.errors import NoProvenanceError, NotRerunnableError
+from proofbox.service.errors import NetworkNotAllowedError, NoProvenanceError, NotRerunnableError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.replay_inputs import ReplayInputs, UnsavedOutputs
 from proofbox.service.jobs.runner import JobRunner
@@ -142,7 +142,11 @@ class Provenance:
         lowered = {name: min(value, getattr(allowed, name)) for name, value in limits if value is not None}
         again = request.model_copy(update={"tool_call_id": key.tool_call_id, "limits": Limits(**lowered)})
         tools = self._again.tools_over(replace(self._again.jobs, inputs=inputs, outputs=UnsavedOutputs()))
-        if (call := prepare_call(tools, key.scope, again)) is not None:
+        try:
+            call = prepare_call(tools, key.scope, again)
+        except NetworkNotAllowedError as exc:
+            raise NotRerunnableError(f"the network of the call is not allowed any more: {exc.message}") from exc
+        if call is not None:
             return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")
 

@@ -14,6 +14,7 @@ CORRECTABLE = (
     errors.UnknownArtifactError,
     errors.UnsafeNameError,
     errors.LimitNotAllowedError,
+    errors.NetworkNotAllowedError,
     errors.AssetRefusedError,
     errors.BodyTooLargeError,
     errors.CallCancelledError,

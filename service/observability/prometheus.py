@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from proofbox.contracts.network import NetworkConnection
 from proofbox.service.observability.metrics_port import DeletedData, EndedCall, ServedRequest
 
 _CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -97,6 +98,8 @@ class PrometheusMeter:
         self._deletions = self._counter("deletions", "Conversations and files that were deleted.", "kind", "reason")
         self._deleted_files = self._counter("deleted_files", "Files that were deleted.", "reason")
         self._deleted_bytes = self._counter("deleted_bytes", "Bytes of all versions of deleted files.", "reason")
+        self._connections = self._counter("connections", "Connections of programs that have ended.", "result")
+        self._connected_bytes = self._counter("connection_bytes", "Bytes of connections of programs.", "direction")
         self._passes = self._counter("retention_passes", "Passes of the retention sweeper.", "result")
         Gauge("proofbox_build_info", "The release, as a label.", ["version"], registry=self._registry).labels(
             version
@@ -131,6 +134,12 @@ class PrometheusMeter:
             for phase, milliseconds in asdict(response.timings_ms).items():
                 if phase != "total":
                     self._phase_s.labels(phase).observe(milliseconds / _MS)
+
+    def connection_ended(self, connection: NetworkConnection) -> None:
+        """A connection of a program has ended."""
+        self._connections.labels("allowed" if connection.allowed else "refused").inc()
+        self._connected_bytes.labels("sent").inc(connection.bytes_sent)
+        self._connected_bytes.labels("received").inc(connection.bytes_received)
 
     def data_deleted(self, deleted: DeletedData) -> None:
         """See `Meter.data_deleted`."""

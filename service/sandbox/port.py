@@ -13,6 +13,7 @@ from proofbox.contracts.tools import Language
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.sandbox.limits import CallLimits
+from proofbox.service.sandbox.network import ProgramNetwork
 from proofbox.service.sandbox.preload import PreloadSet
 from proofbox.service.sandbox.workspace import ArchiveBounds, CollectedWorkspace, WorkspaceArchive
 
@@ -81,6 +82,7 @@ class Job:
         env: variables beside those of the sandbox.
         stdin: what it reads from standard input.
         cwd: its working directory, relative to OUT_DIR; empty for OUT_DIR itself.
+        network: what serves its connections; None: it has no network.
     """
 
     language: ProgramKind
@@ -92,6 +94,7 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     cwd: str = ""
+    network: ProgramNetwork | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class SqlApiKeys(KeyStore):
             "user_type": key.user_type,
             "user": key.user,
             "permissions": " ".join(sorted(key.permissions)),
-            "limits": json.dumps(dict(key.limits), sort_keys=True),
+            "limits": json.dumps(_stored_limits(key), sort_keys=True),
             "sha256": key.sha256,
             "created": key.created,
             "expires": key.expires,
@@ -97,6 +97,10 @@ class SqlApiKeys(KeyStore):
         return await self._database.write(work)
 
 
+def _stored_limits(key: ApiKey) -> dict[str, Any]:
+    return dict(key.limits) if key.network is None else {**key.limits, "network": list(key.network)}
+
+
 def _changeable(connection: Connection, key_id: str) -> ApiKey:
     row = connection.execute(_ONE, {"key_id": key_id}).first()
     if row is None:
@@ -109,6 +113,8 @@ def _changeable(connection: Connection, key_id: str) -> ApiKey:
 def _key(row: Row[Any]) -> ApiKey:
     # A scope of a newer release that this one does not know gives nothing.
     known = {permission.value for permission in Permission}
+    limits = json.loads(row.limits)
+    network = limits.pop("network", None)
     return ApiKey(
         id=row.id,
         name=row.name,
@@ -117,7 +123,8 @@ def _key(row: Row[Any]) -> ApiKey:
         user_type=row.user_type,
         user=row.user,
         permissions=frozenset(Permission(name) for name in row.permissions.split() if name in known),
-        limits=json.loads(row.limits),
+        limits=limits,
+        network=None if network is None else tuple(network),
         sha256=row.sha256,
         old_sha256=row.old_sha256,
         old_until=row.old_until,

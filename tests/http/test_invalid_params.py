@@ -21,6 +21,7 @@ from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from tests.support.program_proxy import no_network
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)
@@ -62,6 +63,7 @@ def calls(stores, engine, skills_dir):
         memory=memory,
         fetcher=NoPages(),
         searcher=None,
+        network=no_network(),
     )
     tools = all_tools(Settings(), parts)
     return Calls(tools, Admission(running_max=4, queue_max=10), SqlCallStore(stores.database), CallSettings(0, "b"))

@@ -25,6 +25,7 @@ from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.http.test_call_events import frames
 from tests.support.held_engine import HeldEngine
+from tests.support.program_proxy import no_network
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)
@@ -69,7 +70,9 @@ async def calls(stores, engine, admission, grace_s):
         return call.build_response([], report="written")
 
     tools = {
-        "exec_tools.execute_code_python": ExecTool(Language.PYTHON, jobs, POLICY, BpeTokenCounter()),
+        "exec_tools.execute_code_python": ExecTool(
+            Language.PYTHON, jobs, POLICY, BpeTokenCounter(), network=no_network()
+        ),
         "rendering_tools.write_pdf": RenderTool(OutputFormat.PDF, jobs, RenderPolicy(POLICY, 60)),
         "react.file": DirectTool(FileParams, written),
     }

@@ -10,6 +10,7 @@ from proofbox.service.errors import (
     CallCancelledError,
     EngineUnavailableError,
     LimitNotAllowedError,
+    NetworkNotAllowedError,
     QueueFullError,
     SidConflictError,
 )
@@ -63,6 +64,7 @@ async def test_an_id_with_another_payload_is_refused(client, call_body):
         (QueueFullError("full", retry_after_s=1.2), (429, "queue_full", "2")),
         (SidConflictError("sid 1"), (409, "sid_conflict", None)),
         (LimitNotAllowedError("limits.wall_s"), (422, "limit_not_allowed", None)),
+        (NetworkNotAllowedError("network.allow[0]"), (422, "network_not_allowed", None)),
         (EngineUnavailableError("away", retry_after_s=0), (503, "engine_unavailable", "0")),
     ],
 )

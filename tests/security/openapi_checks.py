@@ -72,7 +72,13 @@ def filter_failure(context: Any, failure: Failure, case: Any, response: Any) -> 
         return True
     problem = response.json()
     if problem["code"] != "invalid_request":
-        return problem["code"] not in {"unsafe_path", "limit_not_allowed", "asset_refused", "sid_conflict"}
+        return problem["code"] not in {
+            "unsafe_path",
+            "limit_not_allowed",
+            "network_not_allowed",
+            "asset_refused",
+            "sid_conflict",
+        }
     # A mistake of another kind than these could have been read in the schema, so the schema lacks it.
     # What params have to be stands in the catalogue of the tools.
     told = {error["code"] for error in problem["errors"] if not error["field"].startswith("params")}

@@ -23,6 +23,7 @@ KEY = ApiKey(
     sha256="a" * 64,
     created="2026-01-01T00:00:00.000Z",
     limits={"calls_per_minute": 5, "stored_bytes": 0},
+    network=("pypi.org:443",),
     expires="2030-01-01T00:00:00.000Z",
 )
 OTHER = ApiKey("zzzzzzzzzzzz", "b", "t", "p", "bot", None, ALL_PERMISSIONS, "b" * 64, "2026-01-02T00:00:00.000Z")
@@ -170,6 +171,21 @@ def test_json_has_all_of_a_key_and_its_rotation_gives_another_secret(proofbox):
     assert json.loads(proofbox("keys", "revoke", made["id"], "--json")[1])["state"] == "revoked"
     [listed] = json.loads(proofbox("keys", "list", "--json")[1])
     assert (listed["state"], listed["old_secret"], "secret" in listed) == ("revoked", "-", False)
+
+
+@pytest.mark.parametrize(
+    ("options", "network"),
+    [
+        ((), None),
+        (("--network", "PyPI.org", "--network", "*.example.com:80"), ["*.example.com:80", "pypi.org:443"]),
+        (("--network", "none"), []),
+    ],
+)
+def test_a_key_can_have_fewer_hosts_than_the_operator_allows(proofbox, options, network):
+    made = json.loads(proofbox("keys", "create", "--name", "ci", "--json", *options)[1])
+    assert made["network"] == network
+    [listed] = json.loads(proofbox("keys", "list", "--json")[1])
+    assert listed["network"] == network
 
 
 def test_only_a_hash_lies_in_the_database(tmp_path, monkeypatch, capsys):

@@ -64,6 +64,7 @@ from proofbox.service.web.port import FetchedPage, WebFailedError
 from proofbox.service.web.urls import WebUrl
 from tests.support.fake_engine import FakeSandboxEngine
 from tests.support.operations import FixedOperations
+from tests.support.program_proxy import no_network
 
 ANN = Principal("acme", "books", "registered", "ann")
 SCOPE = ConversationKey(ANN, "conv-1")
@@ -168,6 +169,7 @@ class Pipeline:
             memory=MemorySearchTool(self.timelines, SqlPassageStore(database), self.files, None, half_life_days=30),
             fetcher=self.web,
             searcher=None,
+            network=no_network(),
         )
         audited = AuditService(version="1.0", boot_id="boot-1")
         rebuild = partial(program_tools, settings, tools)

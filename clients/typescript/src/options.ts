@@ -51,7 +51,7 @@ export interface RenderOptions extends Omit<CallOptions, "code"> {
 
 export interface CallEvent {
   id: number;
-  name: "queued" | "started" | "stdout" | "stderr" | "result" | "error";
+  name: "queued" | "started" | "stdout" | "stderr" | "connection" | "result" | "error";
   data: any;
 }
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from proofbox.cli.keys import NO_HOST
 from proofbox.service.access.api_keys import (
     ApiKey,
     new_key_id,
@@ -82,6 +83,7 @@ def _make_key(settings: Settings, arguments: argparse.Namespace) -> tuple[ApiKey
         sha256=secret_sha256(secret),
         created=_utc(now),
         limits=dict(arguments.limit),
+        network=None if arguments.network is None else tuple(sorted({*arguments.network} - {NO_HOST})),
         expires=None if arguments.expires is None else _utc(now + arguments.expires),
     )
     return key, secret
@@ -123,6 +125,7 @@ def _fields_of(key: ApiKey) -> dict[str, Any]:
         "user": key.user or "-",
         "scopes": ",".join(sorted(key.permissions)),
         "limits": dict(key.limits),
+        "network": None if key.network is None else list(key.network),
         "state": state,
         "created": key.created,
         "expires": key.expires or "never",

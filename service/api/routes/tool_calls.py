@@ -94,6 +94,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             errors.StorageQuotaError,
             errors.InvalidRequestError,
             errors.LimitNotAllowedError,
+            errors.NetworkNotAllowedError,
             errors.AssetRefusedError,
             errors.QueueFullError,
             errors.QueueTimeoutError,

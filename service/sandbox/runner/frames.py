@@ -22,6 +22,11 @@ class Frame(IntEnum):
     LAUNCH = frame_format.LAUNCH
     RESTORE = frame_format.RESTORE
     PING = frame_format.PING
+    NET_DATA = frame_format.NET_DATA
+    NET_END = frame_format.NET_END
+    NET_CREDIT = frame_format.NET_CREDIT
+    NET_CLOSE = frame_format.NET_CLOSE
+    NET_STOPPED = frame_format.NET_STOPPED
     READY = frame_format.READY
     PUT_DONE = frame_format.PUT_DONE
     STDOUT = frame_format.STDOUT
@@ -34,6 +39,12 @@ class Frame(IntEnum):
     INSPECTOR = frame_format.INSPECTOR
     WORKSPACE = frame_format.WORKSPACE
     PONG = frame_format.PONG
+    NET_OPENED = frame_format.NET_OPENED
+    NET_SENT = frame_format.NET_SENT
+    NET_ENDED = frame_format.NET_ENDED
+    NET_TAKEN = frame_format.NET_TAKEN
+    NET_CLOSED = frame_format.NET_CLOSED
+    NET_STOP = frame_format.NET_STOP
 
 
 _KINDS = {int(kind): kind for kind in Frame}

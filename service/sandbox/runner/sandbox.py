@@ -25,11 +25,12 @@ from proofbox.service.sandbox.port import (
     OutputSpec,
     ProcessOutcome,
     SandboxLostError,
-    StreamName,
 )
 from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.runner.connections import RUNNER_FRAMES, ProgramConnections
 from proofbox.service.sandbox.runner.file_frames import Received, ReceivedFiles, file_frames
 from proofbox.service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
+from proofbox.service.sandbox.runner.output_relay import OutputRelay
 from proofbox.service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
 from proofbox.service.sandbox.runner.responses import Exit, Failed, Row, Summary, WorkspaceFacts, rows_max
 from proofbox.service.sandbox.workspace import WorkspaceArchive
@@ -39,10 +40,6 @@ log = logging.getLogger("proofbox.engine")
 _ODD_NAMES_MAX = 50
 _FILES_PER_PUT = 100  # of paths of 1,024 bytes, escaped as JSON: they have to fit a frame
 _ODD_NAME_CHARS_MAX = 300
-# A runner of ours lets both outputs rest for 25 ms after a piece smaller than this.
-_PIECE_BYTES_MIN = 4096
-_PIECES_PER_S = 100
-_PIECES_SPARE = 1_000
 
 
 class Transport(Protocol):
@@ -224,7 +221,7 @@ class RunnerSandbox:
                 await self._write(frames_out)
                 if self._put_unanswered:
                     await self._expect(Frame.PUT_DONE)
-                return await self._follow(on_output, limits.wall_s)
+                return await self._follow(job, on_output)
         except SandboxLostError as exc:
             of_memory = await self._died_of_memory()
             of_processes = self._died_of_processes is not None and await self._died_of_processes()
@@ -319,24 +316,24 @@ class RunnerSandbox:
             await files.add(file, piece)
         return file
 
-    async def _follow(self, on_output: OnOutput, wall_s: float) -> ProcessOutcome:
-        names: dict[Frame, StreamName] = {Frame.STDOUT: "stdout", Frame.STDERR: "stderr"}
-        bytes_left = dict.fromkeys(names, self._bounds.pass_on_bytes)
-        pieces_left = _PIECES_SPARE + self._bounds.pass_on_bytes // _PIECE_BYTES_MIN + int(wall_s * _PIECES_PER_S)
-        while True:
-            kind, payload = await self._receive()
-            if kind in names:
-                bytes_left[kind] -= len(payload) - 1
-                pieces_left -= 1
-                is_empty = len(payload) <= 1 and payload != b"\1"  # that one means that more is not passed on
-                if is_empty or bytes_left[kind] < 0 or pieces_left < 0:
-                    raise SandboxLostError("the runner passed on more output than it may")
-                on_output(names[kind], payload[1:], payload[:1] == b"\1")
-            elif kind is Frame.EXIT:
-                with _reading():
-                    return Exit.read(payload).outcome()
-            else:
-                raise SandboxLostError(f"the runner sent {kind.name} while the program ran")
+    async def _follow(self, job: Job, on_output: OnOutput) -> ProcessOutcome:
+        output = OutputRelay(on_output, self._bounds.pass_on_bytes, job.limits.wall_s)
+        connections = ProgramConnections(job.network, self._send_now, job.limits.wall_s)
+        try:
+            while True:
+                kind, payload = await self._receive()
+                if kind in RUNNER_FRAMES:
+                    await connections.take(kind, payload)
+                elif kind is Frame.EXIT:
+                    with _reading():
+                        return Exit.read(payload).outcome()
+                else:
+                    output.take(kind, payload)
+        finally:
+            await connections.close()
+
+    async def _send_now(self, kind: Frame, payload: bytes) -> None:
+        await self._transport.write(encode(kind, self._nonce, payload))
 
     async def _send(self, kind: Frame, value: dict[str, Any]) -> None:
         await self._write(encode(kind, self._nonce, json.dumps(value).encode()))

@@ -19,6 +19,35 @@ def refused_connection(host: str, port: int) -> WebFailedError:
     return WebFailedError(WebCode.CONNECT_FAILED, f"the host {host} takes no connection at port {port}")
 
 
+async def find_addresses(
+    resolve: Resolver, opened: Sequence[Network] | None, host: str, port: int
+) -> Sequence[str]:
+    """Returns the addresses that a host may be connected to at, the first of them.
+
+    Args:
+        resolve: how names become addresses.
+        opened: networks beyond the public internet that are allowed; None allows all.
+        host: a name or an address.
+        port: the TCP port.
+
+    Raises:
+        WebFailedError: ``dns_failed``; ``url_not_allowed`` if any address is not allowed.
+    """
+    try:
+        addresses = await resolve(host, port)
+    except (OSError, UnicodeError) as exc:
+        raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address") from exc
+    if not addresses:
+        raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
+    if opened is not None and not all(is_allowed(address, opened) for address in addresses):
+        # The address itself would show the model the network of the service.
+        raise WebFailedError(
+            WebCode.URL_NOT_ALLOWED,
+            f"the host {host} is not on the public internet; nothing is fetched from it",
+        )
+    return addresses[:_TRIED_MAX]
+
+
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
     """Connects to public addresses only.
 
@@ -58,24 +87,8 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         raise refused_connection(host, port)
 
     async def find_addresses(self, host: str, port: int) -> Sequence[str]:
-        """Returns the addresses that a connection to a host may go to, the first ones first.
-
-        Raises:
-            WebFailedError: ``dns_failed``, ``url_not_allowed`` if any address is not allowed.
-        """
-        try:
-            addresses = await self._resolve(host, port)
-        except (OSError, UnicodeError) as exc:
-            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address") from exc
-        if not addresses:
-            raise WebFailedError(WebCode.DNS_FAILED, f"the host {host} has no address")
-        if self._opened is not None and not all(is_allowed(address, self._opened) for address in addresses):
-            # The address itself would show the model the network of the service.
-            raise WebFailedError(
-                WebCode.URL_NOT_ALLOWED,
-                f"the host {host} is not on the public internet; no page is fetched from it",
-            )
-        return addresses[:_TRIED_MAX]
+        """Returns the addresses that a connection to a host may go to; see `find_addresses`."""
+        return await find_addresses(self._resolve, self._opened, host, port)
 
     async def connect_unix_socket(
         self,

@@ -7,7 +7,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from proofbox.service.app import gateway_settings, settings
+from proofbox.service.app import gateway_settings, network_settings, settings
 from proofbox.service.app.bootstrap import retention_policy
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
@@ -71,6 +71,8 @@ NAMES |= {"librechat", "librechat_key_file", "librechat_issuer", "librechat_audi
 
 # Of the console, and of agents; GATEWAY.md names `wait_s_max`, whose unit is inside.
 NAMES |= {"console", "gateway_env", "llm_endpoints", "gateway_networks", "gateway_ports", "space_origins"}
+NAMES |= {"sandbox_network", "sandbox_network_ranges", "sandbox_pip_index_url"}
+COUNTS |= {"sandbox_network_open_max", "sandbox_network_connections_max"}
 COUNTS |= {"gateway_running_max", "agent_runs_max"}
 UNITS += ("_s_max",)
 
@@ -105,6 +107,7 @@ def test_settings_stand_in_the_source_once():
     sources = {
         inspect.getsource(settings): settings.Settings,
         inspect.getsource(gateway_settings): gateway_settings.GatewaySettings,
+        inspect.getsource(network_settings): network_settings.NetworkSettings,
     }
     bodies = [
         node.body

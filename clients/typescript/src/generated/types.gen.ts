@@ -898,10 +898,58 @@ export type AuditLine = {
      */
     usage?: Usage;
     /**
+     * The connections of a program that could use the network; none if it had none.
+     */
+    network?: AuditNetwork | null;
+    /**
      * Of a call of a run: which agent's tool it was.
      */
     gateway?: AuditGateway | null;
     outcome: AuditOutcome;
+};
+
+/**
+ * AuditNetwork
+ *
+ * The network of a call.
+ */
+export type AuditNetwork = {
+    /**
+     * Connections
+     *
+     * The first of them, in the order in which they ended.
+     */
+    connections?: Array<NetworkConnection>;
+    /**
+     * Total
+     *
+     * How many there were, listed or not.
+     */
+    total?: number;
+    /**
+     * Refused
+     *
+     * How many of them were refused.
+     */
+    refused?: number;
+    /**
+     * Bytes Sent
+     *
+     * Bytes from the program, of all of them.
+     */
+    bytes_sent?: number;
+    /**
+     * Bytes Received
+     *
+     * Bytes to the program.
+     */
+    bytes_received?: number;
+    /**
+     * Allow
+     *
+     * What its program could connect to.
+     */
+    allow: Array<string>;
 };
 
 /**
@@ -2815,6 +2863,12 @@ export type ListedKey = {
         [key: string]: number;
     };
     /**
+     * Network
+     *
+     * The hosts and ports that its programs may connect to, within the operator's; null: all of those.
+     */
+    network?: Array<string> | null;
+    /**
      * State
      *
      * Whether it works now.
@@ -3223,6 +3277,114 @@ export type MessageSent = {
 };
 
 /**
+ * NetworkAccess
+ *
+ * The hosts that the program of a call may connect to, within what the operator and the key allow.
+ */
+export type NetworkAccess = {
+    /**
+     * Allow
+     *
+     * Hosts and ports, ``pypi.org:443`` or ``*.example.com:443``; without a port: 443.
+     */
+    allow: Array<string>;
+};
+
+/**
+ * NetworkConnection
+ *
+ * One connection that the program of a call made, or tried to make.
+ */
+export type NetworkConnection = {
+    /**
+     * Host
+     *
+     * The host that it asked for; empty if that could not be read.
+     */
+    host: string;
+    /**
+     * Port
+     *
+     * The port; 0 if it could not be read.
+     */
+    port: number;
+    /**
+     * Address
+     *
+     * The IP address that it went to; none if it was refused before.
+     */
+    address?: string | null;
+    /**
+     * Bytes Sent
+     *
+     * Bytes from the program.
+     */
+    bytes_sent: number;
+    /**
+     * Bytes Received
+     *
+     * Bytes to the program.
+     */
+    bytes_received: number;
+    /**
+     * Ms
+     *
+     * How long it was open.
+     */
+    ms: number;
+    /**
+     * Allowed
+     *
+     * Whether it was made.
+     */
+    allowed: boolean;
+    /**
+     * Why
+     *
+     * Why it was refused, failed or was ended, in a sentence; none if both sides closed it.
+     */
+    why?: string | null;
+};
+
+/**
+ * NetworkUse
+ *
+ * The connections of a call that may use the network.
+ */
+export type NetworkUse = {
+    /**
+     * Connections
+     *
+     * The first of them, in the order in which they ended.
+     */
+    connections?: Array<NetworkConnection>;
+    /**
+     * Total
+     *
+     * How many there were, listed or not.
+     */
+    total?: number;
+    /**
+     * Refused
+     *
+     * How many of them were refused.
+     */
+    refused?: number;
+    /**
+     * Bytes Sent
+     *
+     * Bytes from the program, of all of them.
+     */
+    bytes_sent?: number;
+    /**
+     * Bytes Received
+     *
+     * Bytes to the program.
+     */
+    bytes_received?: number;
+};
+
+/**
  * NewMessage
  *
  * A text that a person sends to a space.
@@ -3449,7 +3611,7 @@ export type Problem = {
  *
  * The codes of problem documents: the caller's program or the service is at fault, never the model.
  */
-export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
+export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'network_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'gateway_not_installed' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
 
 /**
  * ProgramOutput
@@ -5441,6 +5603,10 @@ export type ToolCallRequest = {
      * Lower limits for this call.
      */
     limits?: Limits;
+    /**
+     * Hosts that the program of an exec tool may connect to; none: it has no network.
+     */
+    network?: NetworkAccess | null;
 };
 
 /**
@@ -5502,6 +5668,10 @@ export type ToolCallResponse = {
      * Which sandbox ran it; none if nothing ran.
      */
     sandbox?: SandboxInfo | null;
+    /**
+     * The connections of a program that could use the network.
+     */
+    network?: NetworkUse | null;
     /**
      * Warnings
      *
@@ -6830,7 +7000,7 @@ export type MakeToolCallErrors = {
      */
     413: Problem;
     /**
-     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's. `asset_refused`: An asset of the request is missing, or its store is not allowed.
+     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's. `network_not_allowed`: The call asks for a network that the operator, its key or its tool does not allow. `asset_refused`: An asset of the request is missing, or its store is not allowed.
      */
     422: Problem;
     /**
@@ -9019,6 +9189,10 @@ export type PutAgentErrors = {
      * `internal`: The service failed in a way that it did not foresee.
      */
     500: Problem;
+    /**
+     * `gateway_not_installed`: This installation is without the library that checks the inputs of configured tools.
+     */
+    501: Problem;
     /**
      * `store_failed`: A store could not read or write.
      */

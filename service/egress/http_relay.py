@@ -1,0 +1,167 @@
+"""One plain HTTP request of a program to an allowed host: parsed, written anew, and answered the same way.
+
+The program's framing does not reach the host, so no request hides behind another, and a connection carries one
+request.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from http import HTTPStatus
+
+import h11
+
+from proofbox.contracts.network import Endpoint
+from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
+from proofbox.service.egress.upstream import Relay, end_tasks
+from proofbox.service.sandbox.network import ProgramConnection
+from proofbox.service.web.urls import UrlRefusedError, WebUrl
+
+HEAD_BYTES_MAX = 32 * 1024
+_OF_CONNECTION = frozenset(
+    {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect", b"host"}
+)
+_Headers = list[tuple[bytes, bytes]]
+
+
+def read_url(request: h11.Request) -> WebUrl:
+    """The address of a request in absolute form.
+
+    Raises:
+        ConnectionRefusal: it is none, or another part of the request contradicts it.
+    """
+    target = request.target.decode("ascii", "replace")
+    try:
+        url = WebUrl.parse(target)
+    except UrlRefusedError as exc:
+        raise ConnectionRefusal(
+            f"the request has no address in the form http://host/path: {exc}", HTTPStatus.BAD_REQUEST
+        ) from exc
+    if url.scheme != "http":
+        raise ConnectionRefusal("an https address is reached by CONNECT", HTTPStatus.BAD_REQUEST)
+    hosts = [value for name, value in request.headers if name == b"host"]
+    if not all(_is_same(host.decode("ascii", "replace"), url) for host in hosts):
+        raise ConnectionRefusal("the header Host names another host than the address", HTTPStatus.BAD_REQUEST)
+    names = [name for name, _ in request.headers]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        raise ConnectionRefusal("the request has two lengths", HTTPStatus.BAD_REQUEST)
+    return url
+
+
+def _is_same(host: str, url: WebUrl) -> bool:
+    try:
+        endpoint = Endpoint.parse(host, default_port=80)
+    except ValueError:
+        return False
+    return (endpoint.host, endpoint.port, endpoint.is_below) == (url.host, url.port, False)
+
+
+class HttpExchange:
+    """A request whose head was read, and its response.
+
+    Args:
+        client: the parser of the program's side, after the head.
+        request: the head.
+        url: its address.
+        program: the program's side.
+    """
+
+    def __init__(
+        self, client: h11.Connection, request: h11.Request, url: WebUrl, program: ProgramConnection
+    ) -> None:
+        self._client = client
+        self._request = request
+        self._url = url
+        self._program = program
+        self._server = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES_MAX)
+
+    async def run(self, relay: Relay) -> None:
+        """Sends the request and passes the response on.
+
+        Raises:
+            ConnectionEnded: a side does not speak HTTP, or a limit was reached.
+            OSError: a side was closed.
+        """
+        try:
+            await relay.run(self._exchange(relay))
+        except h11.ProtocolError as exc:
+            raise ConnectionEnded("the program or the host sent no valid HTTP") from exc
+
+    async def _exchange(self, relay: Relay) -> None:
+        own = [(b"Host", self._url.authority.encode()), (b"Connection", b"close")]
+        head = h11.Request(
+            method=self._request.method,
+            target=self._url.target.encode("ascii"),
+            headers=[*own, *_end_to_end(self._request.headers), *_framing(self._request.headers)],
+        )
+        await self._to_host(relay, head)
+        upload = asyncio.ensure_future(self._upload(relay))
+        download = asyncio.ensure_future(self._download(relay))
+        try:
+            await asyncio.wait([upload, download], return_when=asyncio.FIRST_COMPLETED)
+            if not download.done():
+                with contextlib.suppress(OSError):  # a host may respond to what it does not read to its end
+                    upload.result()
+            await download
+        finally:
+            await end_tasks([upload, download])
+
+    async def _upload(self, relay: Relay) -> None:
+        """Passes the body of the request on."""
+        while True:
+            event = self._client.next_event()
+            if event is h11.NEED_DATA:
+                if self._client.they_are_waiting_for_100_continue:
+                    await self._to_program(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
+                self._client.receive_data(await self._program.read())
+            elif isinstance(event, h11.Data):
+                await self._to_host(relay, h11.Data(data=bytes(event.data)))
+            elif isinstance(event, h11.EndOfMessage):
+                await self._to_host(relay, h11.EndOfMessage())
+                return
+            else:
+                return
+
+    async def _download(self, relay: Relay) -> None:
+        while True:
+            event = self._server.next_event()
+            if event is h11.NEED_DATA:
+                self._server.receive_data(await relay.receive())
+            elif isinstance(event, h11.Response):
+                framing = [(name, value) for name, value in event.headers if name == b"content-length"]
+                headers = [*_end_to_end(event.headers), *framing, (b"Connection", b"close")]
+                await self._to_program(
+                    h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
+                )
+            elif isinstance(event, h11.Data):
+                await self._to_program(h11.Data(data=event.data))
+            elif isinstance(event, h11.EndOfMessage):
+                await self._to_program(h11.EndOfMessage())
+                return
+            elif not isinstance(event, h11.InformationalResponse):
+                raise ConnectionEnded("the host closed the connection before its response")
+
+    async def _to_host(self, relay: Relay, event: h11.Request | h11.Data | h11.EndOfMessage) -> None:
+        if data := self._server.send(event):
+            await relay.send(data)
+
+    async def _to_program(
+        self, event: h11.InformationalResponse | h11.Response | h11.Data | h11.EndOfMessage
+    ) -> None:
+        if data := self._client.send(event):
+            await self._program.write(data)
+
+
+def _end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> _Headers:
+    """The headers that are not about the connection, nor about this proxy."""
+    named = {name.strip().lower() for key, value in headers if key == b"connection" for name in value.split(b",")}
+    left_out = _OF_CONNECTION | named | {b"content-length"}
+    return [(name, value) for name, value in headers if name not in left_out and not name.startswith(b"proxy-")]
+
+
+def _framing(headers: Sequence[tuple[bytes, bytes]]) -> _Headers:
+    """How the length of a body is given: as the parser understood it."""
+    for name, _ in headers:
+        if name == b"transfer-encoding":
+            return [(b"Transfer-Encoding", b"chunked")]
+    return [(name, value) for name, value in headers if name == b"content-length"][:1]

@@ -1,0 +1,66 @@
+"""The service is killed while a program downloads: no container and no connection is left."""
+
+import contextlib
+import json
+import signal
+import socket
+import threading
+
+import pytest
+from service_process import eventually, request, serving
+
+pytestmark = pytest.mark.docker
+
+_DOWNLOADS = """
+import socket, subprocess
+s = socket.create_connection(("127.0.0.1", 3128))
+s.sendall(b"GET http://localhost:{port}/ HTTP/1.0\\r\\n\\r\\n")
+assert s.recv(12) == b"HTTP/1.1 200"
+subprocess.Popen(["sleep", "987"])
+while s.recv(65536):
+    pass
+"""
+
+
+class EndlessServer:
+    """Sends without end, and notes when its client is gone."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.ended = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65_536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                while True:
+                    connection.sendall(bytes(65_536))
+            self.ended.set()
+
+    def close(self) -> None:
+        self._listener.close()
+        self._thread.join()
+
+
+def test_kill_9_in_a_download_leaves_no_container_and_no_connection(tmp_path, engine):
+    server = EndlessServer()
+    host = f"localhost:{server.port}"
+    network = {
+        "sandbox_network": json.dumps([host]),
+        "sandbox_network_ranges": json.dumps(["127.0.0.0/8", "::1/128"]),
+    }
+    with serving(tmp_path / "data", engine, pool_size=1, **network) as service:
+        body = request(_DOWNLOADS.format(port=server.port), network={"allow": [host]})
+        assert service.post(body, Prefer="respond-async").status_code == 202
+        assert len(eventually(service.busy, lambda busy: len(busy) == 1)) == 1
+        assert not server.ended.is_set()
+        service.signal(signal.SIGKILL)
+        service.wait()
+        assert eventually(service.containers, lambda left: left == []) == []
+        assert server.ended.wait(20)
+    server.close()
