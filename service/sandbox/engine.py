@@ -236,10 +236,13 @@ class PooledEngine:
             try:
                 if swept := await self.sweep():
                     log.warning("removed %d sandboxes that should have been gone", swept)
+                if not self.is_up:
+                    log.warning("the container engine answers again")
                 self.is_up = True
             except EngineUnavailableError as exc:
+                if self.is_up:  # once, not with each sweep
+                    log.warning("the container engine does not answer, calls fail: %s", exc)
                 self.is_up = False
-                log.warning("cannot look for leftovers: %s", exc)
             await self.pool.renew()
 
     async def _start_waiting(self, flavour: PreloadSet) -> PooledContainer:
