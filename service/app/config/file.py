@@ -133,7 +133,7 @@ def _entries(
 
 
 def _take(found: ConfigFile, entry: _Entry, model: type[BaseSettings]) -> None:
-    key, where = entry.key, found.place(entry.line)
+    key, where, value = entry.key, found.place(entry.line), _with_whole_numbers(entry.value)
     setting = key.removesuffix(FILE_SUFFIX) if key in file_settings(model) else key
     if setting not in model.model_fields:
         near = nearest_name(key, {*model.model_fields, *file_settings(model)})
@@ -145,7 +145,6 @@ def _take(found: ConfigFile, entry: _Entry, model: type[BaseSettings]) -> None:
         found.mistakes.append(Mistake(where, key, problem, "keep one of the two"))
         return
     found.lines[setting] = entry.line or 0
-    value = entry.value
     if key != setting:
         if not isinstance(value, str):
             found.mistakes.append(Mistake(where, key, "must be the path of a file, as text", "write it in quotes"))
@@ -168,6 +167,15 @@ def _take(found: ConfigFile, entry: _Entry, model: type[BaseSettings]) -> None:
         found.refused.add(setting)
         return
     found.values[setting] = json.loads(json.dumps(value, default=str))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """A value of TOML with 4 in place of 4.0: programs that make such files, as Helm, know no whole numbers."""
+    if isinstance(value, dict):
+        return {name: _with_whole_numbers(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _holds_secret(value: str) -> bool:

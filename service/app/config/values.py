@@ -90,7 +90,7 @@ def _describe(exc: ValidationError, value: Any, *, is_secret: bool, is_text: boo
     if kind in _BOUNDS:
         problem, remedy = _BOUNDS[kind]
         problem = problem.format(**context) if context else problem
-    elif (name := kind.removesuffix("_type").removesuffix("_parsing")) in _TYPES:
+    elif (name := kind.removesuffix("_type").removesuffix("_parsing").removesuffix("_from_float")) in _TYPES:
         problem, remedy = f"must be {_TYPES[name]}", "correct it"
         if isinstance(value, str) and not is_text and name in {"int", "float", "bool"}:
             remedy = "write it without quotes"

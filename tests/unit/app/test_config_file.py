@@ -43,6 +43,14 @@ def test_values_come_from_sections_and_from_outside_of_them(written):
     assert [str(network) for network in settings.web_allowed_networks] == ["10.0.0.0/8"]
 
 
+def test_a_whole_number_may_be_written_as_other_programs_do(written):
+    path = written("pool_size = 4.0\nmemory_bytes = 1.073741824e+09\nweb_ports = [80.0]\nwall_s = 60\n")
+    settings = Settings()
+    assert (settings.pool_size, settings.memory_bytes, settings.web_ports) == (4, 2**30, (80,))
+    path.write_text("pool_size = 4.5\n")
+    assert sentences(path)[0].startswith("F, line 1: pool_size: must be a whole number (got 4.5)")
+
+
 def test_a_table_is_a_value_too(written):
     written('[agents.gateway_env.WEATHER]\nvariable = "WX"\nhosts = ["api.example.com"]\n')
     assert Settings().gateway_env["WEATHER"].hosts == ("api.example.com",)
