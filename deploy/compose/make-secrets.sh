@@ -7,10 +7,12 @@ umask 077
 mkdir -p secrets
 
 random() { # 40 letters and digits
-  head -c 512 /dev/urandom | base64 | tr -dc 'A-Za-z0-9' | cut -c 1-40 | head -n 1
+  head -c 512 /dev/urandom | base64 | tr -dc 'A-Za-z0-9' | cut -c 1-40
 }
 keep() { # NAME: writes standard input unless there is such a secret. Containers read it as users of their own
-  [ -s "secrets/$1" ] || cat >"secrets/$1"
+  local value
+  value=$(cat)
+  [ -s "secrets/$1" ] || printf '%s\n' "$value" >"secrets/$1"
   chmod 644 "secrets/$1"
 }
 
@@ -20,7 +22,7 @@ random | keep s3_secret_key
 random | keep grafana_password
 touch secrets/metrics_key
 chmod 644 secrets/metrics_key
-printf 'postgresql://proofbox:%s@postgres/proofbox' "$(cat secrets/postgres_password)" | keep database_url
+printf 'postgresql://proofbox:%s@postgres/proofbox\n' "$(cat secrets/postgres_password)" | keep database_url
 printf '{"identities": [{"name": "proofbox", "credentials": [{"accessKey": "%s", "secretKey": "%s"}], "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}\n' \
   "$(cat secrets/s3_access_key)" "$(cat secrets/s3_secret_key)" | keep s3_identities
 printf 'secrets: %s\n' "$PWD/secrets"

@@ -1,4 +1,7 @@
-"""The compose file: of the form of the Compose specification, with all files that it names. Run by `make test-deploy`."""
+"""The compose file: of the form of the Compose specification, with all files that it names.
+
+Run by `make test-deploy`.
+"""
 
 import json
 import re
