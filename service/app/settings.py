@@ -346,7 +346,8 @@ class Settings(LogSettings, GatewaySettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        **_others: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not used here
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not used here
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The sources, the strongest first."""
         return init_settings, env_settings, SecretFiles(settings_cls), ConfigFileSource(settings_cls)

@@ -57,7 +57,7 @@ class AuditFile(WatchedFileHandler):
         with contextlib.suppress(OSError, ValueError):
             if self.stream is not None:
                 self.stream.close()
-        self.stream = None  # type: ignore[assignment]  # as the base class does before it opens again
+        self.stream = None  # as the base class does before it opens again
         if not self._is_failing:
             self._is_failing = True
             reason = getattr(exc, "strerror", None) or exc

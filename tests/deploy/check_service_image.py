@@ -126,8 +126,8 @@ def test_the_service_answers_a_call_from_its_container_through_the_proxy(image, 
 _READY = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/readyz', timeout=5).status)"
 _CALL = """
 import json, urllib.request as u
-body = {"tool_id": "exec_tools.execute_code_python", "tool_call_id": "c1", "conversation_id": "c", "turn_id": "turn_1",
-        "params": {"explore": True}, "code": "print(6 * 7)"}
+body = {"tool_id": "exec_tools.execute_code_python", "tool_call_id": "c1", "conversation_id": "c",
+        "turn_id": "turn_1", "params": {"explore": True}, "code": "print(6 * 7)"}
 kind = {"Content-Type": "application/json"}
 request = u.Request("http://127.0.0.1:8080/v1/tool-calls", json.dumps(body).encode(), kind)
 print(u.urlopen(request).read().decode())

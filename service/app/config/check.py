@@ -90,6 +90,6 @@ def _conflicts(values: dict[str, Any], refused: set[str], file: ConfigFile, outs
 
 
 def _unchecked_settings(values: dict[str, Any]) -> Settings:
-    """Settings of values that are right each by itself; their combinations are not looked at."""
+    """Settings of values that are right each by itself; their combinations are not checked."""
     parsed = {name: value_adapter(Settings, name).validate_python(value) for name, value in values.items()}
     return Settings.model_construct(_fields_set=set(values), **parsed)

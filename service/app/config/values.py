@@ -32,7 +32,7 @@ _TYPES = {
     "model": "a table",
 }
 _UNIONS = frozenset({"IPv4Network", "IPv6Network", "int", "float", "path"})
-_EXAMPLES = {tuple: 'a list such as ["a", "b"]', dict: 'an object such as {"a": …}'}
+_EXAMPLES: dict[Any, str] = {tuple: 'a list such as ["a", "b"]', dict: 'an object such as {"a": …}'}
 
 
 def is_secret(model: type[BaseSettings], setting: str) -> bool:
@@ -48,9 +48,8 @@ def is_json(model: type[BaseSettings], setting: str) -> bool:
 def value_adapter(model: type[BaseSettings], setting: str) -> TypeAdapter[Any]:
     """The check of one setting, with its limits, without those of combinations."""
     field = model.model_fields[setting]
-    if not field.metadata:
-        return TypeAdapter(field.annotation)
-    return TypeAdapter(Annotated[(field.annotation, *field.metadata)])
+    annotation: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    return TypeAdapter(annotation)
 
 
 def check_value(model: type[BaseSettings], setting: str, value: Any, *, is_text: bool) -> tuple[str, str] | None:
@@ -80,7 +79,7 @@ def check_value(model: type[BaseSettings], setting: str, value: Any, *, is_text:
 
 
 def _describe(exc: ValidationError, value: Any, *, is_secret: bool, is_text: bool) -> tuple[str, str]:
-    """What is wrong with a value, and what to do; of a union, what its first member says."""
+    """What is wrong with a value, and what to do; of a union, the mistake of its first member."""
     error: Mapping[str, Any] = exc.errors(include_url=False)[0]
     inner = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in _path(error["loc"])).lstrip(
         "."
