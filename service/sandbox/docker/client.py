@@ -250,14 +250,14 @@ def _translate(what: str, call: Callable[[], T]) -> T:
 
 def _short_cause(exc: BaseException) -> str:
     """Why, in words that anybody may read: no path and no text of the engine, which the log has."""
-    if isinstance(exc, APIError) and exc.status_code:
-        return f"it answered {exc.status_code}"
-    if isinstance(exc, requests.Timeout):
-        return "it did not answer in time"
-    while (cause := exc.__cause__ or exc.__context__) is not None:
+    while True:
+        if (status := getattr(getattr(exc, "response", None), "status_code", None)) is not None:
+            return f"it answered {status}"
+        if isinstance(exc, requests.Timeout | TimeoutError):
+            return "it did not answer in time"
+        if (cause := exc.__cause__ or exc.__context__) is None:
+            break
         exc = cause
-    if isinstance(exc, TimeoutError):
-        return "it did not answer in time"
     if isinstance(exc, OSError) and exc.strerror:
         return exc.strerror.lower()
     return "it broke the connection" if isinstance(exc, ConnectionError) else type(exc).__name__

@@ -72,6 +72,11 @@ def test_all_mistakes_are_listed_at_once_and_combinations_with_wrong_values_are_
     ]
 
 
+def test_a_combination_with_a_wrong_value_is_no_second_mistake():
+    [found] = sentences(out_dir_bytes=2**30, memory_bytes="much")
+    assert found.startswith("environment: PROOFBOX_MEMORY_BYTES: must be a whole number")
+
+
 def test_what_the_environment_or_an_option_replaces_counts_no_more(tmp_path):
     file = tmp_path / "proofbox.toml"
     file.write_text('auth = "off"\nhost = "0.0.0.0"\n')

@@ -73,12 +73,14 @@ def test_what_is_in_effect_is_shown_with_its_source_and_without_secrets(file, tm
 
 def test_the_service_refuses_what_the_check_refuses(file):
     file.write_text("poolsize = 3\nport = 70000\n")
-    done = proofbox("serve", "--config", file, PROOFBOX_ENGINE_HOST="unix:///nowhere/docker.sock")
+    environment = {"PROOFBOX_ENGINE_HOST": "unix:///nowhere/docker.sock", "PROOFBOX_AUTH": "off"}
+    done = proofbox("serve", "--config", file, "--host", "0.0.0.0", **environment)
     assert done.returncode == 2
-    assert done.stderr == (
-        "proofbox: 2 mistakes in the configuration:\n"
+    assert done.stderr.startswith(
+        "proofbox: 3 mistakes in the configuration:\n"
         f"  {file}, line 1: poolsize: not a setting; did you mean pool_size?\n"
         f"  {file}, line 2: port: must be at most 65535 (got 70000); lower it\n"
+        "  PROOFBOX_AUTH is off and PROOFBOX_HOST 0.0.0.0 is reached by others; "
     )
 
 
