@@ -1,7 +1,6 @@
 """The HTTP server: it finishes accepted requests before it closes its socket."""
 
 import asyncio
-import logging
 import signal
 import socket
 from collections.abc import Awaitable, Callable
@@ -13,7 +12,6 @@ from starlette.types import ASGIApp
 
 from proofbox.service.api.connections import ConnectionLimits
 from proofbox.service.api.limited_protocol import LimitedProtocol
-from proofbox.service.observability.log_format import START_LOGGER
 
 _POLL_S = 0.1
 
@@ -51,14 +49,6 @@ class DrainingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
         self._drain = drain
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and log the address: one line that every level but error has."""
-        await super().startup(sockets)
-        for listener in [open_socket for server in self.servers for open_socket in server.sockets][:1]:
-            host, port = listener.getsockname()[:2]
-            address = f"[{host}]" if ":" in host else host
-            logging.getLogger(START_LOGGER).info("Proofbox is running on http://%s:%d", address, port)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the form of a signal handler
         """SIGTERM or SIGINT: stop; a second SIGINT: at once.

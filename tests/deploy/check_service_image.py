@@ -120,7 +120,7 @@ def test_the_service_answers_a_call_from_its_container_through_the_proxy(image, 
         finally:
             log = subprocess.run(["docker", "logs", name], capture_output=True, text=True, check=False)
             docker("rm", "--force", name)
-        assert "Proofbox is running on http://127.0.0.1:8080" in log.stderr
+        assert "is running on http://127.0.0.1:8080" in log.stderr
 
 
 _READY = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/readyz', timeout=5).status)"
