@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import os
-import socket
 import threading
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -119,7 +119,7 @@ def http_config(service: Service) -> uvicorn.Config:
 class _LoggedServer(DrainingServer):
     """A server that logs its address: one line that every level has. A service for one command has none."""
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    async def startup(self, sockets: Any = None) -> None:
         """Listen, and log the address."""
         await super().startup(sockets)
         for listener in [listener for server in self.servers for listener in server.sockets][:1]:

@@ -237,7 +237,7 @@ class PooledEngine:
             await self.pool.renew()
 
     async def _sweep_and_log(self) -> None:
-        """Sweep; the log tells once when the engine goes away, and once when it is back."""
+        """Sweep; log once that the engine does not answer, and once that it answers again."""
         try:
             if swept := await self.sweep():
                 log.warning("removed %d sandboxes that should have been gone", swept)
