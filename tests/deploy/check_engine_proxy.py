@@ -7,8 +7,10 @@ import http.client
 import json
 import os
 import socket
+import subprocess
 import time
 import urllib.request
+import uuid
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -24,6 +26,7 @@ from tests.support.served import served
 pytestmark = pytest.mark.docker
 ENGINE = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
 SOME_ID = "0" * 64
+SERVICE = f"proxied-{uuid.uuid4().hex[:8]}"
 OURS = quote('{"label": ["proofbox.service=x"]}')
 
 
@@ -35,6 +38,13 @@ def proxy(short_folder):
     command = [DEBIAN / "usr/sbin/haproxy", "-db", "-f", ROOT / "deploy/engine-proxy/haproxy.cfg"]
     with running(command, environment, short_folder / "log", path.exists):
         yield path
+    # A container of a request that should have been refused.
+    label = ("--filter", f"label=proofbox.service={SERVICE}")
+    listed = subprocess.run(
+        ["docker", "ps", "--all", "--quiet", *label], capture_output=True, text=True, check=True
+    )
+    for container in listed.stdout.split():
+        subprocess.run(["docker", "rm", "--force", container], capture_output=True, check=True)
 
 
 def ask(path, method, target, body=None, **headers):
@@ -62,14 +72,14 @@ def allowed_body():
         seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
         cgroup_parent="",
         totals=TotalLimits.of_machine(0, 0, 0),
-        service_name="proxied",
+        service_name=SERVICE,
         boot_id="boot",
     )
     limits = CallLimits(**{name: getattr(settings, name) for name in limit_names()})
     return container_config(replace(container), limits, time.time() + 60, 20_000)
 
 
-def create(path, body, name="proofbox-proxied-1"):
+def create(path, body, name=f"proofbox-{SERVICE}"):
     text = body if isinstance(body, str | bytes) else json.dumps(body)
     return ask(path, "POST", f"/v1.41/containers/create?name={name}", text)
 
