@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from proofbox.service.concurrency import Changes, Listener
 from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.spaces.input_stream import PARTIAL_BYTES_MAX, InputStream
 from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
 from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.gateway.spaces.shared_pages import PAGE, SharedPages
-from proofbox.service.gateway.spaces.tool_inputs import PARTIAL_BYTES_MAX, InputStream, ToolInputs, space_topic
+from proofbox.service.gateway.spaces.tool_inputs import ToolInputs, space_topic
 
 WAITING_MAX = 1_000
 """Events that may wait for a client that reads slowly; with more it gets ``reset``."""
