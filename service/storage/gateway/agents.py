@@ -18,6 +18,7 @@ from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.project_rows import PROJECT, ensure_project, project_values
+from proofbox.service.storage.gateway.reply_waits import end_unanswerable, lock_awaiting
 from proofbox.service.storage.gateway.schema import (
     agent_versions,
     agents,
@@ -205,10 +206,12 @@ def _write_entity(connection: Connection, project: int, agent: tuple[int, str], 
 def _leave_spaces(connection: Connection, agent: int) -> None:
     """Remove an agent from its spaces, whose readers see that it left."""
     entity = entity_row(connection.execute(select(entities).where(entities.c.agent == agent)).one())
+    awaiting = lock_awaiting(connection, entity.id)
     for number in connection.scalars(select(members.c.space).where(members.c.entity == entity.id)).all():
         space = lock_space(connection, number)
         connection.execute(delete(members).where(members.c.space == space.id, members.c.entity == entity.id))
         add_event(connection, space, "member.left", {"entity": entity.sender.to_json()})
+    end_unanswerable(connection, awaiting)
 
 
 def _lock_project(connection: Connection, principal: Principal) -> None:
