@@ -1,6 +1,7 @@
 """Which tools of an MCP server an agent gets, by their names, schemas and pins."""
 
 import json
+import math
 
 import pytest
 
@@ -78,6 +79,19 @@ def test_an_input_is_an_object_and_a_schema_that_is_refused_drops_its_tool_alone
     assert [each.remote_name for each in found.tools] == ["d"]
     assert [warning["code"] for warning in found.warnings] == ["mcp_schema_refused"] * 3
     assert found.warnings[1]["message"].startswith("desk.b: schema.properties.x.$ref: ")
+
+
+@pytest.mark.parametrize("field", ["schema", "output_schema"])
+def test_a_schema_with_a_number_that_is_not_finite_drops_its_tool(field):
+    given = {"type": "object", "properties": {"x": {"maximum": math.inf}}}
+    found = select_tools(server(), [tool("a", **{field: given}), tool("b")], ())
+    assert [each.remote_name for each in found.tools] == ["b"]
+    assert found.warnings == [
+        {
+            "code": "mcp_schema_refused",
+            "message": "desk.a: its schema is not JSON: it has a number that is not finite",
+        }
+    ]
 
 
 def test_hints_are_booleans_and_one_visible_title():
