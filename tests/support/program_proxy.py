@@ -92,9 +92,16 @@ def call_network(
     return CallNetwork([Endpoint.parse(entry) for entry in allow], limits, connector, [on_connection])
 
 
+def network_policy(
+    allowed: Sequence[str], of_caller: Callable[[str], Sequence[str] | None] = lambda _: None
+) -> NetworkPolicy:
+    """The policy of an operator whose hosts have no address."""
+    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_caller)
+
+
 def no_network() -> NetworkPolicy:
     """The policy of an operator who allows no host."""
-    return NetworkPolicy((), LIMITS, Connector(Names({}), ()), lambda _: None)
+    return network_policy(())
 
 
 @asynccontextmanager
