@@ -164,6 +164,9 @@ class CallNetwork:
         except OSError:
             entry.why = entry.why or "one side broke the connection off"
             raise
+        except Exception:
+            entry.why = entry.why or "the service failed"
+            raise
         except asyncio.CancelledError:
             if not entry.allowed:
                 entry.why = entry.why or "the program closed the connection, or ended"

@@ -110,14 +110,18 @@ class ProxiedConnection:
         return Relay(self._program, upstream, self._rules.ledger, self._entry, idle_s=self._rules.idle_s)
 
     async def _exchange(self, request: h11.Request) -> None:
-        url = read_url(request)
-        upstream = await self._connect(Endpoint.parse(url.authority, default_port=80))
+        url, target = read_url(request)
+        upstream = await self._connect(target)
         self._entry.allowed = True
+        exchange = HttpExchange(self._parser, request, url, self._program)
         try:
-            await HttpExchange(self._parser, request, url, self._program).run(self._relay(upstream))
+            await exchange.run(self._relay(upstream))
             await upstream.close()
         finally:
             upstream.abort()
+        if not exchange.has_sent_all:
+            with contextlib.suppress(OSError):
+                await self._end()
 
     async def _tunnel(self, request: h11.Request) -> None:
         names = {name for name, _ in request.headers}

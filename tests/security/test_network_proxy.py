@@ -143,6 +143,7 @@ async def test_a_redirect_is_the_programs_to_follow_and_its_target_is_checked():
         "GET https://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
         "GET ftp://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
         "GET http://user:pass@{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
+        "GET http://allowed.test:0/ HTTP/1.0\r\n\r\n",
         "GET http://{host}\\@other.test/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
         "CONNECT {host} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\nabc",
         "CONNECT {host} HTTP/1.1\r\nHost: other.test\r\n\r\n",
@@ -163,6 +164,7 @@ async def test_a_redirect_is_the_programs_to_follow_and_its_target_is_checked():
         "https",
         "ftp",
         "password",
+        "port-0",
         "backslash",
         "connect-body",
         "connect-host",
@@ -251,9 +253,10 @@ async def test_a_host_that_does_not_speak_http_ends_the_connection_with_a_reason
         server.answers["/"] = answer
         host = f"{HOST}:{server.port}"
         async with program_proxy([host], all_on("127.0.0.1", HOST)) as proxy:
-            await proxy.ask(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            got = await proxy.ask(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             entry = await proxy.ended.get()
-    assert entry.why
+    assert got.startswith(b"HTTP/1.1 502 the host ")
+    assert entry.why.startswith("the host ")
 
 
 async def test_a_call_makes_so_many_connections_and_no_more():
