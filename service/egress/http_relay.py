@@ -136,7 +136,7 @@ class HttpExchange:
 
         Raises:
             ConnectionEnded: a side does not speak HTTP, or a limit was reached.
-            ConnectionRefusal: the same, while the program has nothing of a response yet.
+            ConnectionRefusal: the same, while no response has begun.
             OSError: a side was closed.
         """
         try:

@@ -17,7 +17,7 @@ from proofbox.service.egress.client_hello import ClientHelloReader, NoClientHell
 from proofbox.service.egress.http_relay import HEAD_BYTES_MAX, HttpExchange, read_url
 from proofbox.service.egress.ledger import WHY_CHARS_MAX, Entry, Ledger
 from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
-from proofbox.service.egress.upstream import Connector, Relay, Upstream
+from proofbox.service.egress.upstream import Connector, LookupPlaces, Relay, Upstream
 from proofbox.service.sandbox.network import ProgramConnection
 from proofbox.service.visible_text import visible_line
 
@@ -35,14 +35,14 @@ class ProxyRules:
     Attributes:
         require_allowed: raises ConnectionRefusal for a host that the call may not connect to.
         connector: makes connections.
-        resolving: bounds the names that the call looks up at the same time.
+        resolving: bounds the names that are resolved at the same time.
         ledger: counts bytes.
         idle_s: how long a connection may stay open without a byte.
     """
 
     require_allowed: Callable[[Endpoint], None]
     connector: Connector
-    resolving: asyncio.Semaphore
+    resolving: LookupPlaces
     ledger: Ledger
     idle_s: float
 

@@ -118,7 +118,7 @@ class ExecTool:
         return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes, use), timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
-        network = self._network.open(call.request, observer.on_connection)
+        network = self._network.open(call.request, observer.on_connection, call.scope.principal.tenant)
         if network is not None:
             observer.on_network(network.use)
         return network

@@ -8,31 +8,12 @@ import pytest
 
 from proofbox.service.egress.http_relay import MessageReader
 from proofbox.service.egress.refusal import ConnectionEnded
-from tests.support.program_proxy import Names, all_on, call_network, listener, program_proxy
+from tests.support.program_proxy import Names, Program, all_on, call_network, listener, program_proxy
 from tests.support.web_server import response, web_server
 
 HOST = "allowed.test"
 CHUNK = b"1\r\na\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-class Program:
-    """A program that sends pieces, and notes what it is sent; the end is None."""
-
-    def __init__(self, *pieces):
-        self._pieces = list(pieces)
-        self.got = []
-
-    async def read(self):
-        if not self._pieces:
-            return b""
-        return self._pieces.pop(0)
-
-    async def write(self, data):
-        self.got.append(bytes(data))
-
-    async def write_end(self):
-        self.got.append(None)
 
 
 @asynccontextmanager
