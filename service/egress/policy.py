@@ -170,6 +170,14 @@ class CallNetwork:
         """The connections that have ended; it grows while the program runs."""
         return self._ledger.use
 
+    @property
+    def notes(self) -> list[str]:
+        """What the model should know of all connections together, a sentence each."""
+        tried = self.bounds.accepted_max
+        if self.use.total < tried:
+            return []
+        return [f"Network: the program tried {tried} connections, the most of a call; the proxy took no more"]
+
     async def serve(self, connection: ProgramConnection) -> None:
         """See `ProgramNetwork.serve`."""
         entry = Entry()
