@@ -100,7 +100,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs test-docs-site check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -119,7 +119,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector:../.. ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p page_text -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -m bench.tokens -m bench.neighbours
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -m bench.tokens -m bench.neighbours
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -191,6 +191,9 @@ bench-neighbours: venv images ## measure print(1) of one key beside 200 clients 
 bench-memsearch: venv ## measure how often memory searches find the right passage, and how long they take
 	@$(BIN)/python -m bench.memsearch.quality
 	@$(BIN)/python -m bench.memsearch.speed
+
+bench-gateway: venv images services ## measure waiting calls across a restart, and events of spaces with 5,000 listeners; QUICK=1 for fewer
+	@$(ENGINE) $(BIN)/python -m bench.gateway --postgres "$$(tests/services/postgres.sh --print-url)" $(if $(QUICK),--quick)
 
 bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it
 	@$(ENGINE) $(BIN)/python -m bench.tokens

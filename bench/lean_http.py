@@ -56,8 +56,8 @@ class LeanClient:
             streams[1].close()
         self._idle.clear()
 
-    async def send(self, method: str, path: str, body: bytes, key: str = "") -> Answer:
-        """One request, whose body is JSON, and its answer; with an API key, if one is given.
+    async def send(self, method: str, path: str, body: bytes, key: str = "", lease: int = 0) -> Answer:
+        """One request, whose body is JSON, and its answer; with an API key and a run's lease, if these are given.
 
         Raises:
             OSError, asyncio.IncompleteReadError: the connection was refused or lost.
@@ -70,6 +70,8 @@ class LeanClient:
         else:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_ANSWER_BYTES_MAX)
         who = f"Authorization: Bearer {key}\r\n" if key else ""
+        if lease:
+            who += f"Run-Lease: {lease}\r\n"
         try:
             writer.write(
                 f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import contextvars
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -70,6 +71,8 @@ class Changes:
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = {}
+        self._stamps: dict[str, int] = {}
+        self._numbers = itertools.count()
 
     @contextmanager
     def listen(self, *topics: str) -> Iterator[Listener]:
@@ -77,6 +80,7 @@ class Changes:
         listener = Listener()
         for topic in topics:
             self._listeners.setdefault(topic, set()).add(listener)
+            self._stamps.setdefault(topic, next(self._numbers))
         try:
             yield listener
         finally:
@@ -84,11 +88,19 @@ class Changes:
                 self._listeners[topic].discard(listener)
                 if not self._listeners[topic]:
                     del self._listeners[topic]
+                    del self._stamps[topic]
+
+    def stamp(self, topic: str) -> int:
+        """Return a number of a topic that somebody listens to; after each change it is another one."""
+        return self._stamps[topic]
 
     def notify(self, topics: Iterable[str]) -> None:
         """Wake the listeners of changed topics; on the event loop."""
         for topic in topics:
-            for listener in self._listeners.get(topic, ()):
+            if topic not in self._listeners:
+                continue
+            self._stamps[topic] = next(self._numbers)
+            for listener in self._listeners[topic]:
                 listener.wake()
 
     def notify_all(self) -> None:

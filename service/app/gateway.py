@@ -5,6 +5,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from proofbox.contracts.gateway.configuration import AgentConfiguration
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
@@ -23,7 +25,7 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
 from proofbox.service.calls.tool import Tools
-from proofbox.service.errors import ServiceError
+from proofbox.service.errors import InvalidRequestError, ServiceError
 from proofbox.service.gateway.agents.input_schemas import own_tools
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.catalogue import ToolCatalogue, own_run_tool
@@ -146,11 +148,12 @@ class Gateway:
         self.plans.start()
 
     async def stop(self) -> None:
-        """Let those go who wait, and stop."""
-        await self.plans.stop()
-        await self.runs.stop()
-        await self.waits.timer.stop()
-        await self.spaces.stop()
+        """Let those go who wait, and stop; a part that fails is logged, and the others stop."""
+        for stop in (self.plans.stop, self.runs.stop, self.waits.timer.stop, self.spaces.stop):
+            try:
+                await stop()
+            except Exception:
+                log.exception("a part of the gateway failed as it stopped")
 
 
 class AgentConfigurations:
@@ -166,7 +169,13 @@ class AgentConfigurations:
     async def find_version(self, principal: Principal, agent_id: str, version: int | None) -> AgentConfiguration:
         """See `Configurations.find_version`."""
         stored = await self._agents.find(principal, agent_id, version)
-        return AgentConfiguration.model_validate_json(stored.document)
+        try:
+            return AgentConfiguration.model_validate_json(stored.document)
+        except ValidationError as exc:
+            raise InvalidRequestError(
+                f"agent_id: version {stored.version} of agent '{agent_id}' does not fit this release; write the "
+                "agent again, and make a new run"
+            ) from exc
 
 
 def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> GatewayParts:

@@ -24,6 +24,8 @@ from proofbox.service.identity import ConversationKey
 
 log = logging.getLogger("proofbox.calls")
 
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
+"""What reading JSON raises that does not have the fields of this release."""
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
 Conclude = Callable[[CallEnd], Sequence[Effect]]
 
@@ -70,7 +72,7 @@ class StoredCalls:
         """Prepares a stored call again; with our own limits, if the operator allows less than when it came.
 
         Raises:
-            CallerError: this release refuses a request that an earlier one accepted.
+            CallerError: this release refuses a request that an earlier one accepted, or cannot read its wait.
         """
         try:
             request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
@@ -82,7 +84,10 @@ class StoredCalls:
             own = {"limits": Limits(), "network": None}
             call = await self._prepare(stored.key.scope, request.model_copy(update=own))
         if stored.wait_spec is not None:
-            call.restore(json.loads(stored.wait_spec))
+            try:
+                call.restore(json.loads(stored.wait_spec))
+            except UNREADABLE as exc:
+                raise InvalidRequestError("what its wait stored does not fit this release; call again") from exc
         return call
 
     async def parts_of(

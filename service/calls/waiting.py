@@ -13,10 +13,10 @@ from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
-from proofbox.service.calls.stored_calls import StoredCalls, build_done, store_warning
+from proofbox.service.calls.stored_calls import UNREADABLE, StoredCalls, build_done, store_warning
 from proofbox.service.calls.suspension import CallRun, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.errors import CallerError, OurError, ServiceError
+from proofbox.service.errors import CallerError, InvalidRequestError, OurError, ServiceError
 
 log = logging.getLogger("proofbox.calls")
 
@@ -134,7 +134,13 @@ class WaitingCalls:
         except CallerError as exc:
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
             return await self._end(stored, ending, effects)
-        resumed = await call.resume(outcome)
+        try:
+            resumed = await call.resume(outcome)
+        except UNREADABLE:  # it would fail again: the call ends, so that its run goes on
+            log.exception("call %s cannot take what its wait stored", stored.key.tool_call_id)
+            problem = InvalidRequestError("what its wait stored does not fit this release; call again")
+            ending = CallResult(CallState.FAILED, build_problem_answer(problem, ""))
+            return await self._end(stored, ending, effects)
         if isinstance(resumed, ToolCallResponse):
             return await self._end(stored, await build_done(resumed), effects, call)
         self._resuming.append(stored.key)

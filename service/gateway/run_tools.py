@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -54,6 +55,9 @@ class CallPlaces(Protocol):
 
     def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> None:
         """The call was made: its parameters win over the arguments that were streamed."""
+
+    def running(self, run_id: str, tool: ShownTool) -> AbstractContextManager[None]:
+        """While the call runs: texts are not shown as they are written while it changes the space of its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +174,13 @@ class _AgentCall:
 
     async def _run(self, observer: CallObserver) -> ToolCallResponse | Suspension:
         call = self._call
-        self._parts.places.begin(call.run.run_id, call.tool_call_id, call.input)
+        places, run_id = self._parts.places, call.run.run_id
         try:
-            if needs_approval(call):
-                return self._finished(ask_for_approval(call, self._parts.waits))
-            return self._finished(await self._execution.run(call, observer))
+            with places.running(run_id, call.tool.shown):
+                places.begin(run_id, call.tool_call_id, call.input)
+                if needs_approval(call):
+                    return self._finished(ask_for_approval(call, self._parts.waits))
+                return self._finished(await self._execution.run(call, observer))
         finally:
             observer.record.gateway = audit_part(call)
 

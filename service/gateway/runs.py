@@ -249,6 +249,8 @@ class Runs:
                 await self._calls.cancel(left.principal, left.tool_call_id, left.conversation_id)
             except ServiceError as exc:
                 _log.warning("call %s of an ended run is not cancelled yet: %s", left.tool_call_id, exc)
+            except Exception:  # noqa: BLE001 - an unforeseen one too: the other calls are cancelled
+                _log.exception("call %s of an ended run is not cancelled yet", left.tool_call_id)
 
 
 async def _pin_queued(pins: RunPins, principal: Principal, key: tuple[str, int]) -> PinnedTools | None:

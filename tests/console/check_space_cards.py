@@ -51,6 +51,40 @@ def test_a_denial_reaches_the_agent_with_its_reason(open_page, stage):
     assert (answer["error"]["code"], "too dear" in answer["error"]["message"]) == ("denied", True)
 
 
+def test_a_card_that_appears_does_not_take_the_place_of_the_one_under_the_pointer(open_page, stage):
+    for number in range(20):
+        stage.say(f"line {number}")
+    page = opened(open_page, stage)
+    stage.call("guarded", {"amount": 1})
+    approve = page.locator(".call-card").first.get_by_role("button", name="Approve")
+    expect(approve).to_be_enabled()
+    approve.hover()
+    place = approve.bounding_box()
+    second = stage.new_call_id()
+    stage.call("guarded", {"amount": 2}, second)
+    expect(page.get_by_role("button", name="Approve")).to_have_count(2)
+    expect(page.get_by_role("button", name="Newest")).to_be_visible()
+    assert approve.bounding_box() == place
+    page.get_by_role("button", name="Newest").click()
+    newest = card(page, "guarded").get_by_role("button", name="Approve")
+    expect(newest).to_be_disabled()
+    newest.click(force=True)  # it has just moved: the click does nothing
+    expect(newest).to_be_enabled()
+    assert stage.wait(second) is not None
+    newest.click()
+    expect(card(page, "guarded").locator(".badge", has_text="done")).to_be_visible()
+
+
+def test_arguments_that_are_nested_too_deeply_leave_the_page_usable(open_page, stage):
+    stage.write(stage.new_call_id(), "show", "[" * 16_000)
+    page = opened(open_page, stage)
+    expect(card(page, "show")).to_contain_text("[[[[")
+    stage.write(stage.new_call_id(), "show", '{"a": ' + "[" * 12_000)
+    expect(page.locator(".call-card", has_text="show")).to_have_count(2)
+    stage.say("still here")
+    expect(page.get_by_text("still here", exact=True)).to_be_visible()
+
+
 def test_a_form_refuses_wrong_values_beside_their_fields_and_sends_right_ones(open_page, stage):
     page = opened(open_page, stage)
     page.expected.append("422")

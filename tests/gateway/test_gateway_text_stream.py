@@ -129,3 +129,52 @@ async def test_nothing_is_kept_of_other_tools_and_without_a_space(talk, tool, sp
         await talk.say("ann", "the end")
         await reader.until(lambda seen: "message.created" in seen.names)
     assert "message.delta" not in reader.names
+
+
+async def other_space(talk, *members):
+    made = await talk.web.post("/v1/spaces", json={"name": "private", "members": ["agent:helper", *members]})
+    return made.json()["space_id"]
+
+
+def shown(talk):
+    """What followers of any space read of texts that are being written."""
+    inputs = talk.pipeline.gateway.services.inputs
+    rows = {stream.text_space for stream in inputs._streams.values()} - {None}
+    return [stream.message_text for row in rows for stream in inputs.texts_of_space(row)]
+
+
+async def test_a_text_written_with_an_unfinished_enter_space_is_shown_nowhere_before_it_is_sent(talk):
+    other, helper = await other_space(talk, "bob"), await talk.begin_run()
+    async with Reader(talk, await newest(talk)) as reader:
+        await write(helper, json.dumps({"space_id": other}), tool="enter_space")
+        await write(helper, '{"text": "secret for bob"}', call="call-2")
+        assert shown(talk) == []
+        assert (await helper.call("enter_space", {"space_id": other}))["ok"]
+        await write(helper, '{"text": "secret for bob"}', call="call-2")
+        assert shown(talk) == []
+        sent = await helper.call("send_message", {"text": "secret for bob"})
+        assert sent["ret"]["space_id"] == other
+        await talk.say("ann", "the end")
+        await reader.until(lambda seen: "message.created" in seen.names)
+    assert reader.names == ["message.created"]
+
+
+async def test_a_text_that_is_being_written_is_hidden_once_its_run_enters_a_space(talk):
+    other, helper = await other_space(talk, "bob"), await talk.begin_run()
+    await write(helper, '{"text": "one', call="call-9")
+    assert shown(talk) == ["one"]
+    await helper.call("enter_space", {"space_id": other})
+    await write(helper, ' two"}', 13, call="call-9")
+    assert shown(talk) == []
+    await write(helper, '{"text": "hello"}', call="call-10")
+    assert shown(talk) == ["hello"]
+
+
+async def test_a_text_that_is_being_written_is_hidden_once_its_agent_left_the_space(talk):
+    helper = await talk.begin_run()
+    await write(helper, '{"text": "one')
+    await talk.web.delete(f"/v1/spaces/{talk.space_id}/members/agent:helper")
+    stream = talk.pipeline.gateway.services.inputs.find(helper.run["run_id"], "call-1")
+    stream.checked_s = float("-inf")  # the next look at the run is due
+    await write(helper, ' two"}', 13)
+    assert shown(talk) == []

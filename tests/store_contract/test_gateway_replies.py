@@ -356,3 +356,23 @@ async def test_a_run_whose_agent_has_left_sends_nothing(talk):
     count = select(waits.c.id)
     rows = await talk.pipeline.database.read(lambda connection: connection.execute(count).all())
     assert (await talk.texts(), rows) == ([], [])
+
+
+async def post_as_agent(talk, text, reply_to=None):
+    body = {"text": text, "entity_id": "agent:helper", "reply_to": reply_to}
+    posted = await talk.web.post(f"/v1/spaces/{talk.space_id}/messages", json=body)
+    assert posted.status_code == 201, posted.text
+    return posted.json()
+
+
+async def test_an_agent_that_posts_without_a_run_answers_only_what_it_replies_to(talk):
+    clerk = await talk.begin_run("clerk")
+    wait = await clerk.wait_for("send_message", text="@helper?")
+    assert (await post_as_agent(talk, "hm"))["runs"] == []
+    sent = await post_as_agent(talk, "yes", wait["message_id"])
+    assert [run["why"] for run in sent["runs"]] == ["resumed"]
+
+
+async def test_a_mention_of_an_agent_that_posts_without_a_run_counts_for_the_depth(talk):
+    await post_as_agent(talk, "@clerk go")
+    assert [run["chain_depth"] for run in await talk.queued("clerk")] == [1]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select, update
@@ -349,6 +350,21 @@ async def test_a_call_that_is_not_made_in_time_is_abandoned(world, feed, inputs,
         await client.until(_has("tool-call.error"))
     [record] = await world.records()
     assert record["tool"]["error"]["code"] == "abandoned"
+
+
+async def test_a_text_that_is_begun_again_after_it_was_abandoned_comes_from_its_beginning(
+    world, feed, inputs, tools, clock
+):
+    tools.tool = replace(shown_tool("hidden"), tool_id="space_tools.send_message")
+    async with Client(feed, world) as client:
+        await _add(inputs, world, '{"text": "a long beginning')
+        await client.until(_has("message.delta"))
+        clock.now += 60
+        await inputs.sweep()
+        await _add(inputs, world, '{"text": "short')
+        await client.until(lambda events: sum(event.name == "message.delta" for event in events) == 2)
+    deltas = [json.loads(event.data) for event in client.events if event.name == "message.delta"]
+    assert [(delta["offset"], delta["delta"]) for delta in deltas] == [(0, "a long beginning"), (0, "short")]
 
 
 async def test_a_call_that_was_made_is_not_abandoned(world, inputs, clock):

@@ -5,7 +5,7 @@ import logging
 import threading
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from proofbox.contracts.gateway.messages import NewMessage
 from proofbox.service.gateway.runs_port import RunEnd, RunLimits, RunStatus
@@ -16,6 +16,7 @@ from proofbox.service.gateway.waits.port import CloseWait, WaitMovedError, WaitS
 from proofbox.service.storage.gateway.messages import SqlMessageStore
 from proofbox.service.storage.gateway.outbox import SqlOutbox
 from proofbox.service.storage.gateway.runs import SqlRunStore
+from proofbox.service.storage.gateway.schema import spaces
 from proofbox.service.storage.gateway.waits import close_wait
 from tests.support.pipeline import ANN
 from tests.support.talking import opened_talk
@@ -25,6 +26,7 @@ PERSON = Actor(ANN, entity_id="ann", may_act_as=True)
 BLOCKED = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
+LOCKED_SPACES = select(spaces.c.id).with_for_update()
 
 
 @pytest.fixture
@@ -52,10 +54,10 @@ class HeldDatabase:
         return await self._database.write(held)
 
 
-async def blocked(database):
-    """Looks until a transaction waits for a lock."""
+async def blocked(database, count=1):
+    """Looks until so many transactions wait for a lock."""
     while True:
-        if await database.read(lambda connection: connection.execute(BLOCKED).scalar()):
+        if await database.read(lambda connection: connection.execute(BLOCKED).scalar()) >= count:
             return
         await asyncio.sleep(0.01)
 
@@ -128,6 +130,24 @@ async def test_a_wait_that_expires_while_a_reply_comes_has_the_reply(talk):
         "resolved",
         ["@helper here", "here too"],
     )
+
+
+async def test_a_message_that_comes_while_a_wait_is_opened_answers_it(talk):
+    helper, database = await talk.begin_run(), talk.pipeline.database
+    held = HeldDatabase(database)
+    locked = asyncio.create_task(held.write(lambda connection: connection.execute(LOCKED_SPACES).all()))
+    assert await asyncio.to_thread(held.has_worked.wait, LONG_S)
+    try:
+        async with asyncio.timeout(LONG_S):
+            waiting = asyncio.create_task(helper.wait_for("send_message", text="anyone?"))
+            await blocked(database)  # it has the space before the message, which has looked for waits
+            saying = asyncio.create_task(talk.say("ann", "me"))
+            await blocked(database, 2)
+    finally:
+        held.let_go.set()
+    await asyncio.gather(locked, waiting)
+    assert [run["why"] for run in (await saying)["runs"]] == ["resumed"]
+    assert (await helper.ret())["replies"][0]["text"] == "me"
 
 
 async def test_a_run_ends_while_a_reply_to_it_comes(talk):

@@ -95,14 +95,13 @@ class PlanTimer:
             postponed = await self.fire_due(now)
             # After the same moment: so no plan is between the two.
             upcoming = await self._plans.next_time(utc_text(now))
+            left_s = _SLEEP_S_MAX
+            if upcoming is not None:
+                left_s = (datetime.fromisoformat(upcoming) - datetime.now(UTC)).total_seconds()
         except OurError as exc:
             log.warning("plans cannot be fired yet: %s", exc)
             return _STORE_AGAIN_S
         except Exception:
             log.exception("plans could not be fired")
             return _AGAIN_S
-        sleep_s = _AGAIN_S if postponed else _SLEEP_S_MAX
-        if upcoming is None:
-            return sleep_s
-        left_s = (datetime.fromisoformat(upcoming) - datetime.now(UTC)).total_seconds()
-        return min(max(left_s, _SLEEP_S_MIN), sleep_s)
+        return min(max(left_s, _SLEEP_S_MIN), _AGAIN_S if postponed else _SLEEP_S_MAX)

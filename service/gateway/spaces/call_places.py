@@ -1,12 +1,14 @@
 """Where the record of a call belongs, and which tool of a run a streamed call has."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from proofbox.service.errors import UnknownToolError
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.posting import Posting, ShownTool
 from proofbox.service.gateway.runs_port import RunStore
-from proofbox.service.gateway.spaces.tool_inputs import RunTools, ToolInputs
+from proofbox.service.gateway.spaces.tool_inputs import MOVING_TOOL, RunTools, ToolInputs
 from proofbox.service.identity import Principal
 
 
@@ -36,6 +38,18 @@ class SpacePlaces:
     def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> None:
         """The call was made: its parameters win over the text that was streamed."""
         self._inputs.finish(run_id, tool_call_id, params)
+
+    @contextmanager
+    def running(self, run_id: str, tool: ShownTool) -> Iterator[None]:
+        """See `CallPlaces.running`."""
+        if tool.tool_id != MOVING_TOOL:
+            yield
+            return
+        self._inputs.begin_move(run_id)
+        try:
+            yield
+        finally:
+            self._inputs.end_move(run_id)
 
 
 class ToolsOfRuns(RunTools):

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 from proofbox.service.concurrency import Changes, Listener
 from proofbox.service.gateway.compact_json import compact_json
+from proofbox.service.gateway.spaces.input_stream import PARTIAL_BYTES_MAX, InputStream
 from proofbox.service.gateway.spaces.port import Actor, SpaceCursor, SpaceEventStore, StoredSpaceEvent
 from proofbox.service.gateway.spaces.records import Json
-from proofbox.service.gateway.spaces.tool_inputs import PARTIAL_BYTES_MAX, ToolInputs, space_topic
+from proofbox.service.gateway.spaces.shared_pages import PAGE, SharedPages
+from proofbox.service.gateway.spaces.tool_inputs import ToolInputs, space_topic
 
 WAITING_MAX = 1_000
 """Events that may wait for a client that reads slowly; with more it gets ``reset``."""
 INPUT_EVERY_S = 0.25
 """How often the readable part of arguments is sent with their text."""
-_PAGE = 50  # an event of a call may have half a megabyte
 _ENDS_OF_STREAM = frozenset({"tool-call.waiting", "tool-call.complete", "tool-call.error"})
 
 
@@ -52,8 +53,8 @@ class _Client:
     position: int
     shown: dict[str, _Shown] = field(default_factory=dict)
     """By tool call."""
-    texts: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Characters of the texts of messages that are being written, by run and tool call."""
+    texts: list[tuple[InputStream, int]] = field(default_factory=list)
+    """The texts of messages that are being written, and how many characters the client has of each."""
 
 
 class SpaceFeed:
@@ -74,6 +75,7 @@ class SpaceFeed:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._events = events
+        self._pages = SharedPages(events, changes)
         self._inputs = inputs
         self._changes = changes
         self._now = now
@@ -116,19 +118,20 @@ class SpaceFeed:
                 for event in await self._resume(client):
                     yield event
                 while not self._is_closed:
-                    found = await self._events.after(row, client.position, _PAGE)
+                    found = await self._pages.after(row, client.position)
                     for event in await self._events_of(client, found):
                         yield event
                     if any(_is_left(client.cursor, stored) for stored in found):
                         return
-                    if not found and not await listener.wait(idle_s):
+                    # Changes since the page was read have woken the listener.
+                    while len(found) < PAGE and not await listener.wait(idle_s):
                         yield None
             finally:
                 self._listeners.discard(listener)
 
     async def _events_of(self, client: _Client, found: Sequence[StoredSpaceEvent]) -> list[FeedEvent]:
         """The events of a page and the new arguments; or ``reset`` for a client that reads too slowly."""
-        if len(found) == _PAGE and client.position >= client.cursor.last:
+        if len(found) == PAGE and client.position >= client.cursor.last:
             newest = await self._events.newest(client.cursor.row)
             if newest - client.position > WAITING_MAX:
                 return [self._reset(client, newest), *await self._resume(client)]
@@ -192,10 +195,10 @@ class SpaceFeed:
 
     def _text_deltas(self, client: _Client) -> list[FeedEvent]:
         """What was written of texts since the client got the last part; a client that comes back gets all of it."""
-        events, texts = [], {}
+        events, texts = [], []
+        lengths = {id(stream): length for stream, length in client.texts}
         for stream in self._inputs.texts_of_space(client.cursor.row):
-            key = (stream.run_id, stream.tool_call_id)
-            length, text = client.texts.get(key, 0), stream.message_text
+            length, text = lengths.get(id(stream), 0), stream.message_text
             if len(text) > length:
                 data = {
                     "stream_id": stream.tool_call_id,
@@ -204,7 +207,7 @@ class SpaceFeed:
                     "delta": text[length:],
                 }
                 events.append(FeedEvent(None, "message.delta", compact_json(data)))
-            texts[key] = len(text)
+            texts.append((stream, len(text)))
         client.texts = texts
         return events
 

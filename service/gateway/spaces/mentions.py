@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 # A line with backticks after its opening ones is no fence, but has a code span.
-_FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$", re.MULTILINE)
+_OPENING = re.compile(r"((?:[ \t]*(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t])))*)([ \t]*)(`{3,}(?=[^`]*$)|~{3,})")
+_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t\r]*$")
+_ITEM = re.compile(r"[ \t>]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
+_INDENT_MAX = 3  # of a fence that is not in a list; with more it is code without fences
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _TICKS = re.compile(r"`+")
 # Not after a letter or digit: an address such as ann@example.com mentions nobody.
@@ -25,6 +28,43 @@ class Mentions:
 
     known: tuple[str, ...]
     unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """Fenced code that is open.
+
+    Attributes:
+        mark: the backticks or tildes that opened it.
+        is_quoted: whether it is in a quote, and so ends with it.
+        in_list: whether it is in an item of a list, and so ends with it.
+    """
+
+    mark: str
+    is_quoted: bool
+    in_list: bool
+
+    @classmethod
+    def opened_by(cls, found: re.Match[str], *, in_list: bool) -> "_Fence | None":
+        """Return the fence of a line; None if its indent makes the line code without fences."""
+        markers, indent, mark = found.groups()
+        if not (markers or in_list) and len(indent.expandtabs(4)) > _INDENT_MAX:
+            return None
+        return cls(mark, ">" in markers, in_list)
+
+    def contains(self, line: str) -> bool:
+        """Whether a line belongs to it, also as its end."""
+        if self.is_quoted:
+            return line.lstrip(" \t").startswith(">")
+        return not self.in_list or line[:1] in (" ", "\t") or not line.strip()
+
+    def is_closed_by(self, line: str) -> bool:
+        """Whether a line ends it."""
+        found = _CLOSING.match(line)
+        if found is None or found[2][0] != self.mark[0] or len(found[2]) < len(self.mark):
+            return False
+        is_nested = self.is_quoted or self.in_list
+        return is_nested or (">" not in found[1] and len(found[1].expandtabs(4)) <= _INDENT_MAX)
 
 
 def find_mentions(text: str, handles: Iterable[str]) -> Mentions:
@@ -65,16 +105,23 @@ def _without_code(text: str) -> str:
 
 
 def _outside_fences(text: str) -> list[str]:
-    parts, at = [], 0
-    while (opening := _FENCE.search(text, at)) is not None:
-        mark = opening[1]
-        parts.append(text[at : opening.start()])
-        closing = re.compile(rf"^ {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE)
-        found = closing.search(text, opening.end())
-        if found is None:
-            return parts
-        at = found.end()
-    return [*parts, text[at:]]
+    """Return the parts of a text outside of fenced code, which may be in a quote or an item of a list."""
+    parts: list[list[str]] = [[]]
+    fence, in_list = None, False
+    for line in text.split("\n"):
+        if fence is not None and fence.contains(line):
+            if fence.is_closed_by(line):
+                fence = None
+            continue
+        found = _OPENING.match(line)
+        is_indented = line[:1] in (" ", "\t") or not line.strip()
+        in_list = _ITEM.match(line) is not None or (in_list and is_indented)
+        fence = None if found is None else _Fence.opened_by(found, in_list=in_list)
+        if fence is None:
+            parts[-1].append(line)
+        else:
+            parts.append([])
+    return ["\n".join(lines) for lines in parts]
 
 
 def _without_spans(text: str) -> str:

@@ -9,10 +9,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-from pydantic_core import from_json
+from typing import Protocol
 
 from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX, ToolInputDelta
 from proofbox.contracts.gateway.names import BUILT_IN_PREFIX
@@ -20,6 +17,7 @@ from proofbox.service.calls.validation import invalid_value
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError, RateLimitedError
 from proofbox.service.gateway.posting import RecordedCall, RecordError, ShownTool
+from proofbox.service.gateway.spaces.input_stream import InputStream, StartedStream
 from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.gateway_errors import StreamConflictError, StreamGapError
 from proofbox.service.identity import Principal
@@ -30,32 +28,15 @@ STREAMS_MAX = 32
 """Calls of a run whose arguments may be written at the same time."""
 RUN_BYTES_MAX = 4 * 1024 * 1024
 """Bytes of arguments that are kept of a run, with those of calls that were just made."""
-PARTIAL_BYTES_MAX = 32 * 1024
-"""Up to how many bytes arguments that are being written are read; longer ones are text alone until the call."""
 SILENT_S_MAX = 60.0
 """After how many seconds without a part a call that was not made is abandoned."""
 _CHECKED_EVERY_S = 1.0
 _TEXT_TOOLS = frozenset({f"{BUILT_IN_PREFIX}send_message", f"{BUILT_IN_PREFIX}send_reply"})
 """The tools whose parameter ``text`` a space shows as it is written."""
+MOVING_TOOL = f"{BUILT_IN_PREFIX}enter_space"
+"""The tool that changes the active space of a run: meanwhile nobody knows where a text of the run belongs."""
 ABANDONED = RecordError("abandoned", "the call was not made within 60 s after the last part of its arguments")
 _log = logging.getLogger("proofbox.gateway")
-
-
-@dataclass(frozen=True, slots=True)
-class StartedStream:
-    """A record whose arguments are being written.
-
-    Attributes:
-        space: the row of its space.
-        message_id: the record.
-        event: the id of its ``tool-call.start``.
-        message: the record as it was posted.
-    """
-
-    space: int
-    message_id: str
-    event: int
-    message: Json
 
 
 class StreamStore(Protocol):
@@ -89,68 +70,6 @@ class RunTools(Protocol):
         """
 
 
-@dataclass(slots=True)
-class InputStream:
-    """The arguments of one call, as far as they are written.
-
-    Attributes:
-        run_id: its run.
-        tool_call_id: the call.
-        started: its record; None: no space shows it, and nothing is kept.
-        text: the JSON text so far.
-        size_bytes: its bytes as UTF-8.
-        final: the parameters of the call, once it was made.
-        last_s: when the last part came, on the monotonic clock.
-        checked_for: whose calls its run was last seen to take: the principal and its lease.
-        checked_s: when that was.
-        is_open: whether its first part was taken.
-        shows_input: whether the record shows the arguments; otherwise no text is kept.
-        text_space: the row of the space that shows the text of a message; None: it is none, or no space shows it.
-        lock: held while a part is added.
-    """
-
-    run_id: str
-    tool_call_id: str
-    started: StartedStream | None = None
-    text: str = ""
-    size_bytes: int = 0
-    final: Json | None = None
-    last_s: float = 0.0
-    checked_for: tuple[Principal, int] | None = None
-    checked_s: float = float("-inf")
-    is_open: bool = False
-    shows_input: bool = True
-    text_space: int | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _read: tuple[int, Any] = (0, None)
-
-    @property
-    def space(self) -> int | None:
-        """The row of the space that shows it; None if none does, and nothing is kept."""
-        return self.text_space if self.started is None else self.started.space
-
-    @property
-    def message_text(self) -> str:
-        """What can be read of the text of a message; it only grows."""
-        if self._read[0] != len(self.text):
-            self._read = len(self.text), read_partial(self.text)
-        value = self._read[1]
-        text = value.get("text") if isinstance(value, dict) else None
-        return text if isinstance(text, str) else ""
-
-    @property
-    def partial(self) -> Any:
-        """What can be read of the text; None if that is nothing, or the text has over 32 KiB.
-
-        It is read once for all followers.
-        """
-        if self.size_bytes > PARTIAL_BYTES_MAX:
-            return None
-        if self._read[0] != len(self.text):
-            self._read = len(self.text), read_partial(self.text)
-        return self._read[1]
-
-
 class ToolInputs:
     """All arguments that are being written.
 
@@ -178,6 +97,7 @@ class ToolInputs:
         self._now = now
         self._streams: dict[tuple[str, str], InputStream] = {}
         self._texts: dict[int, list[InputStream]] = {}
+        self._moving: Counter[str] = Counter()
         self._rates: dict[str, tuple[int, int]] = {}
         self._stored_bytes: Counter[str] = Counter()
         self._sweeping: asyncio.Task[None] | None = None
@@ -187,7 +107,8 @@ class ToolInputs:
     ) -> int:
         """Add a part of the arguments of a call that a model is writing.
 
-        A part that repeats known text is ignored as far as it does. Nothing is kept of a call that no space shows.
+        A part that repeats known text is ignored as far as it does. Nothing is kept of a call that no space shows,
+        and of a text that is written while its run changes its active space: it may belong to the next one.
 
         Args:
             principal: the caller.
@@ -227,16 +148,30 @@ class ToolInputs:
 
     async def _open(self, stream: InputStream, tool: ShownTool, part: ToolInputDelta) -> None:
         if stream.is_open:
+            if stream.text_space not in (None, await self._find_text_space(stream.run_id)):
+                self._hide_text(stream)
             return
         _require_start(part.offset)
         call = RecordedCall(stream.run_id, stream.tool_call_id, tool, {})
         if tool.is_shown_from_start:
             stream.started = await self._store.start_stream(call)
         elif tool.tool_id in _TEXT_TOOLS:
-            stream.text_space = await self._store.find_text_space(stream.run_id)
+            stream.text_space = await self._find_text_space(stream.run_id)
+        elif tool.tool_id == MOVING_TOOL:
+            stream.moves_run = True
+            self._hide_texts(stream.run_id)
         if stream.text_space is not None:
             self._texts.setdefault(stream.text_space, []).append(stream)
         stream.is_open, stream.shows_input = True, tool.shows_input
+
+    async def _find_text_space(self, run_id: str) -> int | None:
+        """Return the row of the space that shows the texts of a run; None if there is none, or it may change."""
+        space = None if self._may_move(run_id) else await self._store.find_text_space(run_id)
+        return None if self._may_move(run_id) else space
+
+    def _may_move(self, run_id: str) -> bool:
+        written = (stream for stream in self._streams.values() if stream.run_id == run_id and stream.final is None)
+        return run_id in self._moving or any(stream.moves_run for stream in written)
 
     def _append(self, stream: InputStream, part: ToolInputDelta) -> int:
         stream.last_s = self._now()
@@ -265,6 +200,17 @@ class ToolInputs:
         self._forget_text(stream)
         if stream.started is not None:
             self._changes.notify([space_topic(stream.started.space)])
+
+    def begin_move(self, run_id: str) -> None:
+        """A run changes its active space: its texts that are being written are not shown any more."""
+        self._moving[run_id] += 1
+        self._hide_texts(run_id)
+
+    def end_move(self, run_id: str) -> None:
+        """That is over; its next texts are shown in the space that it has then."""
+        self._moving[run_id] -= 1
+        if self._moving[run_id] <= 0:
+            del self._moving[run_id]
 
     def of_space(self, space: int) -> Iterator[InputStream]:
         """Return the arguments that are being written in a space (its row)."""
@@ -314,6 +260,15 @@ class ToolInputs:
             except OurError:
                 _log.warning("abandoned calls could not be ended", exc_info=True)
 
+    def _hide_texts(self, run_id: str) -> None:
+        for stream in list(self._streams.values()):
+            if stream.run_id == run_id:
+                self._hide_text(stream)
+
+    def _hide_text(self, stream: InputStream) -> None:
+        self._forget_text(stream)
+        stream.text_space = None
+
     def _forget_text(self, stream: InputStream) -> None:
         if stream.text_space is None or stream.text_space not in self._texts:
             return
@@ -350,14 +305,6 @@ class ToolInputs:
 def space_topic(space: int) -> str:
     """Return the topic of changes of a space (its row)."""
     return f"space:{space}"
-
-
-def read_partial(text: str) -> Any:
-    """Return what can be read of JSON text that is not complete; None if that is nothing."""
-    try:
-        return from_json(text, allow_partial="trailing-strings")
-    except ValueError:
-        return None
 
 
 def _require_start(offset: int) -> None:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Literal, Protocol
 from weakref import WeakValueDictionary
 
@@ -43,6 +44,7 @@ from proofbox.service.identity import Principal
 log = logging.getLogger("proofbox.gateway")
 
 _EXPIRED_AT_ONCE = 100
+_SETTLED_AT_ONCE = 20  # of the waits that one message answers, within its request
 _WAIT_ID_BYTES = 12
 _EARLY_PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2, 1.2, 1.2)
 APPROVAL_SCHEMA: dict[str, Any] = {
@@ -255,12 +257,14 @@ class WaitAnswers:
         return count
 
     async def settle(self, wait_ids: Iterable[str]) -> None:
-        """Ends the waits for replies that have all of them; the timer ends what cannot be ended now."""
-        for wait_id in wait_ids:
+        """Ends the first waits for replies that have all of them; the timer ends the others, and what fails now."""
+        for wait_id in islice(wait_ids, _SETTLED_AT_ONCE):
             try:
                 await self._end_replies(wait_id)
             except ServiceError as exc:
                 log.warning("wait %s has its replies and cannot be ended yet: %s", wait_id, exc)
+            except Exception:
+                log.exception("wait %s has its replies and cannot be ended yet", wait_id)
 
     async def _end_replies(self, wait_id: str) -> bool:
         """Ends a wait for replies that is complete or overdue; false if it has to be tried again later."""
@@ -280,6 +284,16 @@ class WaitAnswers:
                     return False  # its run has ended, which cancels the call
 
     async def _expire(self, wait: StoredWait) -> bool:
+        """Ends a wait whose time has passed; false if it has to be tried again later, whatever it failed of."""
+        try:
+            return await self._expire_alone(wait)
+        except ServiceError as exc:
+            log.warning("wait %s has expired and cannot be ended yet: %s", wait.wait_id, exc)
+        except Exception:
+            log.exception("wait %s has expired and cannot be ended yet", wait.wait_id)
+        return False
+
+    async def _expire_alone(self, wait: StoredWait) -> bool:
         if wait.kind == REPLY:
             return await self._end_replies(wait.wait_id)
         closing = CloseWait(wait.wait_id, WaitState.EXPIRED, _now(), lease_s=self._lease_s)

@@ -55,14 +55,14 @@ class WaitTimer:
         try:
             await self._answers.expire_overdue()
             upcoming = await self._waits.next_expiry()
+            if upcoming is None:
+                return _SLEEP_S_MAX
+            left_s = (datetime.fromisoformat(upcoming) - datetime.now(UTC)).total_seconds()
         except OurError as exc:
             log.warning("waits that have expired cannot be ended yet: %s", exc)
             return _AGAIN_S
         except Exception:
             log.exception("a wait could not be ended")
             return _AGAIN_S
-        if upcoming is None:
-            return _SLEEP_S_MAX
-        left_s = (datetime.fromisoformat(upcoming) - datetime.now(UTC)).total_seconds()
         # One that could not be ended is tried again, but not in a loop; clocks may also be set.
         return min(max(left_s, 0.001) if left_s > 0 else _AGAIN_S, _SLEEP_S_MAX)

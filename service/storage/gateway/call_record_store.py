@@ -3,7 +3,8 @@
 from sqlalchemy import Connection, select
 
 from proofbox.service.gateway.posting import Posting, RecordedCall, RecordError, ShownTool
-from proofbox.service.gateway.spaces.tool_inputs import StartedStream, StreamStore
+from proofbox.service.gateway.spaces.input_stream import StartedStream
+from proofbox.service.gateway.spaces.tool_inputs import StreamStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway import call_records
 from proofbox.service.storage.gateway.schema import messages, runs

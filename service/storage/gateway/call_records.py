@@ -28,8 +28,8 @@ from proofbox.service.gateway.posting import (
     new_message_id,
 )
 from proofbox.service.gateway.spaces import records
+from proofbox.service.gateway.spaces.input_stream import StartedStream
 from proofbox.service.gateway.spaces.records import Json, MessageHead
-from proofbox.service.gateway.spaces.tool_inputs import StartedStream
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.gateway.message_rows import SendingRun, build_head
 from proofbox.service.storage.gateway.schema import agents, messages, runs, spaces

@@ -1,12 +1,14 @@
 """The messages of spaces in the database; `call_records` writes those of calls."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
 from typing_extensions import override
 
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
+from proofbox.service.errors import StoreFailedError
 from proofbox.service.gateway.spaces.port import (
     Actor,
     ListedArtifact,
@@ -21,11 +23,12 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.message_rows import NewText, find_message, read_after, read_newest
 from proofbox.service.storage.gateway.project_rows import StoredCreation, find_creation, store_creation
 from proofbox.service.storage.gateway.schema import projects, runs
-from proofbox.service.storage.gateway.sending import post_for_actor
+from proofbox.service.storage.gateway.sending import WaitOpenedError, post_for_actor
 from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import principals
 
 _CREATED = 201
+_POSTED_AGAIN_MAX = 20
 _CONVERSATION_OF_RUN = (
     select(projects.c.tenant, projects.c.project, principals.c.user_type, principals.c.user, runs.c.conversation)
     .join_from(runs, projects, runs.c.project == projects.c.id)
@@ -60,7 +63,10 @@ class SqlMessageStore(MessageStore):
             store_creation(connection, actor.principal, key, StoredCreation(_CREATED, answer))
             return PostedMessage(answer, was_known=False, due=posted.due)
 
-        return await self._database.write(work)
+        for _ in range(_POSTED_AGAIN_MAX):
+            with suppress(WaitOpenedError):
+                return await self._database.write(work)
+        raise StoreFailedError(f"space '{space_id}': too many calls begin to wait there; post the message again")
 
     @override
     async def list(

@@ -139,7 +139,10 @@ def _fire(connection: Connection, plan: DuePlan, firing: Firing, limits: RunLimi
     found = connection.execute(select(plans).where(plans.c.id == plan.row)).first()
     if owner is None or found is None:
         return False
-    moved = update(plans).where(plans.c.id == plan.row, plans.c.next_run == plan.next_run)
+    # A plan that was set meanwhile, also for the same time, follows its new schedule.
+    same_cron = plans.c.cron.is_not_distinct_from(plan.cron)
+    same_zone = plans.c.time_zone.is_not_distinct_from(plan.time_zone)
+    moved = update(plans).where(plans.c.id == plan.row, plans.c.next_run == plan.next_run, same_cron, same_zone)
     if connection.execute(moved.values(_moved_on(found, firing))).rowcount == 0:
         return False
     if firing.run_id is not None:

@@ -4,11 +4,12 @@ Lock order: run, agent, wait, space. A wait that takes a reply is locked, and so
 """
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, or_, select, update
 
 from proofbox.service.gateway.waits.port import WAITS_TOPIC, WaitState
 from proofbox.service.gateway.waits.replies import REPLY, Reply, TakenReplies
@@ -18,6 +19,7 @@ from proofbox.service.storage.gateway.message_rows import MentionedMember, Store
 from proofbox.service.storage.gateway.schema import agents, messages, reply_waits, runs, waits
 from proofbox.service.storage.gateway.space_rows import EntityRow
 
+_log = logging.getLogger("proofbox.gateway")
 _OWN = reply_waits.c.wait == bindparam("of_wait")
 _OF_WAIT_ID = select(waits.c.id).where(waits.c.wait_id == bindparam("of_wait_id")).scalar_subquery()
 _REPLIES = (
@@ -83,6 +85,18 @@ def lock_asked(connection: Connection, space: int, sender: EntityRow, reply_to: 
         sender: who sends the message; waits for replies to its own messages are left out.
         reply_to: only a wait on exactly this message; None: any.
     """
+    asked = _asked_of(space, sender, reply_to).order_by(waits.c.id).with_for_update(key_share=True, of=waits)
+    found = [_build_asked(row) for row in connection.execute(asked).all()]
+    return [one for one in found if one is not None]
+
+
+def find_asked(connection: Connection, space: int, sender: EntityRow, reply_to: str | None) -> set[int]:
+    """Return the rows of what `lock_asked` returns, as they are now; locks nothing."""
+    found = (_build_asked(row) for row in connection.execute(_asked_of(space, sender, reply_to)).all())
+    return {one.row for one in found if one is not None}
+
+
+def _asked_of(space: int, sender: EntityRow, reply_to: str | None) -> Select[Any]:
     asked = (
         select(
             reply_waits.c.id,
@@ -107,15 +121,21 @@ def lock_asked(connection: Connection, space: int, sender: EntityRow, reply_to: 
             reply_waits.c.reply.is_(None),
             or_(reply_waits.c.entity.is_(None), reply_waits.c.entity == sender.id),
         )
-        .order_by(waits.c.id)
-        .with_for_update(key_share=True, of=waits)
     )
-    if reply_to is not None:
-        asked = asked.where(messages.c.message_id == reply_to)
-    return [
-        AskedReply(row.id, row.wait, row.wait_id, json.loads(row.spec), row.run_id, row.agent, row.agent_id)
-        for row in connection.execute(asked)
-    ]
+    return asked if reply_to is None else asked.where(messages.c.message_id == reply_to)
+
+
+def _build_asked(row: Row[Any]) -> AskedReply | None:
+    """Return a locked wait; None for one that this release cannot read, which expires without this reply."""
+    try:
+        spec = json.loads(row.spec)
+        is_readable = all("entity_id" in entity for entity in spec["waiting_for"])
+    except (KeyError, TypeError, ValueError):
+        is_readable = False
+    if not is_readable:
+        _log.error("wait %s takes no reply: what it stored does not fit this release", row.wait_id)
+        return None
+    return AskedReply(row.id, row.wait, row.wait_id, spec, row.run_id, row.agent, row.agent_id)
 
 
 def give_reply(connection: Connection, asked: Sequence[AskedReply], posted: StoredText) -> list[AnsweredWait]:

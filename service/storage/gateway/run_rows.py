@@ -320,8 +320,17 @@ def _waits_of(connection: Connection, run_row: int) -> list[dict[str, Any]]:
             "name": spec.get("name", ""),
         }
         for row in connection.execute(query)
-        if (spec := json.loads(row.spec)) is not None
+        if (spec := read_spec(row.spec)) is not None
     ]
+
+
+def read_spec(text: str) -> dict[str, Any]:
+    """Return what a wait stored; nothing if this release cannot read it, so that the wait can be ended."""
+    try:
+        spec = json.loads(text)
+    except ValueError:
+        return {}
+    return spec if isinstance(spec, dict) else {}
 
 
 def in_seconds(seconds: float) -> str:

@@ -29,7 +29,13 @@ from proofbox.service.storage.gateway.message_rows import (
     mentions_of,
 )
 from proofbox.service.storage.gateway.project_rows import PROJECT, project_values
-from proofbox.service.storage.gateway.reply_waits import AnsweredWait, AskedReply, give_reply, lock_asked
+from proofbox.service.storage.gateway.reply_waits import (
+    AnsweredWait,
+    AskedReply,
+    find_asked,
+    give_reply,
+    lock_asked,
+)
 from proofbox.service.storage.gateway.run_rows import HeldRun, find_run
 from proofbox.service.storage.gateway.runs import create_run
 from proofbox.service.storage.gateway.schema import agents, spaces
@@ -114,10 +120,17 @@ class _Sending:
     depth: int
 
 
+class WaitOpenedError(Exception):
+    """A wait that a text answers was opened before its space was locked: it is posted again."""
+
+
 def post_for_actor(connection: Connection, actor: Actor, space_id: str, new: NewText) -> PostedText:
     """Post the text of a person. It answers the waits for a reply to ``reply_to``; without that, all of the space.
 
+    The text of an agent that is posted without a run answers waits only with ``reply_to``.
+
     Raises:
+        WaitOpenedError: call it again in a new transaction; nothing was stored.
         UnknownSpaceError, UnknownEntityError, MissingPermissionError: as `open_space`.
         SpaceArchivedError: the space can be read only.
         UnknownMessageError, NotReplyableError: ``reply_to`` does not exist, or is the record of a call.
@@ -129,10 +142,16 @@ def post_for_actor(connection: Connection, actor: Actor, space_id: str, new: New
     if opened.entity is None:
         raise invalid_value("entity_id", "the caller's user is not an entity of the project; name the sender")
     _require_replyable(connection, opened.space, new.reply_to)
-    sending = _Sending(actor.principal, opened.entity, 0)
-    asked = _lock_others(connection, sending, opened.space.id, new, answers=True)
+    # An agent that posts through the API is treated as one that a run sends for.
+    is_agent = opened.entity.sender.type == "agent"
+    answers = new.reply_to is not None or not is_agent
+    sending = _Sending(actor.principal, opened.entity, 1 if is_agent else 0)
+    asked = _lock_others(connection, sending, opened.space.id, new, answers=answers)
     space = open_space(connection, actor, space_id, lock=True).space
     require_writable(space)
+    # No wait opens while the space is locked, and none is locked after it.
+    if answers and not find_asked(connection, space.id, sending.sender, new.reply_to) <= {one.row for one in asked}:
+        raise WaitOpenedError
     return _post(connection, sending, space, new, asked)
 
 

@@ -33,7 +33,7 @@ from proofbox.service.storage.database import Database, announce
 from proofbox.service.storage.gateway.call_records import suspend_record
 from proofbox.service.storage.gateway.message_rows import find_message
 from proofbox.service.storage.gateway.reply_waits import count_replies, read_replies
-from proofbox.service.storage.gateway.run_rows import HeldRun, open_waits, run_of_row, update_waiting
+from proofbox.service.storage.gateway.run_rows import HeldRun, open_waits, read_spec, run_of_row, update_waiting
 from proofbox.service.storage.gateway.schema import messages, runs, spaces, waits
 from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
@@ -300,7 +300,7 @@ def pending_wait(connection: Connection, call: int) -> str | None:
             "expires": row.expires,
             "space_id": row.space_id,
             "message_id": row.message_id,
-            "waiting_for": json.loads(row.spec).get("waiting_for", []),
+            "waiting_for": read_spec(row.spec).get("waiting_for", []),
         }
     )
 
@@ -317,7 +317,7 @@ def _build_wait(row: Row[Any]) -> StoredWait:
         kind=row.kind,
         state=WaitState(row.state),
         expires=row.expires,
-        spec=json.loads(row.spec),
+        spec=read_spec(row.spec),
         call=CallKey(scope, row.tool_call_id),
         run_id=row.run_id,
         space_id=row.space_id,

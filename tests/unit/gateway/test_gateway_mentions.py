@@ -39,6 +39,12 @@ def test_the_longest_handle_of_a_member_counts_and_case_is_ignored(text, known, 
         "> ```\n> @bob\n> ```",
         "```@bob``` and then",
         "```\n@bob",
+        "- ```\n  @bob\n  ```",
+        "1. run\n   ```sh\n   @bob\n   ```",
+        "- a\n\n      ```\n      @bob\n      ```\n",
+        "* a\n\t~~~\n\t@bob\n\n\t@bob\n\t~~~",
+        "> - ```\n>   @bob\n>   ```",
+        ">```\n>@bob",
     ],
 )
 def test_code_mentions_nobody(code):
@@ -56,6 +62,15 @@ def test_code_mentions_nobody(code):
         "a ` b @bob",
         "``a` @bob",
         "    ```\n@bob",
+        "- ```\n  x\n  ```\n\n@bob please",
+        "1. run\n   ```sh\n   x\n   ```\n@bob please",
+        "* ```py\n  x\n  ```\n- @bob",
+        "> ```\n> x\n> ```\n@bob ok",
+        "> ```\n> x\n@bob",
+        "- ```\n  x\n@bob",
+        "```\n> ```\n@ann\n```\n@bob",
+        "-```\n@bob",
+        "- a\n\nb\n\n    ```\n@bob",
     ],
 )
 def test_what_is_no_code_mentions(text):

@@ -1,9 +1,13 @@
 // What a form asks for, read of a JSON Schema, and the value that is in a form. The service checks each answer against the whole schema;
 // patterns are left to it, as the browser's engine backtracks.
 import { count } from "./format.js";
+import { jsonText } from "./json_text.js";
 
 const DEPTH_MAX = 6;
 const FIELDS_MAX = 100;
+const CONTROLS_MAX = 300; // that a form has at first
+const OPTIONS_MAX = 2_000; // of all of them
+const STARTED_MAX = 20; // entries that a list has at first; a list in a list has one
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
 const TITLE_CHARS = 200;
 const REQUIRED = "This is required";
@@ -14,7 +18,10 @@ export const ABSENT = Symbol("absent");
 export function describeSchema(schema) {
   const counter = { left: FIELDS_MAX };
   const node = describe(schema ?? {}, schema ?? {}, 0, counter);
-  return counter.left < 0 ? common(schema, "json") : node;
+  if (counter.left < 0) return common(schema, "json");
+  const room = { controls: CONTROLS_MAX, options: OPTIONS_MAX };
+  draftOf(node, node.schema.default, room);
+  return isFull(room) ? common(schema, "json") : node;
 }
 
 function common(schema, kind) {
@@ -92,17 +99,27 @@ function follow(reference, root) {
 export const titleOf = (node, name) => (node.title ?? name).slice(0, TITLE_CHARS);
 
 // What a form holds at first: texts for controls, objects and lists for their fields. An optional object begins empty.
-export function emptyDraft(node, usual = node.schema.default) {
+export const emptyDraft = (node) => draftOf(node, node.schema.default, { controls: Infinity, options: Infinity });
+
+const isFull = ({ controls, options }) => controls < 0 || options < 0;
+
+// `room`: how many controls and options the form may still have; no draft is made of more.
+function draftOf(node, usual, room, isInList = false) {
+  room.controls -= 1; // a group or a list is one, too
+  if (node.kind === "enum") room.options -= node.options.length;
+  if (isFull(room)) return "";
   switch (node.kind) {
     case "object":
-      return Object.fromEntries(node.fields.map(({ name, node: field }) => [name, emptyDraft(field, isObject(usual) && Object.hasOwn(usual, name) ? usual[name] : field.schema.default)]));
+      return Object.fromEntries(node.fields.map(({ name, node: field }) => [name, draftOf(field, isObject(usual) && Object.hasOwn(usual, name) ? usual[name] : field.schema.default, room, isInList)]));
     case "array": {
       const given = Array.isArray(usual) ? usual : [];
-      const count = Math.max(given.length, Math.min(node.schema.minItems ?? 0, 20));
-      return Array.from({ length: count }, (_, i) => emptyDraft(node.item, i < given.length ? given[i] : node.item.schema.default));
+      const length = Math.max(given.length, Math.min(node.schema.minItems ?? 0, isInList ? 1 : STARTED_MAX));
+      const drafts = [];
+      for (let i = 0; i < length && !isFull(room); i++) drafts.push(draftOf(node.item, i < given.length ? given[i] : node.item.schema.default, room, true));
+      return drafts;
     }
     case "json":
-      return usual === undefined ? "" : JSON.stringify(usual, null, 2);
+      return usual === undefined ? "" : jsonText(usual, 2);
     case "enum": {
       const at = node.options.findIndex((each) => JSON.stringify(each) === JSON.stringify(usual));
       return at < 0 ? (node.options.length === 1 && "const" in node.schema ? "0" : "") : String(at);

@@ -1,6 +1,7 @@
 // What a person answers a waiting call with: an approval, or a form made of the schema of the answer.
 import { visible } from "../lib/format.js";
 import { ABSENT, describeSchema, emptyDraft, readDraft } from "../lib/schema_form.js";
+import { Steadiness, placeOf } from "../lib/steadiness.js";
 import { html, useEffect, useMemo, useRef, useSignal } from "../lib/ui.js";
 import { Field } from "./basics.js";
 import { Icon } from "./icons.js";
@@ -8,6 +9,7 @@ import { OutsideText } from "./outside_text.js";
 import { SchemaForm } from "./schema_form.js";
 
 const REASON_CHARS = 4_096;
+const SEEN_EVERY_MS = 100;
 
 // How the answer of each kind of card is written; `send(body)` resolves to the problem of the service, or null.
 export function AnswerForm({ tool, send }) {
@@ -16,21 +18,42 @@ export function AnswerForm({ tool, send }) {
   return html`<${ResultForm} schema=${tool.result_schema} place="result" wrap=${(value) => value} send=${send} />`;
 }
 
+// A click on a card that has just appeared or moved was meant for what stood there before: {ref, isSteady, accepts(event)}.
+function useSteady() {
+  const ref = useRef(null);
+  const isSteady = useSignal(false);
+  const seen = useMemo(() => new Steadiness(), []);
+  const see = () => { isSteady.value = seen.see(placeOf(ref.current), performance.now()); };
+  useEffect(() => {
+    see();
+    const timer = setInterval(see, SEEN_EVERY_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const accepts = (event) => {
+    if (event.detail === 0) return true; // by the keyboard: the focus moves with the card
+    see();
+    return isSteady.peek();
+  };
+  return { ref, isSteady, accepts };
+}
+
 function Approval({ send }) {
+  const steady = useSteady();
   const reason = useSignal("");
   const isBusy = useSignal(false);
-  const decide = async (approved) => {
+  const decide = async (event, approved) => {
+    if (!steady.accepts(event)) return;
     isBusy.value = true;
     const why = reason.value.trim();
     await send({ result: { approved, ...(why && { reason: why }) } });
     isBusy.value = false;
   };
-  return html`<div class="answer">
+  return html`<div class="answer" ref=${steady.ref}>
     <p>The tool runs only if you approve it.</p>
     <${Field} label="Reason (optional, the agent reads it)" class="full"><textarea class="text" rows="1" maxlength=${REASON_CHARS} value=${reason.value}
       onInput=${(event) => { reason.value = event.target.value; }} /><//>
-    <div class="row"><button type="button" class="button primary" disabled=${isBusy.value} onClick=${() => decide(true)}><${Icon} name="check" />Approve</button>
-      <button type="button" class="button danger" disabled=${isBusy.value} onClick=${() => decide(false)}><${Icon} name="close" />Deny</button></div>
+    <div class="row"><button type="button" class="button primary" disabled=${isBusy.value} aria-disabled=${String(!steady.isSteady.value)} onClick=${(event) => decide(event, true)}><${Icon} name="check" />Approve</button>
+      <button type="button" class="button danger" disabled=${isBusy.value} aria-disabled=${String(!steady.isSteady.value)} onClick=${(event) => decide(event, false)}><${Icon} name="close" />Deny</button></div>
   </div>`;
 }
 
@@ -54,7 +77,8 @@ function ResultForm({ schema, place, wrap, send, submit = "Submit", actions = GI
   const draft = useSignal(null);
   const errors = useSignal(new Map());
   const isBusy = useSignal(false);
-  const form = useRef(null);
+  const steady = useSteady();
+  const form = steady.ref;
   if (draft.value === null) draft.value = emptyDraft(node);
   const isRequired = node.kind !== "json" || Object.keys(node.schema).length > 0;
   const fail = (found) => {
@@ -83,8 +107,8 @@ function ResultForm({ schema, place, wrap, send, submit = "Submit", actions = GI
     ${errors.value.size > 0 && html`<div class="note bad" role="alert"><${Icon} name="alert" /><div class="note-text">
       <p>The answer was not taken: ${errors.value.size === 1 ? "one value does" : `${errors.value.size} values do`} not fit.</p>
       ${others.length > 0 && html`<ul>${others.map(([where, message]) => html`<li key=${where}><code>${visible(where)}</code>: ${visible(message)}</li>`)}</ul>`}</div></div>`}
-    <div class="row"><button type="submit" class="button primary" disabled=${isBusy.value}><${Icon} name="check" />${submit}</button>
-      ${actions.map((each) => html`<button key=${each.text} type="button" class="button" title=${each.title} disabled=${isBusy.value} onClick=${() => answer(each.body)}>${each.text}</button>`)}</div>
+    <div class="row"><button type="submit" class="button primary" disabled=${isBusy.value} aria-disabled=${String(!steady.isSteady.value)} onClick=${(event) => { if (!steady.accepts(event)) event.preventDefault(); }}><${Icon} name="check" />${submit}</button>
+      ${actions.map((each) => html`<button key=${each.text} type="button" class="button" title=${each.title} disabled=${isBusy.value} aria-disabled=${String(!steady.isSteady.value)} onClick=${(event) => { if (steady.accepts(event)) answer(each.body); }}>${each.text}</button>`)}</div>
   </form>`;
 }
 

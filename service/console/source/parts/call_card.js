@@ -1,6 +1,7 @@
 // The card of a tool call in a space: what it shows by `custom_ui`, its state, and the answer that it waits for.
 import { readChart } from "../lib/chart_data.js";
 import { duration, time, visible, words } from "../lib/format.js";
+import { jsonText } from "../lib/json_text.js";
 import { readableText } from "../lib/text_links.js";
 import { html, useEffect, useSignal } from "../lib/ui.js";
 import { AnswerForm } from "./answer_form.js";
@@ -71,7 +72,7 @@ function Value({ title, value, cut, message, isOpen }) {
   }
   if (value === null || value === undefined || isEmpty(value)) return null;
   return html`<details class="card-part" open=${isOpen}><summary>${title}</summary>
-    ${isSource.value ? html`<${SourceText} text=${JSON.stringify(value, null, 2)} />` : html`<${JsonValue} value=${value} />`}
+    ${isSource.value ? html`<${SourceText} text=${jsonText(value, 2)} />` : html`<${JsonValue} value=${value} />`}
     ${typeof value === "object" && html`<button type="button" class="button quiet small" aria-pressed=${String(isSource.value)} onClick=${() => { isSource.value = !isSource.value; }}>JSON</button>`}
   </details>`;
 }

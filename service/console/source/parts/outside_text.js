@@ -1,5 +1,6 @@
 // Texts and JSON values of others: text nodes alone, links to http and https only, long ones opened on demand.
 import { count } from "../lib/format.js";
+import { jsonText } from "../lib/json_text.js";
 import { readableText, splitText } from "../lib/text_links.js";
 import { html, useSignal } from "../lib/ui.js";
 
@@ -40,11 +41,11 @@ export function JsonValue({ value }) {
   if (typeof value === "string") return html`<${OutsideText} text=${value} />`;
   if (isScalar(value)) return html`<code>${String(value)}</code>`;
   const pairs = Object.entries(value);
-  if (!Array.isArray(value) && pairs.length > 0 && pairs.length <= PAIRS_MAX && pairs.every(([, each]) => isScalar(each) || JSON.stringify(each).length <= SHORT_CHARS)) {
+  if (!Array.isArray(value) && pairs.length > 0 && pairs.length <= PAIRS_MAX && pairs.every(([, each]) => isScalar(each) || jsonText(each).length <= SHORT_CHARS)) {
     return html`<dl class="values">${pairs.map(([name, each]) => html`<div key=${name}><dt><bdi>${readableText(name.slice(0, 200))}</bdi></dt>
-      <dd>${typeof each === "string" ? html`<${OutsideText} text=${each} />` : html`<code>${readableText(JSON.stringify(each))}</code>`}</dd></div>`)}</dl>`;
+      <dd>${typeof each === "string" ? html`<${OutsideText} text=${each} />` : html`<code>${readableText(jsonText(each))}</code>`}</dd></div>`)}</dl>`;
   }
-  return html`<${SourceText} text=${JSON.stringify(value, null, 2)} />`;
+  return html`<${SourceText} text=${jsonText(value, 2)} />`;
 }
 
 // JSON or its beginning, as it is written.

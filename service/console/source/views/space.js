@@ -6,15 +6,18 @@ import { useLoad } from "../lib/load.js";
 import { Room, senderName } from "../lib/room.js";
 import { href, spaceHref } from "../lib/router.js";
 import { spaceToken } from "../lib/session.js";
+import { countPageScroll } from "../lib/steadiness.js";
 import { report } from "../lib/toasts.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal, useSignalEffect } from "../lib/ui.js";
 import { Badge, Dialog, Empty, Field, Loading, Name, ProblemNote } from "../parts/basics.js";
 import { CallCard, stateText } from "../parts/call_card.js";
 import { Composer } from "../parts/composer.js";
+import { Guarded } from "../parts/guarded.js";
 import { Icon } from "../parts/icons.js";
 import { OutsideText } from "../parts/outside_text.js";
 
 const AT_END_PX = 60;
+const ANSWERED = ".call-card.waiting:is(:hover, :focus-within)";
 const LINK_S = 86_400;
 
 export function Space({ space: id }) {
@@ -72,16 +75,25 @@ function Messages({ room, ...context }) {
   const frame = useRef(null);
   const isAtEnd = useSignal(true);
   const height = useRef(0);
-  const toEnd = () => { frame.current.scrollTop = frame.current.scrollHeight; };
+  const toEnd = () => {
+    countPageScroll();
+    frame.current.scrollTop = frame.current.scrollHeight;
+  };
+  // Not under the hand of who is answering: a click would land on another card.
+  const follow = () => {
+    if (!frame.current || !isAtEnd.peek()) return;
+    if (frame.current.querySelector(ANSWERED) === null) toEnd();
+    else onScroll();
+  };
   useEffect(() => {
-    const grown = new ResizeObserver(() => { if (isAtEnd.peek()) toEnd(); });
+    const grown = new ResizeObserver(follow);
     grown.observe(frame.current.firstElementChild);
     grown.observe(frame.current);
     return () => grown.disconnect();
   }, []);
   useSignalEffect(() => {
     const newest = room.messages.count.value;
-    if (newest >= 0 && isAtEnd.peek()) requestAnimationFrame(() => { if (frame.current && isAtEnd.peek()) toEnd(); });
+    if (newest >= 0 && isAtEnd.peek()) requestAnimationFrame(follow);
   });
   const earlier = async () => {
     const { scrollHeight, scrollTop } = frame.current;
@@ -91,7 +103,11 @@ function Messages({ room, ...context }) {
     } catch (problem) {
       report(problem);
     }
-    requestAnimationFrame(() => { if (frame.current) frame.current.scrollTop = frame.current.scrollHeight - height.current; });
+    requestAnimationFrame(() => {
+      if (!frame.current) return;
+      countPageScroll();
+      frame.current.scrollTop = frame.current.scrollHeight - height.current;
+    });
   };
   const onScroll = () => {
     const { scrollHeight, scrollTop, clientHeight } = frame.current;
@@ -120,16 +136,19 @@ function Message({ entry, room, actor, own, mayPost, replyTo }) {
       ${message.origin && html`<span class="faint small">by a ${words(visible(message.origin.trigger))}${message.origin.space_id ? " of another space" : ""}</span>`}
       ${message.replyable && mayPost && html`<button type="button" class="icon-button reply" aria-label=${`Reply to ${who}`} onClick=${() => { replyTo.value = message; }}><${Icon} name="reply" /></button>`}</header>
     ${message.reply_to && html`<${ReplyLine} original=${room.messages.get(message.reply_to)} />`}
-    ${kind === "tool_call"
+    <${Guarded} version=${message.revision}>${kind === "tool_call"
       ? html`<${CallCard} entry=${entry} members=${room.members.value} mayAnswer=${mayPost} send=${(body) => room.answer(entry, body, actor)} />`
-      : html`<${OutsideText} text=${message.text} handles=${handlesOf(message, room)} />`}
+      : html`<${OutsideText} text=${message.text} handles=${handlesOf(message, room)} />`}<//>
   </article>`;
 }
 
 function ReplyLine({ original }) {
   if (!original) return html`<p class="reply-line faint small"><${Icon} name="reply" />an earlier message</p>`;
   const { text, ...message } = original.message.value;
-  const show = () => document.getElementById(original.id)?.scrollIntoView({ block: "center" });
+  const show = () => {
+    countPageScroll();
+    document.getElementById(original.id)?.scrollIntoView({ block: "center" });
+  };
   return html`<p class="reply-line small"><${Icon} name="reply" /><button type="button" class="link" onClick=${show}><bdi>${senderName(message)}</bdi>: <bdi>${visible((text ?? "").slice(0, 80))}</bdi></button></p>`;
 }
 

@@ -1,0 +1,1 @@
+"""Waiting calls across a restart, and the event streams of spaces."""

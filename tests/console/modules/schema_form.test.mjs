@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { describeSchema, emptyDraft, readDraft } from "../../../service/console/source/lib/schema_form.js";
+
+const nested = (depth, inner = { type: "string" }) => (depth === 0 ? inner : { type: "array", minItems: 20, items: nested(depth - 1, inner) });
+
+test("lists within lists begin with one entry each", () => {
+  const node = describeSchema(nested(4));
+  assert.equal(node.kind, "array");
+  assert.equal(emptyDraft(node).length, 20);
+  assert.equal(emptyDraft(node).flat(Infinity).length, 20);
+});
+
+test("a form of more than 300 controls is one field for JSON", () => {
+  const row = { type: "object", properties: Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`p${i}`, { type: "string" }])) };
+  assert.equal(describeSchema(nested(1, row)).kind, "json"); // 320
+  assert.equal(describeSchema({ type: "array", minItems: 17, items: row }).kind, "array"); // 290 with their groups
+  assert.equal(describeSchema({ type: "array", items: { type: "array", items: { type: "string" } }, default: Array(400).fill([]) }).kind, "json");
+  const usual = { type: "array", items: { type: "string" }, default: Array(60_000).fill("x") };
+  const node = describeSchema(usual);
+  assert.equal(node.kind, "json");
+  assert.equal(JSON.parse(emptyDraft(node)).length, 60_000);
+});
+
+test("the options of all drafted controls count", () => {
+  const many = { enum: Array.from({ length: 400 }, (_, i) => `option ${i}`) };
+  assert.equal(describeSchema(many).kind, "enum");
+  assert.equal(describeSchema(nested(1, many)).kind, "json");
+});
