@@ -1,7 +1,10 @@
 """What one operation on an MCP server may cost: values and parts of its messages, requests of both sides."""
 
+import time
+
 import pytest
 
+from proofbox.service.gateway.mcp.elicitation import ROUNDS_MAX
 from proofbox.service.mcp_sources.limits import PARTS_MAX, REQUESTS_MAX
 from tests.support.mcp_servers import begin_with, mcp_tools_of, raw_server, raw_tool
 from tests.support.old_mcp_server import events, old_mcp_server
@@ -96,3 +99,22 @@ async def test_no_stream_is_opened_that_nobody_asked_for(loop, old):
     assert list(await mcp_tools_of(loop)) == ["desk__say"]
     assert (await loop.call("desk__say"))["ok"]
     assert "GET" not in old.requests
+
+
+async def test_a_server_that_asks_again_and_again_has_one_timeout_for_all_rounds(loop, raw):
+    # Half of the time passes in the first round: the second one has less than the whole.
+    await begin_with(loop, raw.entry(timeout=600))
+    question = {
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}},
+    }
+    asked = {"resultType": "input_required", "inputRequests": {"a": question}}
+
+    def reply(_params):
+        time.sleep(0.15)  # on the loop of the test, so that the time passes for the caller too
+        return asked
+
+    raw.results = {"say": reply}
+    failure = await failure_of(loop)
+    assert failure["code"] == "mcp_unavailable"
+    assert len(raw.called) < ROUNDS_MAX
