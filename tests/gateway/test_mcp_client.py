@@ -11,7 +11,7 @@ from proofbox.service.mcp_sources.client import Reach, SdkMcpClient
 from proofbox.service.mcp_sources.limits import LISTS_MAX, LISTS_OF_PROJECT_MAX
 from proofbox.service.web.client.pinned_network import CheckedNetwork
 from proofbox.service.web.client.resolver import SystemResolver
-from tests.support.mcp_servers import raw_server, raw_tool
+from tests.support.mcp_servers import begin_with, raw_server, raw_tool, write_with
 
 EXHAUST = """
 import asyncio, os, resource, sys, threading
@@ -54,14 +54,21 @@ class HoldingServer:
 
     def __init__(self):
         self.port, self.connections, self.changed = 0, 0, asyncio.Condition()
+        self.writers = []
 
     async def hold(self, reader, writer):
+        self.writers.append(writer)
         async with self.changed:
             self.connections += 1
             self.changed.notify_all()
         while await reader.read(1_000):
             pass
         writer.close()
+
+    async def release(self):
+        for writer in self.writers:
+            writer.close()
+            await writer.wait_closed()
 
     async def wait_for(self, count):
         async with self.changed:
@@ -106,3 +113,23 @@ def test_what_cannot_start_is_unavailable_at_once(what, message):
         [sys.executable, "-c", EXHAUST, what], capture_output=True, text=True, timeout=50, check=False
     )
     assert found.stdout.strip() == f"mcp_unavailable {message}", found.stderr
+
+
+@pytest.mark.timeout(25)  # less than the server is held
+async def test_a_claim_passes_by_runs_whose_server_is_slow(loop):
+    holding = HoldingServer()
+    listening = await asyncio.start_server(holding.hold, "127.0.0.1", 0)
+    holding.port = listening.sockets[0].getsockname()[1]
+    entry = {"name": "slow", "url": f"http://127.0.0.1:{holding.port}/mcp", "transport": "http", "required": True}
+    async with listening:
+        slow = await begin_with(loop, entry, queued=True)
+        assert (await loop.web.post("/v1/runs/claim", json={})).status_code == 204
+        claiming = asyncio.create_task(loop.web.post("/v1/runs/claim", json={"wait_s": 60}))
+        await holding.wait_for(1)
+        await write_with(loop, agent_id="fast")
+        fast = await loop.web.post("/v1/runs", json={"agent_id": "fast", "queued": True})
+        claimed = await claiming
+        assert claimed.json()["run_id"] == fast.json()["run_id"]
+        left = await loop.web.get(f"/v1/runs/{slow.json()['run_id']}")
+        assert left.json()["status"] == "queued"
+    await holding.release()
