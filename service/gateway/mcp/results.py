@@ -84,13 +84,9 @@ def read_answer(answer: ServerAnswer, tool: PinnedTool, redactor: Redactor, byte
             data = redactor.redact_json(clean_json(answer.structured))
         except RecursionError as exc:
             raise _failed("the structured result is nested too deep") from exc
-<<<<<<< HEAD
         except ValueError as exc:
             raise _failed(f"the structured result is {exc}") from exc
-        _check_output(tool, answer.structured)
-=======
         _check_output(tool, answer.structured, data)
->>>>>>> x2
     elif tool.output_schema is not None:
         raise _failed("the result has no structured part, although the tool has an output schema")
     else:
