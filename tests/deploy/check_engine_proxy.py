@@ -12,7 +12,7 @@ import time
 import urllib.request
 import uuid
 from dataclasses import replace
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from deploy_programs import DEBIAN, ROOT, debian_environment, running
@@ -27,7 +27,9 @@ pytestmark = pytest.mark.docker
 ENGINE = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
 SOME_ID = "0" * 64
 SERVICE = f"proxied-{uuid.uuid4().hex[:8]}"
-OURS = quote('{"label": ["proofbox.service=x"]}')
+LIST = "/v1.41/containers/json?limit=-1&all=1&size=0&trunc_cmd=0"
+OURS = quote_plus('{"label": ["proofbox.service=x"]}')
+OTHERS = quote_plus('{"label": ["other"]}')
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ def test_the_services_own_request_is_let_through(proxy):
     assert status == 201, answer
     created = json.loads(answer)["Id"]
     assert ask(proxy, "GET", f"/v1.41/containers/{created}/json")[0] == 200
-    assert ask(proxy, "DELETE", f"/v1.41/containers/{created}?v=1&force=1")[0] == 204
+    assert ask(proxy, "DELETE", f"/v1.41/containers/{created}?v=True&link=False&force=True")[0] == 204
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,18 @@ def test_the_services_own_request_is_let_through(proxy):
         {"SecurityOpt": ["no-new-privileges", "seccomp={\n}", "apparmor=unconfined"]},
         {"SecurityOpt": ["no-new-privileges", "seccomp={\n}", "systempaths=unconfined"]},
         {"RestartPolicy": {"Name": "always"}},
+        {"MaskedPaths": []},
+        {"ReadonlyPaths": []},
+        {"CgroupParent": "/proofbox/../system.slice"},
+        {"LogConfig": {"Type": "json-file"}},
+        {"Tmpfs": {"/etc": "rw,exec,suid,dev"}},
+        {"Tmpfs": {}},
+        {"Runtime": "crun"},
+        {"Memory": 0},
+        {"PidsLimit": 0},
+        {"PidsLimit": -1},
+        {"Ulimits": []},
+        {"ShmSize": 0},
     ],
 )
 def test_a_container_with_more_rights_is_refused(proxy, change):
@@ -170,7 +184,8 @@ def test_another_image_user_or_program_is_refused(proxy, change):
 
 
 @pytest.mark.parametrize(
-    "name", ["CapDrop", "NetworkMode", "IpcMode", "CgroupnsMode", "ReadonlyRootfs", "SecurityOpt"]
+    "name",
+    ["CapDrop", "NetworkMode", "IpcMode", "CgroupnsMode", "ReadonlyRootfs", "SecurityOpt", "MaskedPaths", "Memory"],
 )
 def test_what_is_left_out_is_refused_since_the_engines_default_is_weaker(proxy, name):
     body = allowed_body()
@@ -192,6 +207,74 @@ def test_what_is_left_out_is_refused_since_the_engines_default_is_weaker(proxy, 
 def test_a_second_or_disguised_name_is_refused(proxy, inserted):
     text = json.dumps(allowed_body()).replace('"HostConfig": {', '"HostConfig": {' + inserted)
     assert create(proxy, text.encode())[0] == 403
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-1] + ', "HostConfig": null}',
+        lambda text: text[:-1] + ', "HostConfig": {}}',
+        lambda text: text.replace('"/out":', '"\\/etc":'),
+        lambda text: text + '{"HostConfig": {"Privileged": true}}',
+    ],
+    ids=["null", "empty", "backslash", "behind"],
+)
+def test_a_body_of_another_form_is_refused(proxy, change):
+    assert create(proxy, change(json.dumps(allowed_body())))[0] == 403
+
+
+def test_names_of_what_is_required_are_not_enough(proxy):
+    names = ["User", "NetworkMode", "IpcMode", "CgroupnsMode", "ReadonlyRootfs", "CapDrop", "SecurityOpt"]
+    assert create(proxy, {"Image": "proofbox-sandbox:latest", "Cmd": names, "HostConfig": {}})[0] == 403
+
+
+def test_http_2_is_refused_with_whatever_body(proxy):
+    """Its bodies have no length, and none is examined."""
+    url = "http://engine/v1.41/containers/create?name=proofbox-x"
+    told = subprocess.run(
+        ["curl", "-sS", "--http2-prior-knowledge", "--unix-socket", proxy, "-w", "%{http_code}", "-d", "{}", url],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode != 0, told
+    assert "message" not in told.stdout  # of the engine
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"{LIST}&%66ilters={OTHERS}&filters={OURS}",
+        f"{LIST}&filters={OURS}&filters={OTHERS}",
+        f"{LIST}&filters={OTHERS}&filters={OURS}",
+        f"{LIST}&filters={OURS};filters={OTHERS}",
+        f"{LIST}&filters={OURS}#",
+        f"http://engine{LIST}&filters={OURS}",
+        f"/v1.41/events?%66ilters={OTHERS}&filters="
+        + quote_plus('{"event": ["oom"], "label": ["proofbox.service=x"]}'),
+    ],
+)
+def test_a_disguised_or_repeated_parameter_is_refused(proxy, target):
+    status, answer = ask(proxy, "GET", target)
+    assert status in (400, 403), answer
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/v1.41/containers/create?%6eame=other&name=proofbox-x",
+        "/v1.41/containers/create?name=proofbox-x&name=other",
+        "/v1.41/containers/create?name=proofbox-x&platform=other",
+        f"/v1.41/containers/create?name=proofbox-x&filters={OURS}",
+    ],
+)
+def test_a_container_with_a_disguised_name_is_refused(proxy, target):
+    assert ask(proxy, "POST", target, json.dumps(allowed_body()))[0] == 403
+
+
+def test_only_the_stream_of_a_container_leaves_http(proxy):
+    status, _ = ask(proxy, "GET", "/v1.41/info", None, Connection="Upgrade", Upgrade="h2c")
+    assert status == 403
 
 
 def test_a_body_that_is_too_large_to_be_examined_is_refused(proxy):
@@ -259,8 +342,12 @@ def test_a_body_where_none_belongs_is_refused(proxy):
 def test_limits_are_all_that_can_be_changed(proxy):
     target = f"/v1.41/containers/{SOME_ID}/update"
     assert ask(proxy, "POST", target, json.dumps({"RestartPolicy": {"Name": "always"}}))[0] == 403
-    assert ask(proxy, "POST", target, json.dumps({"PidsLimit": 64}))[0] == 404  # the engine has no such container
+    assert ask(proxy, "POST", target, json.dumps({"PidsLimit": 64}))[0] == 403
+    limits = {"PidsLimit": 64, "Memory": 2**28, "MemorySwap": 2**28, "NanoCpus": 10**9}
+    assert ask(proxy, "POST", target, json.dumps({**limits, "Memory": 0}))[0] == 403
+    assert ask(proxy, "POST", target, json.dumps(limits))[0] == 404  # the engine has no such container
+    assert ask(proxy, "POST", target, json.dumps({"CpuShares": 1024}))[0] == 404
 
 
 def test_what_a_service_lists_is_let_through(proxy):
-    assert ask(proxy, "GET", f"/v1.41/containers/json?all=1&filters={OURS}") == (200, b"[]\n")
+    assert ask(proxy, "GET", f"{LIST}&filters={OURS}") == (200, b"[]\n")

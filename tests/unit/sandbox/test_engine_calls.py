@@ -1,8 +1,23 @@
 """The calls of the Engine API that the service makes are those that deploy/engine-proxy lets through."""
 
 import ast
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
+
+from proofbox.service.app.settings import Settings
+from proofbox.service.sandbox.docker.container_config import (
+    FULL_SHARES,
+    ContainerSettings,
+    changing_limits,
+    container_config,
+)
+from proofbox.service.sandbox.limits import CallLimits, limit_names
+from proofbox.service.sandbox.preload import PreloadSet
+from proofbox.service.sandbox.service_cgroup import TotalLimits
 
 ROOT = Path(__file__).parents[3]
 DOCKER = ROOT / "service" / "sandbox" / "docker"
@@ -46,18 +61,81 @@ def test_the_proxy_lets_through_what_is_in_the_table_and_no_more():
     assert sorted(names) == sorted(set(names)) == sorted(set.union(*CALLS.values()))
 
 
-def test_the_proxy_knows_every_name_of_a_request_for_a_sandbox():
-    source = (DOCKER / "container_config.py").read_text()
-    sandbox = ast.parse(source)
-    named = {
-        key.value
-        for function in sandbox.body
-        if isinstance(function, ast.FunctionDef) and function.name != "zygote_container_config"
-        for node in ast.walk(function)
-        if isinstance(node, ast.Dict)
-        for key in node.keys
-        if isinstance(key, ast.Constant)
-    }
-    [pattern] = re.findall(r"acl has_other_names req\.body -m reg -i '\"\(\?!\(\?:([^)]+)\)\"\)", PROXY)
-    assert len(named) > 20
-    assert named - set(pattern.split("|")) == set()
+def pattern_of(text):
+    """A pattern of the proxy, with its parts in place; ``\\Z`` is what PCRE calls ``\\z``."""
+    parts = dict(re.findall(r"^ +(?:pre)?setenv (\w+) '(.*)'$", PROXY, re.MULTILINE))
+    return re.compile(
+        re.sub(r"\$\{(\w+)\}", lambda found: parts.get(found[1], ""), text.replace('\\"', '"')).replace(
+            r"\z", r"\Z"
+        )
+    )
+
+
+def body_pattern(name):
+    [text] = re.findall(rf'acl {name} req\.body -m reg "(.*)"', PROXY)
+    return pattern_of(text)
+
+
+def sandbox_body(flavour=PreloadSet.BARE, **changes):
+    settings = Settings(service_name="one")
+    container = ContainerSettings(
+        image="registry.example.com:5000/team/proofbox-sandbox:latest",
+        runtime="",
+        seccomp_profile=settings.seccomp_profile.read_text(encoding="utf-8"),
+        cgroup_parent="/proofbox/one",
+        totals=TotalLimits.of_machine(0, 0, 0),
+        service_name="one",
+        boot_id="0a1b",
+    )
+    limits = CallLimits(**{name: getattr(settings, name) for name in limit_names()})
+    return container_config(replace(container, **changes), limits, 1_800_000_000, 20_000, flavour)
+
+
+@pytest.mark.parametrize("flavour", PreloadSet)
+@pytest.mark.parametrize(
+    "changes", [{}, {"cgroup_parent": ""}, {"cgroup_parent": "proofbox.slice"}, {"image": "proofbox-sandbox"}]
+)
+def test_the_proxy_takes_each_body_of_the_service(flavour, changes):
+    assert body_pattern("is_sandbox").search(json.dumps(sandbox_body(flavour, **changes)))
+
+
+@pytest.mark.parametrize("limits", [{}, {"pids": 1, "memory_bytes": 32 * 1024 * 1024, "cpus": 0.1}])
+def test_the_proxy_takes_each_change_of_limits(limits):
+    settings = Settings()
+    given = {name: getattr(settings, name) for name in limit_names()} | limits
+    container = ContainerSettings("", "", "", "", TotalLimits.of_machine(0, 0, 0), "", "")
+    pattern = body_pattern("is_limits")
+    assert pattern.search(json.dumps(changing_limits(container, CallLimits(**given))))
+    assert pattern.search(json.dumps({"CpuShares": FULL_SHARES}))
+    assert not pattern.search("{}")
+
+
+@pytest.mark.parametrize("name", sandbox_body()["HostConfig"])
+def test_the_proxy_refuses_a_body_that_lacks_a_part(name):
+    body = sandbox_body()
+    del body["HostConfig"][name]
+    assert bool(body_pattern("is_sandbox").search(json.dumps(body))) == (name == "CgroupParent")
+
+
+@pytest.mark.parametrize("name", sandbox_body()["HostConfig"])
+@pytest.mark.parametrize("value", [0, "", [], {}, False, None, "host", "/proofbox/../system.slice"])
+def test_the_proxy_refuses_a_part_with_another_value(name, value):
+    body = sandbox_body()
+    body["HostConfig"][name] = value
+    assert not body_pattern("is_sandbox").search(json.dumps(body))
+
+
+@pytest.mark.parametrize(
+    ("allowed", "asked", "passes"),
+    [
+        ("", "", True),
+        ("", "runsc", False),
+        ("runsc", "runsc", True),
+        ("runsc", "", False),
+        ("runsc", "runc", False),
+    ],
+)
+def test_the_proxy_takes_the_operators_runtime_alone(allowed, asked, passes):
+    [text] = re.findall(r'acl is_sandbox req\.body -m reg "(.*)"', PROXY)
+    pattern = pattern_of(text.replace("${PROOFBOX_PROXY_RUNTIME}", allowed))
+    assert bool(pattern.search(json.dumps(sandbox_body(runtime=asked)))) is passes
