@@ -42,18 +42,21 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from proofbox.service.app.config.check import find_mistakes  # noqa: PLC0415 - the service
+    from proofbox.service.app.config.check import find_mistakes, find_warnings  # noqa: PLC0415 - the service
 
     _use(args.file)
     terminal = Terminal.of(args)
-    mistakes = find_mistakes(os.environ)
+    mistakes, warnings = find_mistakes(os.environ), find_warnings(os.environ)
     if terminal.is_json:
         file = os.environ.get(_VARIABLE) or None
         listed = [mistake.as_json() for mistake in mistakes]
-        terminal.print_json({"ok": not mistakes, "file": file, "mistakes": listed})
+        without_effect = [warning.as_json() for warning in warnings]
+        terminal.print_json({"ok": not mistakes, "file": file, "mistakes": listed, "warnings": without_effect})
     for mistake in mistakes:
         if not terminal.is_json:
             terminal.print_error(mistake.sentence)
+    for warning in warnings:
+        terminal.note(f"warning: {warning.sentence}")
     if not mistakes:
         terminal.note(
             f"the configuration is right: {os.environ.get(_VARIABLE) or 'no file, the environment alone'}"

@@ -18,7 +18,7 @@ class LogSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """Least level of logged lines; info has a line for each request and call. The start is always logged."""
     audit_file: Path | None = None
-    """File to which audit lines are appended, one JSON object per line; opened again after a rotation."""
+    """File to which audit lines and signed heads are appended, as JSON lines; opened again after a rotation."""
     otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
     """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables."""
 

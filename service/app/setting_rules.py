@@ -1,4 +1,7 @@
-"""Combinations of settings that cannot work: each rule yields what does not fit, and what to do."""
+"""Combinations of settings that cannot work: each rule yields what does not fit, and what to do.
+
+Those without an effect are listed by themselves: a service works with them.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -94,14 +97,7 @@ def _others_need_keys(settings: "Settings") -> Iterator[Conflict]:
         yield Conflict(("auth", "host", "behind_authenticating_proxy"), exc.message)
 
 
-def _pool_has_places(settings: "Settings") -> Iterator[Conflict]:
-    given = settings.model_fields_set
-    if {"pool_size", "pool_max"} <= given and settings.pool_size > settings.pool_max:
-        yield Conflict(
-            ("pool_size", "pool_max"),
-            f"PROOFBOX_POOL_SIZE {settings.pool_size} is more than PROOFBOX_POOL_MAX {settings.pool_max} "
-            "containers that may wait: raise the second or lower the first",
-        )
+def _pool_can_fill(settings: "Settings") -> Iterator[Conflict]:
     if settings.pool_size and 0 < settings.pool_memory_bytes < _BARE_BYTES:
         yield Conflict(
             ("pool_memory_bytes", "pool_size"),
@@ -176,12 +172,11 @@ _ALWAYS: tuple[Rule, ...] = (
 )
 _OF_A_SERVICE: tuple[Rule, ...] = (
     _others_need_keys,
-    _pool_has_places,
     _bodies_fit_memory,
     _gvisor_forks_nothing,
-    _settings_have_an_effect,
     _audit_files_differ,
 )
+_WARNINGS: tuple[Rule, ...] = (_pool_can_fill, _settings_have_an_effect)
 
 
 def find_conflicts(settings: "Settings", *, serves: bool) -> list[Conflict]:
@@ -193,6 +188,11 @@ def find_conflicts(settings: "Settings", *, serves: bool) -> list[Conflict]:
     """
     rules = (*_ALWAYS, *_OF_A_SERVICE) if serves else _ALWAYS
     return [conflict for rule in rules for conflict in rule(settings)]
+
+
+def find_idle_settings(settings: "Settings") -> list[Conflict]:
+    """List the settings of a service that have no effect beside others; it works without them."""
+    return [conflict for rule in _WARNINGS for conflict in rule(settings)]
 
 
 def _variable(name: str) -> str:

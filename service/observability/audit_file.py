@@ -4,16 +4,18 @@ import contextlib
 import io
 import logging
 import os
+import stat
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 
 AUDIT_LOGGER = "proofbox.audit"
+HEADS_LOGGER = "proofbox.audit.heads"
 _MODE = 0o640
 _log = logging.getLogger("proofbox")
 
 
 class AuditFile(WatchedFileHandler):
-    """Appends audit lines to a file, and opens it again when it was moved or removed.
+    """Appends audit lines and signed heads to a file, and opens it again when it was moved or removed.
 
     A line that cannot be written is lost to the file alone: the database has it. The log has one line when that
     begins, and one when it is over.
@@ -26,9 +28,10 @@ class AuditFile(WatchedFileHandler):
             OSError: it cannot be opened.
         """
         self._is_failing = False
+        self._may_be_cut = True
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
         self.setFormatter(logging.Formatter("%(message)s"))
-        self.addFilter(lambda record: record.name == AUDIT_LOGGER)
+        self.addFilter(_is_audit_record)
 
     def _open(self) -> io.TextIOWrapper:
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
@@ -41,24 +44,44 @@ class AuditFile(WatchedFileHandler):
             if self.stream is None:
                 self.stream = self._open()
                 self._statstream()
-            self.stream.write(f"{self.format(record)}\n")
+            begin = "\n" if self._may_be_cut and self._ends_within_a_line(self.stream.fileno()) else ""
+            self.stream.write(f"{begin}{self.format(record)}\n")
             self.stream.flush()
         except (OSError, ValueError) as exc:
             self._note_failure(exc)
             return
+        self._may_be_cut = False
         if self._is_failing:
             self._is_failing = False
             _log.warning(
                 "audit lines are written to %s again; the database has those in between", self.baseFilename
             )
 
+    def _ends_within_a_line(self, descriptor: int) -> bool:
+        """Whether a line was cut off, by a full disk or a kill; False for what is no file, such as a pipe."""
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
+            return False
+        try:
+            with Path(self.baseFilename).open("rb") as file:
+                file.seek(-1, os.SEEK_END)
+                return file.read(1) != b"\n"
+        except OSError:  # it may be written, not read
+            return self._is_failing
+
     def _note_failure(self, exc: Exception) -> None:
         # A stream that failed is opened again with the next line.
         with contextlib.suppress(OSError, ValueError):
             if self.stream is not None:
                 self.stream.close()
+        self._may_be_cut = True
         self.stream = None  # as the base class does before it opens again
         if not self._is_failing:
             self._is_failing = True
             reason = getattr(exc, "strerror", None) or exc
             _log.error("audit lines cannot be written to %s: %s; the database has them", self.baseFilename, reason)
+
+
+def _is_audit_record(record: logging.LogRecord) -> bool:
+    # Messages about the signer itself are for the log.
+    return record.name == AUDIT_LOGGER or (record.name == HEADS_LOGGER and record.levelno == logging.INFO)

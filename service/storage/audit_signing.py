@@ -21,6 +21,8 @@ from proofbox.service.calls.audit_heads import Head, HeadRecordError, HeadRecord
 from proofbox.service.calls.signing import SigningKey
 from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.observability.audit_file import HEADS_LOGGER
+from proofbox.service.observability.log_format import START_LOGGER
 from proofbox.service.storage.audit_head_files import HeadFiles, HeadsInUseError, SigningRefusedError
 from proofbox.service.storage.conversation_rows import new_or_known
 from proofbox.service.storage.database import Database
@@ -35,7 +37,8 @@ _BUSY_SHARE = 0.02  # of the time; with very many chains the rounds are further 
 _LAST_ROUND_S = 2
 _LOCK_AGAIN_S = 0.05
 _LOCK_S_MAX = 60  # the first round of another process may have long chains to read
-_log = logging.getLogger("proofbox.audit.heads")
+_log = logging.getLogger(HEADS_LOGGER)
+_start_log = logging.getLogger(START_LOGGER)  # is logged at every level
 _ENDS = select(
     chains.c.id,
     chains.c.tenant,
@@ -166,7 +169,7 @@ class HeadSigner:
             first = records.next_key(key, key, now_text())
             records.take(first)
             self._write(descriptor, [first])
-            _log.info("audit heads are signed with the key %s; note its id outside of this machine", key.id)
+            _start_log.info("audit heads are signed with the key %s; note its id outside of this machine", key.id)
         return key
 
     def _catch_up(self, descriptor: int) -> None:

@@ -18,7 +18,7 @@ from pydantic_settings import SettingsError
 from proofbox.cli.checks.engine_facts import EngineFacts, engine_address, find_image, open_engine, read_facts
 from proofbox.cli.checks.finding import Finding
 from proofbox.cli.checks.trial import run_trial
-from proofbox.service.app.config.check import find_mistakes
+from proofbox.service.app.config.check import find_mistakes, find_warnings
 from proofbox.service.app.config.mistakes import ConfigurationError
 from proofbox.service.app.extras import EXTRAS, missing_modules
 from proofbox.service.app.own_image import FOLDER
@@ -69,14 +69,19 @@ def read_settings() -> tuple[Settings | None, list[Finding]]:
         Finding("settings", "fail", f"{mistake.place}: {mistake.problem}".removeprefix(": "), mistake.remedy)
         for mistake in find_mistakes(os.environ)
     ]
+    warnings = [
+        Finding("settings", "warn", f"{warning.place}: {warning.problem}".removeprefix(": "), warning.remedy)
+        for warning in find_warnings(os.environ)
+    ]
     try:
         settings = Settings()
     except (ValidationError, SettingsError, ConfigurationError):
         return None, found
     if found:
-        return settings, found
+        return settings, [*found, *warnings]
     changed = sorted(f"PROOFBOX_{name.upper()}" for name in settings.model_fields_set)
-    return settings, [Finding("settings", "ok", f"set: {', '.join(changed)}" if changed else "all as by default")]
+    detail = f"set: {', '.join(changed)}" if changed else "all as by default"
+    return settings, warnings or [Finding("settings", "ok", detail)]
 
 
 def check_extras() -> Finding:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from proofbox.service.app.config.file import ConfigFile, read_config_file
 from proofbox.service.app.config.mistakes import ConfigurationError, Mistake
 from proofbox.service.app.config.sources import ENVIRONMENT, PREFIX, config_path, read_secret_files
 from proofbox.service.app.config.values import check_value, is_json, value_adapter
-from proofbox.service.app.setting_rules import find_conflicts
+from proofbox.service.app.setting_rules import Conflict, find_conflicts, find_idle_settings
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.unknown_settings import find_unknown_settings
 
@@ -26,6 +27,20 @@ def find_mistakes(environment: Mapping[str, str], options: Mapping[str, Any] | N
     options = dict(options or {})
     path = config_path(environment)
     file = read_config_file(path, Settings) if path else ConfigFile(Path())
+    return _find_all(environment, options, file)[0]
+
+
+def find_warnings(environment: Mapping[str, str], options: Mapping[str, Any] | None = None) -> list[Mistake]:
+    """List the settings that have no effect; a service starts with them. Arguments as of `find_mistakes`."""
+    path = config_path(environment)
+    file = read_config_file(path, Settings) if path else ConfigFile(Path())
+    return _find_all(environment, dict(options or {}), file)[1]
+
+
+def _find_all(
+    environment: Mapping[str, str], options: dict[str, Any], file: ConfigFile
+) -> tuple[list[Mistake], list[Mistake]]:
+    """The mistakes, and the warnings."""
     mistakes = [
         Mistake(ENVIRONMENT, unknown.name, "not a setting", unknown.hint)
         for unknown in find_unknown_settings(environment)
@@ -38,7 +53,9 @@ def find_mistakes(environment: Mapping[str, str], options: Mapping[str, Any] | N
     refused |= file.refused - given.keys() - secrets.keys()
     values = {**file.values, **secrets, **given, **options}
     usable = {name: value for name, value in values.items() if name not in refused - options.keys()}
-    return [*mistakes, *_conflicts(usable, refused - options.keys(), file, {*given, *secrets, *options})]
+    settings, refused = _unchecked_settings(usable), refused - options.keys()
+    place = partial(_place, refused=refused, file=file, outside={*given, *secrets, *options})
+    return [*mistakes, *place(find_conflicts(settings, serves=True))], place(find_idle_settings(settings))
 
 
 def refuse_mistakes(environment: Mapping[str, str], options: Mapping[str, Any] | None = None) -> None:
@@ -71,11 +88,10 @@ def _environment_values(environment: Mapping[str, str], mistakes: list[Mistake])
     return values, refused
 
 
-def _conflicts(values: dict[str, Any], refused: set[str], file: ConfigFile, outside: set[str]) -> list[Mistake]:
-    """The combinations that cannot work, without those of settings that have no usable value."""
-    settings = _unchecked_settings(values)
+def _place(conflicts: list[Conflict], *, refused: set[str], file: ConfigFile, outside: set[str]) -> list[Mistake]:
+    """Combinations with their places in the file, without those of settings that have no usable value."""
     found = []
-    for conflict in find_conflicts(settings, serves=True):
+    for conflict in conflicts:
         if refused.intersection(conflict.settings):
             continue
         places = [

@@ -1,6 +1,5 @@
 """The settings in effect, and where each comes from."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from proofbox.service.app.config.file import read_config_file
+from proofbox.service.app.config.hidden_values import HIDDEN, hide_credentials
 from proofbox.service.app.config.secret_files import FILE_SUFFIX, file_settings
 from proofbox.service.app.config.sections import Section, group_settings
 from proofbox.service.app.config.sources import PREFIX, config_path
@@ -16,9 +16,6 @@ from proofbox.service.app.config.values import is_secret
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.settings import Settings
-
-HIDDEN = "********"
-_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +73,4 @@ def _effective(settings: Settings, name: str, source: str) -> EffectiveSetting:
         has_value = bool(value.get_secret_value() if isinstance(value, SecretStr) else value)
         return EffectiveSetting(name, HIDDEN if has_value else "", source, has_value)
     shown = settings.model_dump(mode="json", include={name})[name]
-    if isinstance(shown, str):
-        shown = _USER_IN_URL.sub(f"{HIDDEN}@", shown)
-    return EffectiveSetting(name, shown, source, is_secret=False)
+    return EffectiveSetting(name, hide_credentials(shown), source, is_secret=False)

@@ -7,6 +7,8 @@ from typing import Annotated, Any, get_origin
 from pydantic import SecretStr, TypeAdapter, ValidationError
 from pydantic_settings import BaseSettings
 
+from proofbox.service.app.config.hidden_values import hide_credentials, hide_in_message
+
 _CHARS_MAX = 80
 _BOUNDS = {
     "greater_than": ("must be greater than {gt}", "raise it"),
@@ -96,7 +98,7 @@ def _describe(exc: ValidationError, value: Any, *, is_secret: bool, is_text: boo
         elif name in {"string", "path"}:
             remedy = "write it in quotes"
     else:
-        problem, remedy = error["msg"].removeprefix("Value error, "), "correct it"
+        problem, remedy = hide_in_message(error["msg"], value).removeprefix("Value error, "), "correct it"
     return f"{inner} {problem}{got}".strip(), remedy
 
 
@@ -106,5 +108,5 @@ def _path(location: tuple[int | str, ...]) -> list[int | str]:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(hide_credentials(value), ensure_ascii=False, default=str)
     return text if len(text) <= _CHARS_MAX else f"{text[:_CHARS_MAX]}…"

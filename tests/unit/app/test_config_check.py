@@ -2,7 +2,7 @@
 
 import pytest
 
-from proofbox.service.app.config.check import find_mistakes
+from proofbox.service.app.config.check import find_mistakes, find_warnings
 
 
 def sentences(*, options=None, **environment):
@@ -38,14 +38,9 @@ def test_a_mistake_of_the_environment_names_variable_value_and_remedy(environmen
     ("environment", "settings"),
     [
         ({"auth": "off", "host": "0.0.0.0"}, "PROOFBOX_AUTH is off and PROOFBOX_HOST 0.0.0.0 is reached by others"),
-        ({"pool_size": 50, "pool_max": 3}, "PROOFBOX_POOL_SIZE 50 is more than PROOFBOX_POOL_MAX 3"),
-        ({"pool_memory_bytes": 1000}, "PROOFBOX_POOL_MEMORY_BYTES 1000 is less than one waiting container"),
-        ({"pool_reserve": 2, "pool_size": 0}, "PROOFBOX_POOL_RESERVE is 2 and PROOFBOX_POOL_SIZE 0"),
         ({"body_bytes_max": 2048, "bodies_bytes_max": 1024}, "PROOFBOX_BODY_BYTES_MAX 2048 is more than"),
         ({"import_once": "on", "runtime": "runsc"}, "PROOFBOX_IMPORT_ONCE is on"),
-        ({"oci_runtime": "crun"}, "PROOFBOX_OCI_RUNTIME is for the engine oci, PROOFBOX_ENGINE is docker"),
         ({"engine": "oci", "runtime": "runsc"}, "PROOFBOX_RUNTIME runsc is for the engine docker"),
-        ({"librechat_key_file": "/k"}, "PROOFBOX_LIBRECHAT_KEY_FILE is set and PROOFBOX_LIBRECHAT is not"),
         ({"audit_file": "/x", "audit_heads_file": "/x"}, "PROOFBOX_AUDIT_HEADS_FILE and PROOFBOX_AUDIT_FILE name"),
         ({"s3_prefix": "a"}, "PROOFBOX_S3_PREFIX is set and PROOFBOX_S3_BUCKET is not"),
         ({"s3_bucket": "b", "s3_access_key": "k"}, "PROOFBOX_S3_ACCESS_KEY and PROOFBOX_S3_SECRET_KEY"),
@@ -60,11 +55,41 @@ def test_a_combination_that_cannot_work_is_refused(environment, settings):
     assert "; " in found  # what to do
 
 
+@pytest.mark.parametrize(
+    ("environment", "warning"),
+    [
+        ({"pool_memory_bytes": 1000}, "PROOFBOX_POOL_MEMORY_BYTES 1000 is less than one waiting container"),
+        ({"pool_reserve": 2, "pool_size": 0}, "PROOFBOX_POOL_RESERVE is 2 and PROOFBOX_POOL_SIZE 0"),
+        ({"oci_runtime": "crun"}, "PROOFBOX_OCI_RUNTIME is for the engine oci, PROOFBOX_ENGINE is docker"),
+        ({"librechat_key_file": "/k"}, "PROOFBOX_LIBRECHAT_KEY_FILE is set and PROOFBOX_LIBRECHAT is not"),
+    ],
+)
+def test_a_setting_without_effect_is_a_warning_and_refuses_no_start(environment, warning):
+    given = {f"PROOFBOX_{name.upper()}": str(value) for name, value in environment.items()}
+    assert find_mistakes(given) == []
+    [found] = find_warnings(given)
+    assert found.sentence.startswith(warning)
+    assert "; " in found.sentence
+
+
+def test_more_containers_may_wait_at_the_start_than_under_load():
+    given = {"PROOFBOX_POOL_SIZE": "50", "PROOFBOX_POOL_MAX": "3"}
+    assert (find_mistakes(given), find_warnings(given)) == ([], [])
+
+
+def test_a_warning_names_the_line_of_the_file(tmp_path):
+    file = tmp_path / "proofbox.toml"
+    file.write_text('\noci_runtime = "crun"\n')
+    [found] = find_warnings({"PROOFBOX_CONFIG": str(file)})
+    assert found.where == f"{file}, line 2"
+
+
 def test_all_mistakes_are_listed_at_once_and_combinations_with_wrong_values_are_left_out(tmp_path):
     file = tmp_path / "proofbox.toml"
-    file.write_text('[pool]\npool_size = 50\npool_max = 3\n[server]\nauth = "off"\nhost = 7\ncolour = 1\n')
+    limits = "[limits]\nout_dir_bytes = 1073741824\nmemory_bytes = 1073741824\n"
+    file.write_text(f'{limits}[server]\nauth = "off"\nhost = 7\ncolour = 1\n')
     found = sentences(config=file, wall_s="soon", poolsize=1)
-    assert [sentence.split(":")[-1 if "more" in sentence else 0] for sentence in found[:2]] == ["environment"] * 2
+    assert [sentence.split(":")[-1 if "half" in sentence else 0] for sentence in found[:2]] == ["environment"] * 2
     assert [sentence.removeprefix(f"{file}, ")[:22] for sentence in found[2:]] == [
         "line 6: host: must be ",
         "line 7: colour: not a ",
@@ -89,3 +114,25 @@ def test_no_secret_is_in_a_message(tmp_path):
     found = sentences(database_url_file=tmp_path / "none", s3_secret_key="hush", s3_bucket="b", port="hush-port")
     assert not any("hush" in sentence.replace("hush-port", "") for sentence in found)
     assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://user:hush@h/x y",
+        "https://user:hu/hush@h/x y",
+        "https://user:hu?hush@h/x y",
+        "https://user:hush@@h/x y",
+        "ftp://h/x?key=hush",
+        "ftp://h/x?key=a@hush",
+        "ftp://h/x#hush",
+        "user:hush@h:4318",
+        "user:hu/hush@h:4318",
+    ],
+)
+@pytest.mark.parametrize("name", ["otlp_endpoint", "web_search_url", "s3_endpoint"])
+def test_no_password_or_key_of_an_address_is_in_a_message(name, address, tmp_path):
+    file = tmp_path / "proofbox.toml"
+    file.write_text(f'{name} = "{address}"\n')
+    for given in ({name: address}, {"config": file}):
+        assert "hush" not in "".join(sentences(**given))

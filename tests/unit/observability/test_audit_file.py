@@ -4,12 +4,14 @@ import contextlib
 import io
 import json
 import logging
+import subprocess
+import sys
 
 import pytest
 
 from proofbox.service.app.logs import configure_logs
 from proofbox.service.app.settings import Settings
-from proofbox.service.observability.audit_file import AUDIT_LOGGER, AuditFile
+from proofbox.service.observability.audit_file import AUDIT_LOGGER, HEADS_LOGGER, AuditFile
 from proofbox.service.observability.log_format import START_LOGGER, configure
 
 
@@ -53,11 +55,13 @@ def test_only_audit_lines_are_in_the_file_and_no_audit_line_is_in_a_quiet_log(tm
         path = tmp_path / "audit.jsonl"
         configure_logs(Settings(audit_file=path))
         logging.getLogger(AUDIT_LOGGER).info("a call")
-        logging.getLogger(f"{AUDIT_LOGGER}.heads").warning("heads")
+        logging.getLogger(HEADS_LOGGER).info("a head")
+        logging.getLogger(HEADS_LOGGER).warning("heads")
         logging.getLogger("proofbox.api").info("a request")
-        assert lines_of(path) == ["a call"]
+        assert lines_of(path) == ["a call", "a head"]
         assert "heads" in (shown := capsys.readouterr().err)
         assert "a call" not in shown
+        assert "a head\n" not in shown
         assert "a request" not in shown
 
 
@@ -103,3 +107,36 @@ def test_the_level_decides_what_is_written_and_the_start_always_is(level, messag
         logging.getLogger("proofbox.engine").warning("trouble")
         logging.getLogger(START_LOGGER).info("running")
         assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == messages
+
+
+def test_a_line_that_was_cut_off_does_not_swallow_the_next(tmp_path):
+    with clean_logging():
+        path = tmp_path / "audit.jsonl"
+        path.write_text('{"n": 1}\n{"n"')  # a kill, or a full disk
+        configure_logs(Settings(audit_file=path))
+        audit = logging.getLogger(AUDIT_LOGGER)
+        audit.info("%s", '{"n": 2}')
+        audit.info("%s", '{"n": 3}')
+        assert lines_of(path) == ['{"n": 1}', '{"n"', '{"n": 2}', '{"n": 3}']
+
+
+def test_a_write_that_failed_midway_does_not_swallow_the_next(tmp_path):
+    """The system takes only a part of a line, as with a full disk."""
+    program = """
+import logging, resource, signal, sys
+from proofbox.service.app.logs import configure_logs
+from proofbox.service.app.settings import Settings
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+configure_logs(Settings(audit_file=sys.argv[1]))
+audit = logging.getLogger("proofbox.audit")
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (13, hard))
+audit.info("first")
+audit.info("second")
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+audit.info("third")
+"""
+    path = tmp_path / "audit.jsonl"
+    subprocess.run([sys.executable, "-c", program, path], check=True, capture_output=True)
+    lines = lines_of(path)
+    assert (lines[0], lines[-1]) == ("first", "third")
