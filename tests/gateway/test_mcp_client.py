@@ -54,10 +54,11 @@ class HoldingServer:
 
     def __init__(self):
         self.port, self.connections, self.changed = 0, 0, asyncio.Condition()
-        self.writers = []
+        self.writers, self.tasks = [], []
 
     async def hold(self, reader, writer):
         self.writers.append(writer)
+        self.tasks.append(asyncio.current_task())
         async with self.changed:
             self.connections += 1
             self.changed.notify_all()
@@ -66,9 +67,10 @@ class HoldingServer:
         writer.close()
 
     async def release(self):
-        for writer in self.writers:
-            writer.close()
-            await writer.wait_closed()
+        while any(not task.done() for task in self.tasks):
+            for writer in self.writers:
+                writer.transport.abort()
+            await asyncio.wait(self.tasks)
 
     async def wait_for(self, count):
         async with self.changed:
@@ -98,6 +100,7 @@ async def test_the_slow_servers_of_one_project_hold_up_no_other_project():
             for each in held:
                 each.cancel()
             await asyncio.gather(*held, return_exceptions=True)
+    await holding.release()
 
 
 @pytest.mark.parametrize(
