@@ -35,6 +35,8 @@ class MessageDeltaEvent(WireModel):
 
     stream_id: str
     """The call."""
+    run_id: str
+    """Its run: calls of two runs may have the same id."""
     message_id: str | None = None
     """The message; null until it exists."""
     offset: int

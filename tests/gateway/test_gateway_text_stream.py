@@ -61,6 +61,7 @@ class Reader:
         for _, name, data in self.events:
             if name == "message.delta":
                 assert (data["offset"], data["stream_id"], data["message_id"]) == (len(text), "call-1", None)
+                assert data["run_id"].startswith("run_")
                 text += data["delta"]
         return text
 

@@ -28,7 +28,7 @@ from proofbox.service.storage.gateway.call_record_store import SqlCallRecords
 from proofbox.service.storage.gateway.messages import SqlMessageStore
 from proofbox.service.storage.gateway.schema import runs, space_events, spaces
 from proofbox.service.storage.gateway.space_events import SqlSpaceEventStore
-from tests.support.gateway_world import ANN, build_world, recorded_call, shown_tool
+from tests.support.gateway_world import ANN, add_run, build_world, recorded_call, shown_tool
 
 TEXT = '{"city": "Århus", "days": [1, 2], "note": "a \\" b"}'
 
@@ -197,6 +197,27 @@ async def test_streamed_arguments_reach_a_client_as_they_grow(world, feed, input
     assert (start.stream_id, start.message.tool.state, start.resumed) == ("call-1", "streaming", False)
     assert client.names.count("tool-call.start") == 1
     assert client.text() == TEXT
+
+
+async def test_calls_of_two_runs_with_the_same_id_are_streamed_apart(world, feed, inputs):
+    await add_run(world.database, ANN, "run_2", "helper")
+    other = replace(world, run_id="run_2")
+    await other.set_active_space(world.space_id)
+    async with Client(feed, world) as client:
+        await _add(inputs, world, '{"of": "first')
+        await _add(inputs, other, '{"of": "second')
+        await client.until(lambda events: [event.name for event in events].count("tool-input-delta") == 2)
+        await _add(inputs, world, ' run"}', 13)
+        await _add(inputs, other, ' run"}', 14)
+        await client.until(lambda events: [event.name for event in events].count("tool-input-delta") == 4)
+    starts = [json.loads(event.data) for event in client.events if event.name == "tool-call.start"]
+    texts = {start["message"]["message_id"]: "" for start in starts}
+    for event in client.events:
+        if event.name == "tool-input-delta":
+            delta = json.loads(event.data)
+            assert delta["offset"] == len(texts[delta["message_id"]])
+            texts[delta["message_id"]] += delta["delta"]
+    assert list(texts.values()) == ['{"of": "first run"}', '{"of": "second run"}']
 
 
 async def test_the_readable_part_comes_at_most_every_250_ms(world, feed, inputs):

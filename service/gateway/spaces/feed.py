@@ -51,8 +51,8 @@ class _Client:
 
     cursor: SpaceCursor
     position: int
-    shown: dict[str, _Shown] = field(default_factory=dict)
-    """By tool call."""
+    shown: dict[tuple[str, str], _Shown] = field(default_factory=dict)
+    """By run and tool call: two runs may use the same id of a call."""
     texts: list[tuple[InputStream, int]] = field(default_factory=list)
     """The texts of messages that are being written, and how many characters the client has of each."""
 
@@ -154,7 +154,7 @@ class SpaceFeed:
             if started is None or started.message_id not in open_ids or started.event > client.position:
                 continue
             shown = _Shown(stream.run_id, started.message_id, len(stream.text))
-            client.shown[stream.tool_call_id] = shown
+            client.shown[stream.run_id, stream.tool_call_id] = shown
             data = {
                 "stream_id": stream.tool_call_id,
                 "message": started.message,
@@ -172,13 +172,16 @@ class SpaceFeed:
             return [FeedEvent(stored.id, stored.name, stored.data)]
         data = json.loads(stored.data)
         call, message = data["stream_id"], data["message"]
-        if stored.name in _ENDS_OF_STREAM and (shown := client.shown.pop(call, None)) is not None:
+        if (
+            stored.name in _ENDS_OF_STREAM
+            and (shown := client.shown.pop((message["run_id"], call), None)) is not None
+        ):
             events += self._delta(call, shown)
         events.append(FeedEvent(stored.id, stored.name, stored.data))
         if stored.name == "tool-call.start":
             shown = _Shown(message["run_id"], message["message_id"])
             if message["tool"]["state"] == "streaming":
-                client.shown[call] = shown
+                client.shown[shown.run_id, call] = shown
             elif message["tool"]["input"] is not None:
                 events.append(_whole_input(call, message))
         return events
@@ -186,11 +189,11 @@ class SpaceFeed:
     def _deltas(self, client: _Client) -> list[FeedEvent]:
         """The arguments that were written since the client got the last part."""
         events = []
-        for call, shown in list(client.shown.items()):
+        for (run_id, call), shown in list(client.shown.items()):
             events += self._delta(call, shown)
-            stream = self._inputs.find(shown.run_id, call)
+            stream = self._inputs.find(run_id, call)
             if stream is None or stream.final is not None:
-                del client.shown[call]
+                del client.shown[run_id, call]
         return events
 
     def _text_deltas(self, client: _Client) -> list[FeedEvent]:
@@ -202,6 +205,7 @@ class SpaceFeed:
             if len(text) > length:
                 data = {
                     "stream_id": stream.tool_call_id,
+                    "run_id": stream.run_id,
                     "message_id": None,
                     "offset": length,
                     "delta": text[length:],

@@ -3193,6 +3193,12 @@ export type MessageDeltaEvent = {
      */
     stream_id: string;
     /**
+     * Run Id
+     *
+     * Its run: calls of two runs may have the same id.
+     */
+    run_id: string;
+    /**
      * Message Id
      *
      * The message; null until it exists.

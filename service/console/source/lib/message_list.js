@@ -44,11 +44,12 @@ export class MessageList {
     this.count.value = 0;
   }
 
-  // Drops the oldest chunks while more than `max` messages are there; whether it did.
+  // Drops the oldest chunks while more than `max` messages are there, up to one with a card that waits; whether it did.
   dropOldest(max) {
     let isDropped = false;
     while (this.count.peek() > max && this.chunks.peek().length > 1) {
       const [oldest, ...rest] = this.chunks.peek();
+      if (oldest.entries.peek().some(isWaiting)) break;
       for (const { id } of oldest.entries.peek()) this.#byId.delete(id);
       this.#byNumber.delete(oldest.number);
       this.count.value -= oldest.entries.peek().length;
@@ -73,3 +74,5 @@ export class MessageList {
     chunk.entries.value = [...entries.slice(0, at), entry, ...entries.slice(at)];
   }
 }
+
+const isWaiting = (entry) => entry.message.peek().tool?.state === "waiting";

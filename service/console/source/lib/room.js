@@ -9,6 +9,7 @@ import { batch, signal } from "./ui.js";
 
 const PAGE = 100;
 const MESSAGES_MAX = 2_000; // in the page; older ones are loaded again when they are asked for
+const CAUGHT_UP_MAX = 10_000; // how far a reader of older messages is caught up after a loss
 const APPLIED_EVERY_MS = 40;
 const ANNOUNCED_CHARS = 200;
 const DRAFT_MS = 65_000; // the service gives a text up that nobody has continued for 60 s
@@ -26,10 +27,10 @@ export class Room {
   runs = signal(new Map()); // of the runs that have not ended: {run_id, agent, status}
   drafts = signal(new Map()); // texts that agents are writing, by stream
   announced = signal(""); // for screen readers
+  isReaderAtEnd = true; // the page sets it; messages that are read are not dropped
   #controller = new AbortController();
   #waiting = [];
   #timer = 0;
-  #streams = new Map(); // stream -> message
 
   constructor(id) {
     this.id = id;
@@ -65,9 +66,11 @@ export class Room {
     if (this.isLoadingEarlier.peek()) return;
     this.isLoadingEarlier.value = true;
     try {
-      const page = await this.#page({ before: this.messages.firstSeq });
+      const before = this.messages.firstSeq;
+      const page = await this.#page({ before });
+      if (this.messages.firstSeq !== before) return; // dropped or read again meanwhile: these would not follow
       batch(() => {
-        for (const message of page.items) this.#put(message);
+        for (const message of page.items) this.messages.put(message);
         this.hasEarlier.value = page.next !== null;
       });
     } finally {
@@ -79,7 +82,7 @@ export class Room {
   async send(text, { replyTo, actor, key }) {
     const body = { text, ...(replyTo && { reply_to: replyTo }), ...(actor && { entity_id: actor }) };
     const sent = await post(path`v1/spaces/${this.id}/messages`, body, { headers: { "Idempotency-Key": key } });
-    batch(() => this.#put(sent.message));
+    batch(() => this.#update(sent.message));
     return sent;
   }
 
@@ -91,7 +94,7 @@ export class Room {
     try {
       const json = actor ? { ...body, entity_id: actor } : body;
       const accepted = await post(path`v1/spaces/${this.id}/messages/${entry.id}/result`, json);
-      if (accepted.message) batch(() => this.#put(accepted.message));
+      if (accepted.message) batch(() => this.#update(accepted.message));
       return null;
     } catch (problem) {
       if (!(problem instanceof ProblemError)) throw problem;
@@ -104,7 +107,7 @@ export class Room {
   async #load() {
     const space = await get(path`v1/spaces/${this.id}`, {}, this.#options);
     const first = this.messages.firstSeq;
-    const isNear = first !== null && space.last_seq - first < MESSAGES_MAX;
+    const isNear = first !== null && space.last_seq - first < (this.isReaderAtEnd ? MESSAGES_MAX : CAUGHT_UP_MAX);
     const found = [];
     let hasEarlier = this.hasEarlier.peek();
     if (isNear) {
@@ -120,10 +123,9 @@ export class Room {
     }
     batch(() => {
       if (!isNear) this.messages.clear();
-      this.#streams.clear();
       this.drafts.value = new Map();
       this.runs.value = new Map(); // each is known again with its next event
-      for (const message of found) this.#put(message).streamed.value = null;
+      for (const message of found) this.messages.put(message).streamed.value = null;
       this.space.value = space;
       this.members.value = space.members;
       this.hasEarlier.value = hasEarlier;
@@ -145,7 +147,7 @@ export class Room {
     const texts = [];
     batch(() => {
       for (const event of events) this.#apply(event, texts);
-      if (this.messages.dropOldest(MESSAGES_MAX)) this.hasEarlier.value = true;
+      if (this.isReaderAtEnd && this.messages.dropOldest(MESSAGES_MAX)) this.hasEarlier.value = true;
       if (texts.length > 0) this.announced.value = texts.slice(-3).join(". ");
     });
   }
@@ -156,8 +158,8 @@ export class Room {
         this.drafts.value = new Map();
         break;
       case "message.created":
-        this.#endDraft(data.stream_id);
-        this.#put(data.message);
+        this.#endDraft(streamOf(data.message.run_id, data.stream_id));
+        this.#update(data.message);
         texts.push(`${senderName(data.message)}: ${visible(data.message.text.slice(0, ANNOUNCED_CHARS))}`);
         break;
       case "message.delta":
@@ -186,20 +188,23 @@ export class Room {
     }
   }
 
-  #put(message) {
+  // Takes a record of a message; null for an older one that is not loaded: between it and the others would be a gap.
+  #update(message) {
+    const first = this.messages.firstSeq;
+    if (first !== null && message.seq < first && !this.messages.get(message.message_id)) return null;
     return this.messages.put(message);
   }
 
-  #start({ stream_id, message, resumed, text }) {
-    const entry = this.#put(message);
-    this.#streams.set(stream_id, entry);
+  #start({ message, resumed, text }) {
+    const entry = this.#update(message);
+    if (entry === null) return;
     if (entry.message.peek().tool.state !== "streaming") entry.streamed.value = null;
     else if (resumed) entry.streamed.value = { ...streamedText(text ?? ""), input: readPartial(text ?? "") };
     else if (entry.streamed.peek() === null) entry.streamed.value = streamedText();
   }
 
-  #addInput({ stream_id, message_id, offset, delta, input }) {
-    const entry = this.#streams.get(stream_id) ?? this.messages.get(message_id);
+  #addInput({ message_id, offset, delta, input }) {
+    const entry = this.messages.get(message_id);
     const streamed = entry?.streamed.peek();
     if (!streamed) return; // its record has the whole input
     const grown = addPart(streamed, offset, delta);
@@ -207,25 +212,26 @@ export class Room {
     if (grown !== null) entry.streamed.value = { ...grown, input: input ?? readPartial(grown.text) ?? streamed.input };
   }
 
-  #end({ stream_id, message }, texts) {
-    const entry = this.#put(message);
-    entry.streamed.value = null;
-    this.#streams.delete(stream_id);
-    const { name, state } = entry.message.peek().tool;
+  #end({ message }, texts) {
+    const entry = this.#update(message);
+    if (entry) entry.streamed.value = null;
+    const { name, state } = (entry?.message.peek() ?? message).tool;
     texts.push(state === "waiting" ? `${senderName(message)} asks: ${visible(name)}` : `${visible(name)}: ${words(state)}`);
   }
 
-  #addDraft({ stream_id, offset, delta }) {
-    const known = this.drafts.peek().get(stream_id);
+  #addDraft({ run_id, stream_id, offset, delta }) {
+    const stream = streamOf(run_id, stream_id);
+    const known = this.drafts.peek().get(stream);
     const grown = known ? addPart(known, offset, delta) : addPart(streamedText(), offset, delta);
     if (grown === null) return;
     clearTimeout(known?.timer);
-    const timer = setTimeout(() => this.#endDraft(stream_id), DRAFT_MS);
-    this.drafts.value = new Map(this.drafts.peek()).set(stream_id, { ...grown, timer });
+    const timer = setTimeout(() => this.#endDraft(stream), DRAFT_MS);
+    this.drafts.value = new Map(this.drafts.peek()).set(stream, { ...grown, timer });
   }
 
   #endDraft(stream) {
-    if (!stream || !this.drafts.peek().has(stream)) return;
+    if (!this.drafts.peek().has(stream)) return;
+    clearTimeout(this.drafts.peek().get(stream).timer);
     const left = new Map(this.drafts.peek());
     left.delete(stream);
     this.drafts.value = left;
@@ -238,5 +244,8 @@ export class Room {
     this.runs.value = runs;
   }
 }
+
+// Two runs may use the same id of a call.
+const streamOf = (run, call) => JSON.stringify([run, call]);
 
 export const senderName = ({ sender }) => visible(sender.display_name || sender.handle || sender.entity_id);

@@ -8,7 +8,7 @@ import { AnswerForm } from "./answer_form.js";
 import { Badge, ProblemNote } from "./basics.js";
 import { Chart } from "./chart.js";
 import { Icon } from "./icons.js";
-import { FileLine, Picture, filesOf, isPicture } from "./message_files.js";
+import { FileLine, Picture, filesOf, isArtifactPath, isPicture } from "./message_files.js";
 import { JsonValue, SourceText } from "./outside_text.js";
 
 const STATES = {
@@ -68,7 +68,7 @@ function Value({ title, value, cut, message, isOpen }) {
   const isSource = useSignal(false);
   if (cut) {
     return html`<div class="card-part"><h3>${title}</h3><p class="faint small">It has ${cut.size_bytes.toLocaleString("en")} bytes, too many for a card.</p>
-      ${cut.artifact_path && html`<${FileLine} message=${message} file=${{ artifact_path: cut.artifact_path, size_bytes: cut.size_bytes }} />`}</div>`;
+      ${cut.artifact_path && isArtifactPath(cut.artifact_path) && html`<${FileLine} message=${message} file=${{ artifact_path: cut.artifact_path, size_bytes: cut.size_bytes }} />`}</div>`;
   }
   if (value === null || value === undefined || isEmpty(value)) return null;
   return html`<details class="card-part" open=${isOpen}><summary>${title}</summary>

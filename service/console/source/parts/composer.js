@@ -1,7 +1,8 @@
 // The field for a message, with the members that "@" may mean.
 import { visible } from "../lib/format.js";
+import { SendingKey, leftOf } from "../lib/sending.js";
 import { notify, report } from "../lib/toasts.js";
-import { html, useEffect, useRef, useSignal } from "../lib/ui.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../lib/ui.js";
 import { senderName } from "../lib/room.js";
 import { Icon } from "./icons.js";
 
@@ -16,7 +17,7 @@ export function Composer({ room, actor, replyTo }) {
   const caret = useSignal(0);
   const picked = useSignal(0);
   const isShut = useSignal(false);
-  const key = useRef(null);
+  const key = useMemo(() => new SendingKey(), []);
   const input = useRef(null);
   const word = /(?:^|[^\p{L}\p{N}])@([A-Za-z0-9_-]{0,63})$/u.exec(text.value.slice(0, caret.value))?.[1];
   const found = word === undefined || isShut.value ? [] : suggest(room.members.value, word, actor);
@@ -33,15 +34,16 @@ export function Composer({ room, actor, replyTo }) {
   const send = async () => {
     if (!text.value.trim() || isBusy.value) return;
     isBusy.value = true;
-    key.current ??= room.newKey();
+    const [sent, original] = [text.value, replyTo.value];
+    const to = original?.message_id;
     try {
-      const { unknown_mentions: unknown } = await room.send(text.value, { replyTo: replyTo.value?.message_id, actor, key: key.current });
+      const { unknown_mentions: unknown } = await room.send(sent, { replyTo: to, actor, key: key.take(room.newKey, sent, to, actor) });
       if (unknown.length > 0) notify(`No member has the handle ${unknown.map((each) => `@${visible(each.slice(0, 64))}`).join(", ")}.`);
-      text.value = "";
-      replyTo.value = null;
-      key.current = null;
+      text.value = leftOf(text.value, sent);
+      if (replyTo.value === original) replyTo.value = null;
+      key.end();
     } catch (problem) {
-      if (problem.code !== "no_connection") key.current = null; // a lost answer may have been a success
+      key.fail(problem.status);
       report(problem);
     } finally {
       isBusy.value = false;

@@ -14,6 +14,9 @@ const FILES_MAX = 50;
 const VALUES_MAX = 20_000;
 const OWN = { own_link: true };
 
+// A path with other segments would name another route of the service.
+export const isArtifactPath = (path) => /^(?:fi:)?turn_[^/]+/.test(path) && path.split("/").every((each) => !["", ".", ".."].includes(each));
+
 const address = (message, path) =>
   `v1/spaces/${encodeURIComponent(message.space_id)}/messages/${encodeURIComponent(message.message_id)}/artifacts/${path.split("/").map(encodeURIComponent).join("/")}`;
 
@@ -24,7 +27,7 @@ export function filesOf(output) {
   for (let seen = 0; waiting.length > 0 && found.size < FILES_MAX && seen < VALUES_MAX; seen++) {
     const value = waiting.shift();
     if (typeof value !== "object" || value === null) continue;
-    if (typeof value.artifact_path === "string" && !found.has(value.artifact_path)) found.set(value.artifact_path, value);
+    if (typeof value.artifact_path === "string" && isArtifactPath(value.artifact_path) && !found.has(value.artifact_path)) found.set(value.artifact_path, value);
     waiting.push(...(Array.isArray(value) ? value : Object.values(value)).slice(0, VALUES_MAX));
   }
   return [...found.values()];

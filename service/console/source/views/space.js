@@ -112,6 +112,7 @@ function Messages({ room, ...context }) {
   const onScroll = () => {
     const { scrollHeight, scrollTop, clientHeight } = frame.current;
     isAtEnd.value = scrollHeight - scrollTop - clientHeight < AT_END_PX;
+    room.isReaderAtEnd = isAtEnd.value;
   };
   return html`<div class="messages-frame"><div class="messages" ref=${frame} tabindex="0" role="region" aria-label="Messages" onScroll=${onScroll}><div class="messages-inner">
       ${room.hasEarlier.value && html`<button type="button" class="button quiet" disabled=${room.isLoadingEarlier.value} onClick=${earlier}>Show earlier messages</button>`}

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { filesOf } from "../../../service/console/source/parts/message_files.js";
+
+const paths = (...given) => filesOf(given.map((artifact_path) => ({ artifact_path }))).map((each) => each.artifact_path);
+
+test("only paths of artifacts are files", () => {
+  const good = ["fi:turn_1.files/out.csv", "turn_1/files/a/b c.png", "fi:turn_1.files/..hidden", "fi:turn_1.user.attachments/x.pdf"];
+  assert.deepEqual(paths(...good), good);
+  const bad = ["../../../../entities", "fi:turn_1.files/../../x", "turn_1/files/./x", "turn_1//x", "turn_1/files/", "", "/etc/passwd", "entities"];
+  assert.deepEqual(paths(...bad), []);
+});
