@@ -127,7 +127,7 @@ async def test_a_claim_passes_by_runs_whose_server_is_slow(loop):
     async with listening:
         slow = await begin_with(loop, entry, queued=True)
         assert (await loop.web.post("/v1/runs/claim", json={})).status_code == 204
-        claiming = asyncio.create_task(loop.web.post("/v1/runs/claim", json={"wait_s": 60}))
+        claiming = asyncio.create_task(loop.web.post("/v1/runs/claim", json={"wait_s": 20}))
         await holding.wait_for(1)
         await write_with(loop, agent_id="fast")
         fast = await loop.web.post("/v1/runs", json={"agent_id": "fast", "queued": True})
