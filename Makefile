@@ -100,7 +100,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs test-docs-site check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -159,6 +159,17 @@ test-security: venv images readers services ## the hostile cases of tests/securi
 
 test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the built documentation site in chromium, and follow every link
 	@PYTHONPATH="$(CURDIR)/$(DOCS_SITE)/browser" $(BIN)/python -m pytest -q tests/docs_site/check_site.py
+
+DEPLOY_PROGRAMS := .deploy-programs
+$(DEPLOY_PROGRAMS)/.done: tests/deploy/programs.sh tests/deploy/requirements.txt
+	@tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
+	@touch $@
+
+test-deploy: venv images dist $(DEPLOY_PROGRAMS)/.done ## the deploy kit: proxies, image, units, compose file and chart, with their own programs: [K='chart']
+	@$(ENGINE) $(BIN)/python -m pytest -q tests/deploy/check_*.py $(if $(K),-k '$(K)')
+
+service-image: venv ## build the image of the service from the wheel of `make dist`: [TAG=proofbox:mine] [EXTRAS='s3 postgres']
+	@$(ENGINE) PYTHON=$(BIN)/python TAG="$(TAG)" EXTRAS="$(EXTRAS)" deploy/build.sh
 
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
 	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
@@ -277,7 +288,7 @@ golden-probe: venv images services ## renew the probe's results; review the chan
 golden: venv images readers ## renew the pictures of the golden documents; review them before the commit
 	@PROOFBOX_TEST_RENEW_PICTURES=1 $(ENGINE) $(BIN)/python -m pytest -q tests/container/test_second_readers.py -k picture
 
-PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt tests/console/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt docs/site/requirements.txt tests/docs_site/requirements.txt
+PINNED := requirements.lock sandbox_images/requirements.txt tests/readers/requirements.txt tests/clients/librechat/requirements.txt tests/clients/gotenberg/requirements.txt tests/console/requirements.txt bench/peers/requirements.txt bench/peers/sandboxes.txt bench/humaneval.txt docs/site/requirements.txt tests/docs_site/requirements.txt tests/deploy/requirements.txt
 DB ?= .advisories/pypi.zip
 advisories: venv ## look the pinned packages up in a copy of OSV's archive of PyPI: [DB=pypi.zip] [ACCEPT='GHSA-…']
 	@$(BIN)/python sandbox_images/advisories.py --database "$(DB)" $(foreach id,$(ACCEPT),--accept $(id)) $(PINNED)
@@ -298,4 +309,4 @@ clean: ## remove images, environment and data that the targets made; stop the en
 	@sandbox_images/build.sh --clean
 	@for service in tests/services/*.sh; do "$$service" --clean; done
 	@sandbox_images/engine.sh --stop
-	@rm -rf $(VENV) build dist proofbox/docs_site.zip $(DOCS_SITE) $(MCP_SUITE) .console .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) build dist proofbox/docs_site.zip $(DOCS_SITE) $(MCP_SUITE) $(DEPLOY_PROGRAMS) .console .humaneval .services .proofbox demo-out gallery-out out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

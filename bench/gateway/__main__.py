@@ -25,7 +25,7 @@ from bench.gateway.waiting import WaitingFigures, measure_restart
 from bench.serving import ROOT
 
 CALLS = 1_000
-PLAN = Plan(spaces=100, per_space=50, rates=(1, 5, 10, 20, 0), load_s=30, idle_s=60)
+PLAN = Plan(spaces=100, per_space=50, rates=(1, 5, 20, 0), load_s=20, idle_s=30)
 QUICK_CALLS = 40
 QUICK_PLAN = Plan(spaces=4, per_space=25, rates=(5, 0), load_s=4, idle_s=4)
 RESULTS = ROOT / "bench" / "results"

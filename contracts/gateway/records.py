@@ -12,6 +12,8 @@ PLANS_MAX = 200
 """Plans of one agent."""
 TEXT_CHARACTERS_MAX = 20_000
 """Of a goal's description and of a plan's instruction."""
+TEXTS_BYTES_MAX = 256 * 1024
+"""Of all descriptions of an agent's goals, and of all instructions of its plans, in UTF-8."""
 NAME_CHARACTERS_MAX = 200
 """Of a plan's name, and of a memory's key and topic."""
 MEMORY_BYTES_MAX = 4_096

@@ -8,7 +8,7 @@ GATEWAY_REMEDIES = {
     "not_replyable": "Send a message of its own, or reply to a text message.",
     "not_available": "Use another tool: those of a sub-agent wait for nobody.",
     "unknown_item": "List the items first, and use one of their ids or keys.",
-    "too_many_items": "Delete goals, memories or plans that are not needed any more; end or cancel queued runs of an agent before it is mentioned again.",
+    "too_many_items": "Delete goals, memories or plans that are not needed any more; end or cancel queued runs of an agent before it is mentioned again; mention at most 20 agents in one message.",
     "too_many_waits": "Wait for the answers of earlier calls, or cancel some of those calls.",
     "invalid_schedule": "Give exactly one of `run_at` and `after_s`, in the future, and `cron` with five fields.",
     "run_ended": "Make a new run.",

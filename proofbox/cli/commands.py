@@ -55,6 +55,7 @@ COMMANDS = (
     Command("image", ("image",)),
     Command("mcp", ("mcp",)),
     Command("serve", ("serve",)),
+    Command("config", ("config",)),
     Command("keys", ("keys", "links")),
     Command("audit", ("audit", "rerun")),
     Command("backup", ("backup", "restore")),

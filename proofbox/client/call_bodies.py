@@ -32,7 +32,7 @@ RENDERED_FORMATS = ("pdf", "docx", "pptx", "png", "xlsx")
 
 DEFAULT_TURN = "turn_1"
 Promise: TypeAlias = "str | Mapping[str, Any] | ArtifactSpec"
-Network: TypeAlias = "Sequence[str] | NetworkAccess | Mapping[str, Any]"
+Network: TypeAlias = Sequence[str] | NetworkAccess | Mapping[str, Any]
 OnEvent: TypeAlias = Callable[[CallEvent], object]
 _SOURCE_FORMATS = {
     "md": "markdown", "markdown": "markdown", "html": "html", "htm": "html", "mmd": "mermaid", "svg": "svg",

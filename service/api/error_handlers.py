@@ -23,6 +23,7 @@ from proofbox.service.errors import (
 )
 
 _SERVER_ERROR = 500
+_PROBE = "/readyz"
 _LOGGER = logging.getLogger("proofbox.api")
 
 
@@ -53,7 +54,10 @@ async def answer_service_error(request: Request, exc: Exception) -> Response:
     """The problem of an error that the core raised; of ours, the log gets what the client does not."""
     request_id = request_id_of(request)
     if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
-        _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+        if request.url.path == _PROBE:  # every few seconds: a line, no traceback
+            _LOGGER.warning("not ready: %s", exc)
+        else:
+            _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
     # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
     headers = (
         {"Connection": "close"}

@@ -19,16 +19,11 @@ def missing_modules(extra: str) -> list[str]:
     return [name for name in EXTRAS[extra] if not _is_installed(name)]
 
 
-def require_extra(extra: str, setting: str) -> None:
-    """Refuse a setting whose libraries are not installed.
-
-    Raises:
-        ValueError: a module of the extra is missing; the message has the command that installs it.
-    """
+def missing_extra(extra: str, setting: str) -> str:
+    """Name what a setting lacks, with the command that installs it; empty if its libraries are installed."""
     if missing := missing_modules(extra):
-        raise ValueError(
-            f"{setting} needs {', '.join(missing)}, not installed here: run pip install 'proofbox[{extra}]'"
-        )
+        return f"{setting} needs {', '.join(missing)}, not installed here: run pip install 'proofbox[{extra}]'"
+    return ""
 
 
 def _is_installed(module: str) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import threading
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -23,6 +24,7 @@ from proofbox.service.app.unknown_settings import refuse_unknown_settings
 from proofbox.service.console.routes import console_routes
 from proofbox.service.mcp.endpoint import mcp_route
 from proofbox.service.mcp.options import McpOptions
+from proofbox.service.observability.log_format import START_LOGGER
 from proofbox.service.sandbox.limits import CallLimits, limit_names
 from proofbox.service.storage.readiness import StoreReadiness
 
@@ -114,6 +116,18 @@ def http_config(service: Service) -> uvicorn.Config:
     return server_config(application(service), address, limits=limits, last_answers_s=_LAST_ANSWERS_S)
 
 
+class _LoggedServer(DrainingServer):
+    """A server that logs its address: one line that every level has. A service for one command has none."""
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Listen, and log the address."""
+        await super().startup(sockets)
+        for listener in [listener for server in self.servers for listener in server.sockets][:1]:
+            host, port = listener.getsockname()[:2]
+            address = f"[{host}]" if ":" in host else host
+            logging.getLogger(START_LOGGER).info("Proofbox %s is running on http://%s:%d", release(), address, port)
+
+
 async def _serve(service: Service) -> None:
     settings = service.settings
 
@@ -124,7 +138,7 @@ async def _serve(service: Service) -> None:
 
     async with running(service, serves=True):
         malloc_tuning.settle()
-        await DrainingServer(http_config(service), drain).serve()
+        await _LoggedServer(http_config(service), drain).serve()
 
 
 def _exit_after(seconds: float) -> None:

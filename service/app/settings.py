@@ -1,29 +1,42 @@
 """Every limit, image and path: a named setting with its unit in the name, a default and a sentence.
 
-Set by environment variables, ``PROOFBOX_`` and the name in capitals: ``PROOFBOX_WALL_S=60``.
+Set by environment variables, ``PROOFBOX_`` and the name in capitals: ``PROOFBOX_WALL_S=60``; or in the TOML file
+that ``PROOFBOX_CONFIG`` names: ``wall_s = 60``. The environment wins.
 """
 
 import os
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from proofbox.service.app.extras import require_extra
+from proofbox.service.app.config.sources import ConfigFileSource, SecretFiles
 from proofbox.service.app.gateway_settings import GatewaySettings
+from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.own_image import own_image
+from proofbox.service.app.setting_rules import find_conflicts
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
 _ROOT = Path(__file__).parents[2]
-_S3_NEEDS_BUCKET = ("s3_prefix", "s3_endpoint", "s3_link_endpoint", "s3_region", "s3_access_key", "s3_secret_key")
 
 
-class Settings(GatewaySettings, NetworkSettings):
-    """The operator's decisions."""
+def _checked_url(value: str) -> str:
+    if value:
+        WebUrl.parse(value)  # raises ValueError
+    return value
+
+
+class Settings(LogSettings, GatewaySettings, NetworkSettings):
+    """The operator's decisions: of the environment, files of secrets and the file that PROOFBOX_CONFIG names.
+
+    Raises:
+        ValidationError: a value is wrong, or settings do not fit together.
+        ConfigurationError: a file has mistakes.
+    """
 
     model_config = SettingsConfigDict(
         env_prefix="PROOFBOX_", use_attribute_docstrings=True, extra="forbid", hide_input_in_errors=True
@@ -88,12 +101,6 @@ class Settings(GatewaySettings, NetworkSettings):
     """Issuer of LibreChat's tokens."""
     librechat_audience: str = Field(default="codeapi", min_length=1)
     """Audience of LibreChat's tokens."""
-
-    # ---- what is seen from outside ----
-    log_format: Literal["json", "text"] = "text"
-    """json: one object per line; text: for people."""
-    otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
-    """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables."""
 
     # ---- signed heads of the audit lines ----
     audit_head_s: float = Field(default=5, ge=0)
@@ -290,7 +297,7 @@ class Settings(GatewaySettings, NetworkSettings):
     """Wall clock for extracting text from all pages of a call, or a document, in the sandbox."""
     web_read_page_s: float = Field(default=15, gt=0)
     """Wall clock for extracting text from one page or document in the sandbox."""
-    web_search_url: str = ""
+    web_search_url: Annotated[str, AfterValidator(_checked_url)] = ""
     """SearXNG-compatible search endpoint, such as https://search.example.org/search; empty: no search."""
     web_search_s: float = Field(default=15, gt=0)
     """Time limit for one search."""
@@ -334,65 +341,20 @@ class Settings(GatewaySettings, NetworkSettings):
             self.audit_heads_file or self.data_dir / "audit-heads.jsonl",
         )
 
-    @property
-    def is_traced(self) -> bool:
-        """Whether a receiver of traces is named, here or by OpenTelemetry's own variables."""
-        if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-            return False
-        names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-        return bool(self.otlp_endpoint) or any(os.environ.get(name) for name in names)
-
-    @field_validator("web_search_url")
     @classmethod
-    def _web_search_url_can_be_read(cls, value: str) -> str:
-        if value:
-            WebUrl.parse(value)  # raises ValueError
-        return value
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not used here
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not used here
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The sources, the strongest first."""
+        return init_settings, env_settings, SecretFiles(settings_cls), ConfigFileSource(settings_cls)
 
     @model_validator(mode="after")
-    def _libraries_are_installed(self) -> Self:
-        if self.s3_bucket:
-            require_extra("s3", "PROOFBOX_S3_BUCKET")
-        if self.database_url.get_secret_value():
-            require_extra("postgres", "PROOFBOX_DATABASE_URL")
-        if self.is_traced:
-            require_extra("otlp", "PROOFBOX_OTLP_ENDPOINT")
-        return self
-
-    @model_validator(mode="after")
-    def _runtime_is_used(self) -> Self:
-        if self.engine == "oci" and self.runtime:
-            raise ValueError(
-                f"PROOFBOX_RUNTIME {self.runtime} is for the engine docker, PROOFBOX_ENGINE is oci: "
-                "set PROOFBOX_OCI_RUNTIME, or PROOFBOX_ENGINE=docker"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _one_sandbox_fits_into_all(self) -> Self:
-        for each, total in (("memory_bytes", "total_memory_bytes"), ("pids", "total_pids")):
-            if 0 < getattr(self, total) < getattr(self, each):
-                raise ValueError(
-                    f"PROOFBOX_{total.upper()} {getattr(self, total)} is less than what one sandbox may take, "
-                    f"PROOFBOX_{each.upper()} {getattr(self, each)}: raise the first or lower the second"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _tmpfs_fits_memory(self) -> Self:
-        if self.out_dir_bytes > self.memory_bytes // 2:
-            raise ValueError(
-                f"PROOFBOX_OUT_DIR_BYTES {self.out_dir_bytes} is over half of PROOFBOX_MEMORY_BYTES "
-                f"{self.memory_bytes}: OUT_DIR counts as memory of its sandbox"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _s3_is_whole(self) -> Self:
-        given = [name for name in _S3_NEEDS_BUCKET if getattr(self, name) != type(self).model_fields[name].default]
-        if given and not self.s3_bucket:
-            name = given[0].upper()
-            raise ValueError(f"PROOFBOX_{name} is set and PROOFBOX_S3_BUCKET is not: set both or neither")
-        if bool(self.s3_access_key) != bool(self.s3_secret_key.get_secret_value()):
-            raise ValueError("PROOFBOX_S3_ACCESS_KEY and PROOFBOX_S3_SECRET_KEY belong together: set both or none")
+    def _combinations_work(self) -> Self:
+        if conflicts := find_conflicts(self, serves=False):
+            raise ValueError("; ".join(conflict.message for conflict in conflicts))
         return self

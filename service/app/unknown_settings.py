@@ -1,15 +1,16 @@
 """Environment variables that look like settings and are none: a mistyped one would be ignored."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from proofbox.service.app.config.names import nearest_name
+from proofbox.service.app.config.secret_files import file_settings
+from proofbox.service.app.config.sources import CONFIG_VARIABLE, PREFIX
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import ServiceError
 
-PREFIX = "PROOFBOX_"
-OTHER_NAMES = frozenset({"PROOFBOX_URL", "PROOFBOX_API_KEY", "PROOFBOX_BASE_IMAGE"})
-"""Variables of the clients and of the image build."""
+OTHER_NAMES = frozenset({CONFIG_VARIABLE, "PROOFBOX_URL", "PROOFBOX_API_KEY", "PROOFBOX_BASE_IMAGE"})
+"""Variables that name the configuration file, and those of the clients and of the image build."""
 _TESTS_PREFIX = "PROOFBOX_TEST_"
 # Kubernetes sets such variables for a service that is called proofbox.
 _OF_KUBERNETES = ("PROOFBOX_SERVICE_", "PROOFBOX_PORT_")
@@ -41,7 +42,7 @@ class UnknownSetting:
 
 def find_unknown_settings(environment: Mapping[str, str]) -> list[UnknownSetting]:
     """List the variables that begin with ``PROOFBOX_`` and name no setting, in the order of their names."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    known = {PREFIX + name.upper() for name in (*Settings.model_fields, *file_settings(Settings))}
     names = sorted(name for name in environment if name.upper().startswith(PREFIX))
     unknown = [
         name
@@ -63,7 +64,6 @@ def refuse_unknown_settings(environment: Mapping[str, str]) -> None:
 
 
 def _nearest(name: str, known: set[str]) -> str:
-    # Without the prefix, which all have in common, and without underscores: POOLSIZE is POOL_SIZE.
-    plain = {setting.removeprefix(PREFIX).replace("_", ""): setting for setting in known}
-    found = difflib.get_close_matches(name.removeprefix(PREFIX).replace("_", ""), plain, n=1, cutoff=0.7)
-    return plain[found[0]] if found else ""
+    # Without the prefix, which all have in common.
+    found = nearest_name(name.removeprefix(PREFIX), {setting.removeprefix(PREFIX) for setting in known})
+    return f"{PREFIX}{found}" if found else ""

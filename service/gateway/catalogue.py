@@ -1,6 +1,6 @@
 """The tools of a run: configured ones, built-ins and the service's own, by the names that a call may give."""
 
-from collections import OrderedDict
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,7 +14,9 @@ from proofbox.contracts.gateway.names import CONFIGURED_PREFIX
 from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import Tool
 from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, default_input_schema
+from proofbox.service.gateway.bounded_cache import BoundedCache
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
+from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.mcp.pinned_tool import McpBinding, PinnedTool
 from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.gateway.tool_call import RunTool
@@ -22,6 +24,8 @@ from proofbox.service.identity import Principal
 
 _CACHED_MAX = 256
 _CACHED_RUNS_MAX = 64
+CACHED_BYTES_MAX = 8 * 1024 * 1024
+"""Of all definitions as JSON, of versions and of runs each; in memory they take about six times as much."""
 
 
 class Configurations(Protocol):
@@ -93,10 +97,10 @@ class ToolCatalogue:
     ) -> None:
         self._configurations = configurations
         self._pins = pins
-        self._of_runs: OrderedDict[str, ToolSet] = OrderedDict()
+        self._of_runs = BoundedCache[str, ToolSet](_CACHED_RUNS_MAX, CACHED_BYTES_MAX)
         self._built_ins = built_ins
         self._own_tools = {tool.tool_id: own_run_tool(tool) for tool in own_tools}
-        self._cached: OrderedDict[tuple[str, str, str, int], ToolSet] = OrderedDict()
+        self._cached = BoundedCache[tuple[str, str, str, int], ToolSet](_CACHED_MAX, CACHED_BYTES_MAX)
 
     async def tools_of(self, principal: Principal, agent_id: str, version: int | None) -> ToolSet:
         """The tools of an agent's version; None: the current one.
@@ -107,13 +111,13 @@ class ToolCatalogue:
         if version is None:
             return self._build(await self._configurations.find_version(principal, agent_id, None))
         key = (principal.tenant, principal.project, agent_id, version)
-        if key not in self._cached:
-            configuration = await self._configurations.find_version(principal, agent_id, version)
-            self._cached[key] = self._build(configuration)
-            while len(self._cached) > _CACHED_MAX:
-                self._cached.popitem(last=False)
-        self._cached.move_to_end(key)
-        return self._cached[key]
+        if (cached := self._cached.find(key)) is not None:
+            return cached
+        configuration = await self._configurations.find_version(principal, agent_id, version)
+        tools = self._build(configuration)
+        size_bytes = await asyncio.to_thread(lambda: len(configuration.model_dump_json()))
+        self._cached.add(key, tools, size_bytes)
+        return tools
 
     async def tools_of_run(self, principal: Principal, run: StoredRun) -> ToolSet:
         """The tools of a run: those of its agent's version, and those of MCP servers that are pinned to it.
@@ -124,21 +128,26 @@ class ToolCatalogue:
         tools = await self.tools_of(principal, run.agent_id, run.agent_version)
         if not tools.servers:
             return tools
-        if run.run_id not in self._of_runs:
-            pinned = await self._pins.tools_of(run.run_id)
-            if pinned is None:
-                return tools
-            self._of_runs[run.run_id] = _with_servers(tools, pinned)
-            while len(self._of_runs) > _CACHED_RUNS_MAX:
-                self._of_runs.popitem(last=False)
-        self._of_runs.move_to_end(run.run_id)
-        return self._of_runs[run.run_id]
+        if (cached := self._of_runs.find(run.run_id)) is not None:
+            return cached
+        pinned = await self._pins.tools_of(run.run_id)
+        if pinned is None:
+            return tools
+        found = _with_servers(tools, pinned)
+        self._of_runs.add(run.run_id, found, await asyncio.to_thread(_size_bytes, pinned))
+        return found
 
     def _build(self, configuration: AgentConfiguration) -> ToolSet:
         own = self._own_tools
         configured = [configured_run_tool(tool, own) for tool in configuration.tools]
         tools = [*configured, *(built_in.tool for built_in in self._built_ins), *own.values()]
         return ToolSet.of(tools, () if configuration.mcp is None else configuration.mcp.servers)
+
+
+def _size_bytes(pinned: Sequence[PinnedTool]) -> int:
+    """The size of definitions as JSON, without their names."""
+    parts = ([tool.description, tool.input_schema, tool.output_schema, tool.annotations] for tool in pinned)
+    return sum(len(compact_json(part)) for part in parts)
 
 
 def _with_servers(tools: ToolSet, pinned: Sequence[PinnedTool]) -> ToolSet:

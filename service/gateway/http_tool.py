@@ -68,7 +68,8 @@ class HttpTool(ToolExecution):
         project = f"{principal.tenant}/{principal.project}"
         filler = TemplateFiller(call.input, call.tool_call_id, self._parts.environment, project)
         try:
-            prepared = prepare_request(execution, call.input, filler)
+            # In a thread: values of several MiB may be put in.
+            prepared = await asyncio.to_thread(prepare_request, execution, call.input, filler)
             request = _request(prepared)
         except RefusedInputError as exc:
             return call.refuse_input(exc.listed)

@@ -1,5 +1,6 @@
 """The tools of this service in a run: called by their names, or configured under a name of their own."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -37,7 +38,7 @@ class OwnTool(ToolExecution):
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
         try:
-            prepared = self._prepare(call)
+            prepared = await self._prepare(call)
         except RefusedInputError as exc:
             return call.refuse_input(exc.listed)
         return await prepared.run(observer)
@@ -45,18 +46,21 @@ class OwnTool(ToolExecution):
     def interrupt(self, call: GatewayCall, why: Interruption) -> ToolCallResponse:
         """See `ToolExecution.interrupt`."""
         try:
-            prepared = self._prepare(call)
+            prepared = self._prepare_request(call, inner_request(call))
         except RefusedInputError:  # it was never run
             return call.interrupt(why)
         return prepared.interrupt(why)
 
-    def check(self, call: GatewayCall) -> None:
+    async def check(self, call: GatewayCall) -> None:
         """See `ToolExecution.check`."""
         with suppress(RefusedInputError):  # the model's mistake: the call is accepted, and answers it
-            self._prepare(call)
+            await self._prepare(call)
 
-    def _prepare(self, call: GatewayCall) -> PreparedCall:
-        request = inner_request(call)
+    async def _prepare(self, call: GatewayCall) -> PreparedCall:
+        # In a thread: values of several MiB may be put in.
+        return self._prepare_request(call, await asyncio.to_thread(inner_request, call))
+
+    def _prepare_request(self, call: GatewayCall, request: ToolCallRequest) -> PreparedCall:
         prepared = prepare_call(self._tools, call.scope, request)
         if prepared is None:
             raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")

@@ -79,8 +79,12 @@ def _finite(text: str) -> float:
 def clean_json(value: Any, depth: int = 0) -> Any:
     """A JSON value whose texts can be encoded: halves of characters become ``?``.
 
+    Args:
+        value: what a parser made; some of them read 1e999 as infinite.
+        depth: how deep the value is nested in another.
+
     Raises:
-        ValueError: it is nested too deep.
+        ValueError: it is nested too deep, or has a number that is not finite, which JSON does not have.
     """
     if depth > _DEPTH_MAX:
         raise ValueError("nested too deep")
@@ -90,4 +94,6 @@ def clean_json(value: Any, depth: int = 0) -> Any:
         return {clean_json(key): clean_json(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list):
         return [clean_json(each, depth + 1) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("not JSON: it has a number that is not finite")
     return value

@@ -116,7 +116,7 @@ class GatewayTools:
         # In a thread: a schema may have to be compiled, and an input may be large.
         if errors := await asyncio.to_thread(check_input, call):
             return request, self._refused(call, call.refuse_input(errors), accept)
-        execution.check(call)
+        await execution.check(call)
         if lease is not None:
             call.posting = await self._parts.places.bind(run_id, request.tool_call_id, tool.shown)
             accept.append(StartRecord(call.recorded, call.posting))

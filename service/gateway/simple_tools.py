@@ -1,5 +1,7 @@
 """The variants without a request: a static or templated output, and none at all."""
 
+import asyncio
+
 from proofbox.contracts.gateway.executions import OutputExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
@@ -23,7 +25,8 @@ class OutputTool(ToolExecution):
         """See `ToolExecution.run`."""
         output = call.execution_as(OutputExecution).output
         try:
-            filled = TemplateFiller(call.input, call.tool_call_id).fill_json(output)
+            # In a thread: values of several MiB may be put in.
+            filled = await asyncio.to_thread(TemplateFiller(call.input, call.tool_call_id).fill_json, output)
         except RefusedInputError as exc:
             return call.refuse_input(exc.listed)
         return await self._files.succeed(call, observer, None if filled is MISSING else filled)

@@ -320,7 +320,7 @@ class ToolExecution:
         """Builds the response of a call that was ended from outside; see `PreparedCall.interrupt`."""
         return call.interrupt(why)
 
-    def check(self, call: GatewayCall) -> None:
+    async def check(self, call: GatewayCall) -> None:
         """Refuses a request that is wrong beyond its input, before it is accepted.
 
         Raises:

@@ -19,6 +19,8 @@ from proofbox.service.visible_text import visible_text
 LogFormat = Literal["json", "text"]
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")  # NEL and CSI among them
 _INDENT = "\n    | "
+START_LOGGER = "proofbox.start"
+"""Logger of the lines that are written at every level but error."""
 
 
 def escaped(text: str) -> str:
@@ -93,8 +95,11 @@ def configure(form: LogFormat, level: int = logging.INFO, stream: TextIO | None 
         return
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    # Loggers may have levels of their own, for other handlers.
+    handler.addFilter(lambda record: record.levelno >= level or record.name == START_LOGGER)
     root.handlers[:] = [handler]
     root.setLevel(level)
+    logging.getLogger(START_LOGGER).setLevel(logging.INFO)
     # Its lines about itself; the store logs the state of the schema.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.captureWarnings(capture=True)

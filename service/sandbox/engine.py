@@ -233,14 +233,22 @@ class PooledEngine:
     async def _sweep_for_ever(self) -> None:
         while True:
             await asyncio.sleep(self._settings.sweep_every_s)
-            try:
-                if swept := await self.sweep():
-                    log.warning("removed %d sandboxes that should have been gone", swept)
-                self.is_up = True
-            except EngineUnavailableError as exc:
-                self.is_up = False
-                log.warning("cannot look for leftovers: %s", exc)
+            await self._sweep_and_log()
             await self.pool.renew()
+
+    async def _sweep_and_log(self) -> None:
+        """Sweep; log once that the engine does not answer, and once that it answers again."""
+        try:
+            if swept := await self.sweep():
+                log.warning("removed %d sandboxes that should have been gone", swept)
+        except EngineUnavailableError as exc:
+            if self.is_up:
+                log.warning("the container engine does not answer, calls fail: %s", exc)
+            self.is_up = False
+            return
+        if not self.is_up:
+            log.warning("the container engine answers again")
+        self.is_up = True
 
     async def _start_waiting(self, flavour: PreloadSet) -> PooledContainer:
         settings = self._settings

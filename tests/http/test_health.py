@@ -1,4 +1,5 @@
 import asyncio
+import logging
 from dataclasses import replace
 
 import httpx
@@ -32,6 +33,14 @@ async def test_an_engine_that_is_down_makes_the_service_unready(client, engine):
     engine.is_down = True
     answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
+
+
+async def test_each_probe_of_an_engine_that_is_down_is_one_line_with_the_cause(client, engine, caplog):
+    engine.is_down = True
+    with caplog.at_level(logging.WARNING, "proofbox.api"):
+        answer = await client.get("/readyz")
+    [line] = caplog.records
+    assert (line.getMessage(), line.exc_info) == (f"not ready: {answer.json()['detail']}", None)
 
 
 async def test_a_service_that_shuts_down_is_unready(client, flags):

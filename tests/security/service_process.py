@@ -64,7 +64,8 @@ class ServiceProcess:
     def launch(self) -> None:
         """Starts the process and returns at once."""
         settings = {f"PROOFBOX_{name.upper()}": str(value) for name, value in self._settings.items()}
-        environment = {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir), "PROOFBOX_PORT": "0", **settings}
+        environment = {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir), "PROOFBOX_PORT": "0"}
+        environment |= {"PROOFBOX_LOG_LEVEL": "info", **settings}
         environment |= self.environment
         self.lives += 1
         with self._log_path.open("wb") as log:

@@ -366,6 +366,7 @@ def test_an_engine_that_cannot_be_reached_is_told_in_one_line_at_the_start(tmp_p
     service.launch()
     assert service.wait() == 2
     told = f"proofbox: the container engine could not be reached at unix://{tmp_path}/nobody.sock"
+    told += ": no such file or directory"
     assert service.complaints == [f"{told}{IMAGE_HINT[Settings().engine]}{DOCTOR}"]
 
 

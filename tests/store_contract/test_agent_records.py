@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from proofbox.contracts.gateway.records import GOALS_MAX, MEMORIES_MAX, PLAN_RUNS_MAX, PLANS_MAX
+from proofbox.contracts.gateway.records import GOALS_MAX, MEMORIES_MAX, PLAN_RUNS_MAX, PLANS_MAX, TEXTS_BYTES_MAX
 from proofbox.service.errors import QueueFullError
 from proofbox.service.gateway.agents.port import NewVersion
 from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.records.port import ItemsRefusedError, NewGoal, NewMemory, NewPlan, Removal
 from proofbox.service.gateway.records.schedules import decide_firing, utc_text
-from proofbox.service.gateway.runs_port import RUN_QUEUED_MAX, NewRun, RunFilter, RunLimits, RunStatus
+from proofbox.service.gateway.runs_port import QUEUE_TOPIC, RUN_QUEUED_MAX, NewRun, RunFilter, RunLimits, RunStatus
 from proofbox.service.gateway_errors import UnknownAgentError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.database import Database
@@ -354,3 +354,44 @@ async def test_a_plan_that_cannot_be_read_does_not_stop_the_others(database, pla
     assert run.trigger["name"] == "good"
     rows = await database.read(lambda connection: connection.execute(select(plan_rows.c.status)).scalars().all())
     assert sorted(rows) == ["completed", "pending"]
+
+
+async def test_a_plan_that_was_set_meanwhile_for_the_same_time_follows_its_new_schedule(plans, states):
+    time = ago(seconds=1)
+    [made] = await plans.set(ANN, "helper", [daily(next_run=time)])
+    [due] = await plans.due(ago(seconds=0), None)
+    await plans.set(ANN, "helper", [plan("once", id=made.id, run_at=time, next_run=time)])
+    assert await plans.fire(due, decide_firing(due, datetime.now(UTC))) is False
+    [due] = await plans.due(ago(seconds=0), None)
+    assert await plans.fire(due, decide_firing(due, datetime.now(UTC))) is True
+    [fired] = (await states.state(ANN, "helper")).plans
+    assert (fired.status, fired.next_run) == ("completed", None)
+
+
+async def test_a_time_that_cannot_be_read_does_not_stop_the_timer(database, plans):
+    timer = PlanTimer(plans, database.changes)
+    await plans.set(ANN, "helper", [plan("broken")])
+    await database.write(lambda connection: connection.execute(update(plan_rows).values(next_run="broken")))
+    with database.changes.listen(QUEUE_TOPIC) as queued:
+        timer.start()
+        for name in ("one", "two"):
+            await plans.set(ANN, "helper", [plan(name, next_run=ago(seconds=1))])
+            assert await queued.wait(20)
+    await timer.stop()
+
+
+@pytest.mark.parametrize("kind", ["goals", "plans"])
+async def test_the_texts_of_an_agent_have_a_limit_together(goals, plans, states, kind):
+    store = goals if kind == "goals" else plans
+
+    def long(size):
+        return NewGoal(None, "é" * size) if kind == "goals" else plan(instruction="é" * size)
+
+    full = TEXTS_BYTES_MAX // 2
+    made = await store.set(ANN, "helper", [long(full - 10)])
+    await store.set(STRANGER, "helper", [long(full)])
+    with pytest.raises(ItemsRefusedError, match="too long together") as refused:
+        await store.set(ANN, "helper", [long(11)])
+    assert refused.value.code == "too_many_items"
+    assert getattr(await states.state(ANN, "helper"), kind) == list(made)
+    await store.set(ANN, "helper", [long(10)])

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from proofbox.contracts.gateway.spaces import EntityDefinition, SpaceCreation
+from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.gateway.agents.port import NewVersion
 from proofbox.service.gateway.runs_port import NewRun, RunLimits
 from proofbox.service.gateway.spaces.port import Actor
@@ -20,6 +21,7 @@ from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.schema import agent_versions, entities, runs, space_events
 from proofbox.service.storage.gateway.spaces import SqlSpaceStore
+from proofbox.service.storage.schema import calls
 
 ANN = Principal("acme", "books", "registered", "ann")
 BEN = Principal("acme", "books", "registered", "ben")
@@ -82,6 +84,25 @@ async def test_a_version_stays_while_a_run_uses_it(agents, run_store, database):
     assert await stored_versions(database) == [4]
     with pytest.raises(UnknownAgentError, match="no version 1"):
         await agents.find(ANN, "a1", 1)
+
+
+@pytest.mark.parametrize("state", ["open", "waiting"])
+async def test_a_version_stays_while_a_call_of_an_ended_run_uses_it(
+    agents, run_store, database, call_store, scope, state
+):
+    await agents.write(ANN, "a1", version(1), None)
+    await begin_run(run_store)
+    await call_store.claim(NewCall(CallKey(scope, "call-1"), "sha", "{}", "boot", None))
+    run = select(runs.c.id).where(runs.c.run_id == "run_1").scalar_subquery()
+    await database.write(lambda connection: connection.execute(update(calls).values(run=run, state=state)))
+    await run_store.cancel(ANN, "run_1")
+    await database.write(lambda connection: connection.execute(update(calls).values(state=state, answer=None)))
+    await agents.write(ANN, "a1", version(2), None)
+    await agents.write(ANN, "a1", version(3), None)
+    assert await stored_versions(database) == [1, 3]
+    await database.write(lambda connection: connection.execute(update(calls).values(state="done", answer="{}")))
+    await agents.write(ANN, "a1", version(4), None)
+    assert await stored_versions(database) == [4]
 
 
 async def test_a_condition_that_does_not_hold_writes_nothing(agents):

@@ -376,3 +376,69 @@ async def test_an_agent_that_posts_without_a_run_answers_only_what_it_replies_to
 async def test_a_mention_of_an_agent_that_posts_without_a_run_counts_for_the_depth(talk):
     await post_as_agent(talk, "@clerk go")
     assert [run["chain_depth"] for run in await talk.queued("clerk")] == [1]
+
+
+async def leave(talk, how):
+    """The member that is waited for can reply no more."""
+    if how == "left":
+        left = await talk.web.delete(f"/v1/spaces/{talk.space_id}/members/agent:clerk")
+    elif how == "deleted":
+        left = await talk.web.delete("/v1/agents/clerk", params={"cancel_runs": "true"})
+    else:
+        left = await talk.web.delete(f"/v1/spaces/{talk.space_id}")
+    assert left.status_code == 204, left.text
+
+
+@pytest.mark.parametrize("how", ["left", "deleted", "archived"])
+async def test_a_wait_ends_once_nobody_can_reply_to_it(talk, how):
+    helper = await talk.begin_run()
+    await helper.wait_for("send_message", text="@clerk?")
+    await leave(talk, how)
+    ret = await helper.ret()
+    assert (ret["status"], ret["replies"], ret["wait_ms"] < 60_000) == ("timeout", [], True)
+    assert (await helper.current())["status"] == "running"
+
+
+async def test_a_wait_goes_on_while_somebody_can_reply_to_it(talk):
+    helper = await talk.begin_run()
+    wait = await helper.wait_for("send_message", text="@ann @clerk @bob?")
+    await leave(talk, "left")
+    await talk.say("ann", "yes", wait["message_id"])
+    assert (await helper.current())["status"] == "waiting_reply"
+    await talk.web.delete(f"/v1/spaces/{talk.space_id}/members/bob")
+    ret = await helper.ret()
+    assert (ret["status"], [reply["text"] for reply in ret["replies"]]) == ("partial_timeout", ["yes"])
+
+
+async def test_an_agent_that_gets_no_run_is_not_waited_for(talk):
+    helper = await talk.begin_run()
+    deep = update(runs).where(runs.c.run_id == helper.run["run_id"]).values(chain_depth=5)
+    await talk.pipeline.database.write(lambda connection: connection.execute(deep))
+    wait = await helper.wait_for("send_message", text="@clerk @ann?")
+    assert [entity["entity_id"] for entity in wait["waiting_for"]] == ["ann"]
+    await talk.say("ann", "yes", wait["message_id"])
+    assert (await helper.ret())["status"] == "resolved"
+    await helper.post_call("send_message", {"text": "@clerk?", "wait": True})
+    ret = await helper.ret("call-2")
+    assert (ret["status"], ret["waiting_for"], ret["wait_ms"]) == ("timeout", [], 0)
+
+
+async def test_a_text_that_mentions_too_many_agents_is_refused(talk):
+    names = [f"a{number}" for number in range(21)]
+    for name in names:
+        await talk.write_agent(agent_id=name, name=name)
+        await talk.web.put(f"/v1/spaces/{talk.space_id}/members/agent:{name}")
+    text = " ".join(f"@{name}" for name in names)
+    body = {"text": text, "entity_id": "ann"}
+    refused = await talk.web.post(f"/v1/spaces/{talk.space_id}/messages", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+    answer = await (await talk.begin_run()).call("send_message", {"text": text})
+    assert (answer["ok"], answer["error"]["code"]) == (False, "too_many_items")
+    assert await talk.texts() == []
+    assert len((await talk.say("ann", text.removesuffix(" @a20")))["runs"]) == 20
+
+
+async def test_a_message_ends_a_few_waits_and_leaves_the_others_to_the_timer(talk):
+    due = (f"wait_{number}" for number in range(30))
+    await talk.pipeline.gateway.waits.services.answers.settle(due)
+    assert len(list(due)) == 10

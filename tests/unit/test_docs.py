@@ -9,6 +9,7 @@ import pytest
 
 from proofbox.contracts.artifacts import Checks
 from proofbox.contracts.media_types import MIME_BY_EXTENSION
+from proofbox.service.app.config.secret_files import file_settings
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.unknown_settings import OTHER_NAMES
 
@@ -37,7 +38,8 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_variable_that_a_page_names_is_a_setting_or_known(page: Path) -> None:
-    known = {f"PROOFBOX_{name.upper()}" for name in Settings.model_fields} | OTHER_NAMES
+    names = (*Settings.model_fields, *file_settings(Settings))
+    known = {f"PROOFBOX_{name.upper()}" for name in names} | OTHER_NAMES
 
     named = {name for name in _VARIABLE.findall(page.read_text()) if not name.startswith("PROOFBOX_TEST_")}
     assert named - known == set()

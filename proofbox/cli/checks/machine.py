@@ -18,12 +18,12 @@ from pydantic_settings import SettingsError
 from proofbox.cli.checks.engine_facts import EngineFacts, engine_address, find_image, open_engine, read_facts
 from proofbox.cli.checks.finding import Finding
 from proofbox.cli.checks.trial import run_trial
+from proofbox.service.app.config.check import find_mistakes
+from proofbox.service.app.config.mistakes import ConfigurationError
 from proofbox.service.app.extras import EXTRAS, missing_modules
 from proofbox.service.app.own_image import FOLDER
 from proofbox.service.app.ports import PortUnavailableError, check_port
-from proofbox.service.app.refused_settings import list_refusals
 from proofbox.service.app.settings import Settings
-from proofbox.service.app.unknown_settings import find_unknown_settings
 from proofbox.service.errors import EngineUnavailableError, ServiceError
 from proofbox.service.sandbox.linux.cgroups import Cgroups
 from proofbox.service.sandbox.oci.containers import usable_cgroups
@@ -64,19 +64,17 @@ def check_python() -> Finding:
 
 
 def read_settings() -> tuple[Settings | None, list[Finding]]:
-    """The settings of the environment; None if they are refused."""
-    unknown = [
-        Finding("settings", "fail", f"{setting.name} is not a setting", setting.hint)
-        for setting in find_unknown_settings(os.environ)
+    """The settings of the environment and the configuration file; None if they are refused."""
+    found = [
+        Finding("settings", "fail", f"{mistake.place}: {mistake.problem}".removeprefix(": "), mistake.remedy)
+        for mistake in find_mistakes(os.environ)
     ]
     try:
         settings = Settings()
-    except (ValidationError, SettingsError) as exc:
-        hint = "correct or unset it; docs/settings.md lists the settings"
-        refused = [Finding("settings", "fail", sentence, hint) for sentence in list_refusals(exc)]
-        return None, [*unknown, *refused]
-    if unknown:
-        return settings, unknown
+    except (ValidationError, SettingsError, ConfigurationError):
+        return None, found
+    if found:
+        return settings, found
     changed = sorted(f"PROOFBOX_{name.upper()}" for name in settings.model_fields_set)
     return settings, [Finding("settings", "ok", f"set: {', '.join(changed)}" if changed else "all as by default")]
 

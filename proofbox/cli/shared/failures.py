@@ -15,6 +15,7 @@ _HINTS_BY_CODE: dict[str, str] = {"engine_unavailable": "'proofbox doctor' check
 _HINTS_BY_TYPE = {
     "InUseError": "end it, such as 'proofbox mcp' or 'proofbox serve', or name that service with --url"
 }
+_CODES_BY_TYPE = dict.fromkeys(("ConfigurationError", "AuditFileError"), "invalid_setting")
 _HINTS_BY_STATUS = {
     401: "check PROOFBOX_API_KEY, or save a key with 'proofbox login'",
     403: "use a key with that permission",
@@ -81,7 +82,7 @@ def _from_service(exc: Exception) -> CommandError | None:
     hint = _HINTS_BY_TYPE.get(type(exc).__name__) or _HINTS_BY_CODE.get(exc.code, "")
     return CommandError(
         exc.message,
-        code=str(exc.code),
+        code=_CODES_BY_TYPE.get(type(exc).__name__, str(exc.code)),
         exit_code=ExitCode.USAGE,
         hint=hint,
         retryable=exc.retryable,

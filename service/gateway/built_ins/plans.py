@@ -18,6 +18,7 @@ from proofbox.service.gateway.built_ins.noted_items import (
 )
 from proofbox.service.gateway.records.port import ItemsRefusedError, NewPlan, PlanStore
 from proofbox.service.gateway.records.schedules import (
+    AHEAD_S_MAX,
     ScheduleRefusedError,
     add_seconds,
     find_time_zone,
@@ -46,7 +47,7 @@ _PLAN: JsonObject = {
             "type": "string",
             "description": "Run once, at this date and time: 2030-12-31T23:59:00Z, or with an offset.",
         },
-        "after_s": {"type": "number", "description": "Run once, after so many seconds."},
+        "after_s": {"type": "number", "maximum": AHEAD_S_MAX, "description": "Run once, after so many seconds."},
         "cron": {
             "type": "string",
             "description": "Run again and again: minute, hour, day, month, weekday, such as '30 8 * * MON-FRI'.",

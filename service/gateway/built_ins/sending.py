@@ -16,6 +16,7 @@ from proofbox.service.gateway.waits.policy import WaitPolicy, restore, spec_of
 from proofbox.service.gateway.waits.replies import OpenReplyWait, ret_of_wait
 
 TIMEOUT_S = 300
+TIMEOUT_S_MAX = 366 * 86_400  # the operator's limit is far below, and shortens longer ones
 TEXT_SCHEMA: dict[str, Any] = {
     "type": "string",
     "minLength": 1,
@@ -31,6 +32,7 @@ WAIT_SCHEMAS: dict[str, Any] = {
     "timeout_s": {
         "type": "number",
         "exclusiveMinimum": 0,
+        "maximum": TIMEOUT_S_MAX,
         "default": TIMEOUT_S,
         "description": "How long to wait, in seconds.",
     },

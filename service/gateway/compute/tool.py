@@ -1,5 +1,6 @@
 """The variant ``compute``: a sandbox evaluates the expression; the service only passes values in and out."""
 
+import asyncio
 import json
 from functools import cache
 from pathlib import Path
@@ -56,14 +57,15 @@ class ComputeTool(ToolExecution):
         """See `ToolExecution.admit`."""
         self._jobs.admission.refuse_if_full(call.principal.caller)
 
-    def check(self, call: GatewayCall) -> None:
+    async def check(self, call: GatewayCall) -> None:
         """See `ToolExecution.check`."""
         self._bounds(call)
 
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
         try:
-            stdin = _request_of(call)
+            # In a thread: values of several MiB may be put in.
+            stdin = await asyncio.to_thread(_request_of, call)
         except RefusedInputError as exc:
             return call.refuse_input(exc.listed)
         bounds, timer = self._bounds(call), PhaseTimer(call.began)

@@ -10,7 +10,7 @@ from proofbox.contracts.gateway.imports import ImportedPart
 from proofbox.contracts.problems import FieldError
 from proofbox.service.gateway.agents.checker import check_configuration
 from proofbox.service.gateway.environment import Environment
-from proofbox.service.gateway.imports.notes import PartNotes
+from proofbox.service.gateway.imports.notes import NOTES_MAX, PartNotes
 from proofbox.service.gateway.imports.old_parts import convert_model, convert_servers, handle_for
 from proofbox.service.gateway.imports.old_tools import convert_tool
 from proofbox.service.gateway_errors import InvalidToolError
@@ -134,9 +134,12 @@ def _convert_others(document: dict[str, Any]) -> tuple[dict[str, Any], list[Part
         config["model"] = convert_model(document["model"], model)
     if document.get("loop") is not None:
         config["loop"] = document["loop"]
-    dropped = [PartNotes(None, str(key)[:64]) for key in document if key not in _OLD_KEYS]
+    unknown = [str(key)[:64] for key in document if key not in _OLD_KEYS]
+    dropped = [PartNotes(None, key) for key in unknown[:NOTES_MAX]]
     for notes in dropped:
         notes.change("version 2 has no such key")
+    if len(unknown) > NOTES_MAX:
+        dropped[-1].change(f"it has no {len(unknown) - NOTES_MAX:,} other keys of the document either")
     return config, [handle, model, *dropped]
 
 

@@ -6,6 +6,9 @@ from typing import Any
 from proofbox.contracts.gateway.imports import ImportedPart, ImportStatus
 
 MESSAGE_CHARACTERS_MAX = 2_000
+NOTES_MAX = 50
+"""Changes of one part, and doubts; a document of 1 MiB can cause 100,000."""
+_MORE = "and more"
 
 
 @dataclass(slots=True)
@@ -27,14 +30,24 @@ class PartNotes:
     doubts: list[str] = field(default_factory=list)
 
     def change(self, text: str) -> None:
-        """Add what changed, once."""
-        if text not in self.changes:
-            self.changes.append(text)
+        """Add what changed, once; those beyond `NOTES_MAX` are not listed."""
+        _add(self.changes, text)
 
     def doubt(self, text: str) -> None:
-        """Add a reason to review it, once."""
-        if text not in self.doubts:
-            self.doubts.append(text)
+        """Add a reason to review it, once; those beyond `NOTES_MAX` are not listed."""
+        _add(self.doubts, text)
+
+    def take_over(self, other: "PartNotes", name: str) -> None:
+        """Add the notes on something within it.
+
+        Args:
+            other: the notes.
+            name: what they are on.
+        """
+        for text in other.changes:
+            self.change(f"{name}: {text}")
+        for text in other.doubts:
+            self.doubt(f"{name}: {text}")
 
     @property
     def needs_review(self) -> bool:
@@ -50,6 +63,11 @@ class PartNotes:
         if len(message) > MESSAGE_CHARACTERS_MAX:
             message = f"{message[: MESSAGE_CHARACTERS_MAX - 1]}…"
         return ImportedPart(tool=self.tool, from_=self.origin, to=self.result, status=status, message=message)
+
+
+def _add(texts: list[str], text: str) -> None:
+    if len(texts) <= NOTES_MAX and text not in texts:
+        texts.append(text if len(texts) < NOTES_MAX else _MORE)
 
 
 def drop_keys(given: dict[str, Any], known: frozenset[str], dropped: dict[str, str], notes: PartNotes) -> None:

@@ -1,6 +1,7 @@
 """Expressions of version 1, in a syntax like JavaScript's, as proposals in Python."""
 
 import re
+from collections.abc import Iterator, Sequence
 
 from proofbox.service.gateway.compute.expression import (
     EXPRESSION_CHARACTERS_MAX,
@@ -9,13 +10,15 @@ from proofbox.service.gateway.compute.expression import (
 )
 from proofbox.service.gateway.templates import TemplateError
 
-_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+TEXT = re.compile(r"""'(?:[^'\\]|\\.)*+'?|"(?:[^"\\]|\\.)*+"?""", re.DOTALL)
+"""A text, or the start of one that is not closed: no character is read twice."""
 _WORDS = {"true": "True", "false": "False", "null": "None", "undefined": "None"}
 _WORD = re.compile(r"(?<![.\w])(true|false|null|undefined)\b(?!\s*\()")
 _MATH = re.compile(r"\bMath\.(round|min|max|abs)\b")
 _MATH_REST = re.compile(r"\bMath\.")
 _OPERATORS = ((r"!==", "!="), (r"===", "=="), (r"&&", " and "), (r"\|\|", " or "), (r"!(?!=)", " not "))
 _MARK = re.compile("\0([0-9]+)\0")
+_PIECE = re.compile(r"[^()\[\]{},?:]+|.", re.DOTALL)
 _OPEN, _CLOSE = "([{", ")]}"
 _DEPTH_MAX = 32
 
@@ -39,12 +42,12 @@ def propose_python(expression: str) -> str | None:
         texts.append(found[0])
         return f"\0{len(texts) - 1}\0"
 
-    bare = _TEXT.sub(keep, expression)
+    bare = TEXT.sub(keep, expression)
     for pattern, word in _OPERATORS:
         bare = re.sub(pattern, word, bare)
     bare = _MATH_REST.sub("math.", _MATH.sub(r"\1", _WORD.sub(lambda found: _WORDS[found[1]], bare)))
     try:
-        bare = _convert(bare, 0)
+        bare = _convert(bare)
     except ValueError:
         return None
     bare = re.sub(r"\s+", " ", bare).strip()
@@ -52,85 +55,65 @@ def propose_python(expression: str) -> str | None:
     return proposal if is_python(proposal) else None
 
 
-def _convert(text: str, depth: int) -> str:
-    """A text with ``b if a else c`` in place of ``a ? b : c``, within brackets too.
+def _convert(text: str) -> str:
+    """A text with ``b if a else c`` in place of ``a ? b : c``, within brackets too; each character is read once.
 
     Raises:
         ValueError: brackets or choices do not pair, or are nested too deep.
     """
+    # Of each open bracket and of the whole: its finished parts, and the pieces of the part that is being read.
+    # What is in brackets is one piece of the part around them.
+    levels: list[tuple[list[str], list[str]]] = [([], [])]
+    for piece in _PIECE.findall(text):
+        parts, pieces = levels[-1]
+        if piece in _OPEN:
+            pieces.append(piece)
+            levels.append(([], []))
+            if len(levels) > _DEPTH_MAX:
+                raise ValueError("nested too deep")
+        elif piece in _CLOSE:
+            levels.pop()
+            if not levels:
+                raise ValueError("a bracket is not opened")
+            levels[-1][1][-1] += ",".join([*parts, _choose(pieces)]) + piece
+        elif piece == "," and len(levels) > 1:
+            parts.append(_choose(pieces))
+            pieces.clear()
+        else:
+            pieces.append(piece)
+    if len(levels) > 1:
+        raise ValueError("a bracket is not closed")
+    return _choose(levels[0][1])
+
+
+def _choose(pieces: Sequence[str]) -> str:
+    """The text of one part, with its choices."""
+    left = iter(pieces)
+    text, end, _ = _read_choice(left, 0)
+    rest = [*left]
+    return text if end is None else "".join([text, end, *rest])
+
+
+def _read_choice(left: Iterator[str], depth: int) -> tuple[str, str | None, bool]:
+    """Read a value, which may be a choice, up to the ``:`` that it has no ``?`` for.
+
+    Returns:
+        The value; the ``:``, or None at the end; whether it is a choice.
+    """
     if depth > _DEPTH_MAX:
         raise ValueError("nested too deep")
     made: list[str] = []
-    at = 0
-    while at < len(text):
-        if text[at] in _OPEN:
-            end = _closing(text, at)
-            inner = ",".join(_convert(part, depth + 1) for part in _split(text[at + 1 : end]))
-            made.append(f"{text[at]}{inner}{text[end]}")
-            at = end + 1
-        else:
-            made.append(text[at])
-            at += 1
-    return _choose("".join(made), 0)
-
-
-def _choose(text: str, depth: int) -> str:
-    """A text whose brackets are converted, with its own choices."""
-    question = _find(text, "?")
-    if question < 0:
-        return text
-    if depth > _DEPTH_MAX:
-        raise ValueError("nested too deep")
-    colon = _matching_colon(text, question)
-    condition = text[:question].strip()
-    chosen, other = (_choose(part, depth + 1).strip() for part in (text[question + 1 : colon], text[colon + 1 :]))
-    if _find(text[question + 1 : colon], "?") >= 0:
-        chosen = f"({chosen})"
-    return f"{chosen} if {condition} else {other}"
-
-
-def _closing(text: str, at: int) -> int:
-    depth = 0
-    for index in range(at, len(text)):
-        depth += (text[index] in _OPEN) - (text[index] in _CLOSE)
-        if depth == 0:
-            return index
-    raise ValueError("a bracket is not closed")
-
-
-def _split(text: str) -> list[str]:
-    """The parts between the commas outside of brackets."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def _find(text: str, wanted: str) -> int:
-    """The first place of a character outside of brackets; -1 if there is none."""
-    depth = 0
-    for index, character in enumerate(text):
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if character == wanted and depth == 0:
-            return index
-    return -1
-
-
-def _matching_colon(text: str, question: int) -> int:
-    depth, choices = 0, 0
-    for index in range(question + 1, len(text)):
-        character = text[index]
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if depth:
-            continue
-        if character == "?":
-            choices += 1
-        elif character == ":":
-            if choices == 0:
-                return index
-            choices -= 1
-    raise ValueError("a ? has no :")
+    for piece in left:
+        if piece == ":":
+            return "".join(made), piece, False
+        if piece == "?":
+            chosen, end, is_choice = _read_choice(left, depth + 1)
+            if end is None:
+                raise ValueError("a ? has no :")
+            chosen = chosen.strip()
+            other, end, _ = _read_choice(left, depth + 1)
+            condition = "".join(made).strip()
+            value = f"({chosen})" if is_choice else chosen
+            return f"{value} if {condition} else {other.strip()}", end, True
+        made.append(piece)
+    return "".join(made), None, False

@@ -7,6 +7,8 @@ from proofbox.service.gateway.imports.notes import PartNotes, drop_keys
 from proofbox.service.gateway.imports.old_parts import convert_model, convert_servers, handle_for
 
 ConvertTool = Callable[[dict[str, Any], PartNotes], dict[str, Any] | None]
+INNER_PARTS_MAX = 256
+"""The tools of a nested agent, and its servers; those of one with more are left out."""
 _KNOWN = frozenset({"agentConfig", "includeContext", "timeout"})
 _DROPPED = {"stream": "the result comes as a whole"}
 _FULL = frozenset({"version", "agent", "model", "loop", "tools", "mcp"})
@@ -52,11 +54,13 @@ def _convert_agent(inner: dict[str, Any], notes: PartNotes, convert_tool: Conver
     if inner.get("loop") is not None:
         made["loop"] = inner["loop"]
     made["tools"] = _convert_tools(inner.get("tools"), notes, convert_tool)
-    if inner.get("mcp") is not None:
+    listed = inner["mcp"].get("servers") if isinstance(inner.get("mcp"), dict) else None
+    if isinstance(listed, list) and len(listed) > INNER_PARTS_MAX:
+        notes.doubt(f"the agent has too many servers (limit {INNER_PARTS_MAX}, got {len(listed):,}); remove some")
+    elif inner.get("mcp") is not None:
         made["mcp"], servers = convert_servers(inner["mcp"])
         for server in servers:
-            notes.changes += [f"{server.origin}: {text}" for text in server.changes]
-            notes.doubts += [f"{server.origin}: {text}" for text in server.doubts]
+            notes.take_over(server, server.origin)
     return made
 
 
@@ -74,15 +78,18 @@ def _convert_description(inner: dict[str, Any], notes: PartNotes) -> dict[str, A
 
 def _convert_tools(tools: Any, notes: PartNotes, convert_tool: ConvertTool) -> list[dict[str, Any]]:
     made = []
-    for number, given in enumerate(tools if isinstance(tools, list) else []):
+    listed = tools if isinstance(tools, list) else []
+    if len(listed) > INNER_PARTS_MAX:
+        notes.doubt(f"the agent has too many tools (limit {INNER_PARTS_MAX}, got {len(listed):,}); remove some")
+        return []
+    for number, given in enumerate(listed):
         if not isinstance(given, dict):
             notes.doubt(f"tool {number + 1} of the agent is a name; write the tool's configuration")
             continue
         name = str(given.get("name"))[:64]
         inner = PartNotes(name, "basic")
         tool = convert_tool(given, inner)
-        notes.changes += [f"{name}: {text}" for text in inner.changes]
-        notes.doubts += [f"{name}: {text}" for text in inner.doubts]
+        notes.take_over(inner, name)
         if tool is not None:
             made.append(tool)
     return made

@@ -1,7 +1,6 @@
 """The variant ``image``: an endpoint of the operator makes a picture, the sandbox opens it, the store has it."""
 
 import asyncio
-import json
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -137,10 +136,7 @@ class _Making:
             self.observer.owner, self.observer.on_queued, self.observer.on_running, self.call.effects.append
         )
         response = await self.parts.client.send(self.endpoint, request, turn)
-        try:
-            return read_made_picture(await asyncio.to_thread(json.loads, response.body))
-        except (ValueError, RecursionError) as exc:
-            raise NoPictureError("its answer is no JSON") from exc
+        return await asyncio.to_thread(read_made_picture, response.body)
 
     async def open(self, made: MadePicture) -> Picture:
         """The picture of an answer, opened in a sandbox.

@@ -119,7 +119,7 @@ class InnerCalls:
         if errors := await asyncio.to_thread(check_input, call):
             return call.refuse_input(errors)
         execution = self._parts.executions[variant_of(call.tool)]
-        execution.check(call)
+        await execution.check(call)
         response = await execution.run(call, observer)
         if not isinstance(response, ToolCallResponse):  # refused when the configuration was written
             return call.fail(GatewayCode.NOT_AVAILABLE, "the tool waits for an answer, which no sub-agent can do")

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ _KINDS: Sequence[tuple[str, int, bytes, str]] = (
 )
 """Extension, place and text of the magic bytes, media type."""
 _MESSAGE_CHARACTERS_MAX = 300
+_VALUES_MAX = 1_000
 _REST_BYTES = 64 * 1024  # what an answer may have beside the base64 of its picture
 
 
@@ -67,12 +69,19 @@ class MadePicture:
     revised_prompt: str = ""
 
 
-def read_made_picture(value: Any) -> MadePicture:
-    """Reads an answer to ``/images/generations``.
+def read_made_picture(body: bytes) -> MadePicture:
+    """Reads the body of an answer to ``/images/generations``. Takes time, so it belongs into a thread.
 
     Raises:
         NoPictureError: it has no picture.
     """
+    # The parser stops all other threads, and millions of small values take it seconds.
+    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > _VALUES_MAX:
+        raise NoPictureError(f"its answer has more than {_VALUES_MAX:,} values or commas beside the picture")
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise NoPictureError("its answer is no JSON") from exc
     data = value.get("data") if isinstance(value, dict) else None
     first = data[0] if isinstance(data, list) and data else None
     if isinstance(first, dict):

@@ -84,8 +84,10 @@ def read_answer(answer: ServerAnswer, tool: PinnedTool, redactor: Redactor, byte
     if answer.has_structured:
         try:
             data = redactor.redact_json(clean_json(answer.structured))
-        except (ValueError, RecursionError) as exc:
+        except RecursionError as exc:
             raise _failed("the structured result is nested too deep") from exc
+        except ValueError as exc:
+            raise _failed(f"the structured result is {exc}") from exc
         _check_output(tool, answer.structured)
     elif tool.output_schema is not None:
         raise _failed("the result has no structured part, although the tool has an output schema")

@@ -17,6 +17,7 @@ CRON_CHARACTERS_MAX = 100
 AHEAD_S_MAX = 10 * 366 * 86_400
 """How far ahead a plan that fires once may be."""
 _CRON_FIELDS = 5
+_SHOWN_CHARACTERS_MAX = 50  # of what a model wrote, in a message to it
 _REPEATED_MAX = 200
 """Times of a schedule that are skipped at most: those of an hour that a change of the clock repeats."""
 
@@ -46,6 +47,7 @@ def parse_time(text: str, time_zone: str, now: datetime) -> datetime:
     Raises:
         ScheduleRefusedError: it is not a time, has passed, or is over ten years ahead.
     """
+    shown = text[:_SHOWN_CHARACTERS_MAX]
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is None:
@@ -53,12 +55,12 @@ def parse_time(text: str, time_zone: str, now: datetime) -> datetime:
         moment = moment.astimezone(UTC)
     except (ValueError, OverflowError) as exc:
         raise ScheduleRefusedError(
-            "run_at", f"'{text[:50]}' is not a date and time; write it as 2030-12-31T23:59:00Z or with an offset"
+            "run_at", f"'{shown}' is not a date and time; write it as 2030-12-31T23:59:00Z or with an offset"
         ) from exc
     if moment <= now:
-        raise ScheduleRefusedError("run_at", f"{text} has passed; give a time in the future, or after_s")
+        raise ScheduleRefusedError("run_at", f"'{shown}' has passed; give a time in the future, or after_s")
     if (moment - now).total_seconds() > AHEAD_S_MAX:
-        raise ScheduleRefusedError("run_at", f"{text} is too far ahead (limit ten years); give an earlier time")
+        raise ScheduleRefusedError("run_at", f"'{shown}' is too far ahead (limit ten years); give an earlier time")
     return moment
 
 
@@ -85,7 +87,8 @@ def find_time_zone(name: str) -> tzinfo:
         return UTC
     if name not in _time_zones():
         raise ScheduleRefusedError(
-            "time_zone", f"there is no time zone '{name[:50]}'; give one such as UTC or Europe/Berlin"
+            "time_zone",
+            f"there is no time zone '{name[:_SHOWN_CHARACTERS_MAX]}'; give one such as UTC or Europe/Berlin",
         )
     return zoneinfo.ZoneInfo(name)
 

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -100,8 +101,8 @@ class WebhookTool(ToolExecution):
         wait_id = new_wait_id()
         expires = expiry(self._policy.seconds(execution.answer_timeout))
         try:
-            url, host = filler.fill_url(execution.webhook_url)
-            headers = filler.fill_headers(execution.headers, host)
+            # In a thread: values of several MiB may be put in.
+            url, host, headers = await asyncio.to_thread(_fill, filler, execution)
             keys = await self._keys(call, filler, host)
             sending = _Sending(call, execution.method, WebUrl.parse(url), headers, keys, filler.redactor)
             response = await self._send(sending, (wait_id, expires), execution.timeout / 1000)
@@ -123,7 +124,7 @@ class WebhookTool(ToolExecution):
 
     async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
         """Makes the callback's answer the result of the call."""
-        redactor = self._redactor(call)
+        redactor = await asyncio.to_thread(self._redactor, call)
         value = redactor.redact_json(outcome.value)
         redacted = WaitOutcome(outcome.kind, outcome.how, value, outcome.answered_by, outcome.spec)
         return await answer_with(call, redacted, self._policy)
@@ -133,11 +134,8 @@ class WebhookTool(ToolExecution):
         execution = _execution(call)
         project = f"{call.principal.tenant}/{call.principal.project}"
         filler = TemplateFiller(call.input, call.tool_call_id, self._parts.environment, project)
-        try:
-            _, host = filler.fill_url(execution.webhook_url)
-            filler.fill_headers(execution.headers, host)
-        except (RefusedInputError, UnknownEnvError):
-            pass  # the operator has removed a secret since; the others are removed
+        with suppress(RefusedInputError, UnknownEnvError):  # the operator removed a secret since: the others go
+            _fill(filler, execution)
         return filler.redactor
 
     async def _keys(self, call: GatewayCall, filler: TemplateFiller, host: str) -> Sequence[bytes]:
@@ -288,6 +286,12 @@ def _result(sending: _Sending, response: OutgoingResponse) -> Any:
         return read_json(response, sending.redactor)
     except ValueError as exc:
         raise _FailedError("the response is not JSON that can be stored") from exc
+
+
+def _fill(filler: TemplateFiller, execution: WebhookExecution) -> tuple[str, str, list[tuple[str, str]]]:
+    """The URL of a webhook, its host and its headers; raises as `TemplateFiller`."""
+    url, host = filler.fill_url(execution.webhook_url)
+    return url, host, filler.fill_headers(execution.headers, host)
 
 
 def _execution(call: GatewayCall) -> WebhookExecution:

@@ -245,7 +245,22 @@ def _translate(what: str, call: Callable[[], T]) -> T:
             "'make images'"
         ) from exc
     except (DockerException, requests.RequestException, OSError) as exc:
-        raise EngineUnavailableError(f"the container engine could not {what}") from exc
+        raise EngineUnavailableError(f"the container engine could not {what}: {_short_cause(exc)}") from exc
+
+
+def _short_cause(exc: BaseException) -> str:
+    """Why, in words that anybody may read: no path and no text of the engine, which the log has."""
+    while True:
+        if (status := getattr(getattr(exc, "response", None), "status_code", None)) is not None:
+            return f"it answered {status}"
+        if isinstance(exc, requests.Timeout | TimeoutError):
+            return "it did not answer in time"
+        if (cause := exc.__cause__ or exc.__context__) is None:
+            break
+        exc = cause
+    if isinstance(exc, OSError) and exc.strerror:
+        return exc.strerror.lower()
+    return "it broke the connection" if isinstance(exc, ConnectionError) else type(exc).__name__
 
 
 def _own_socket(attached: Any) -> socket.socket:

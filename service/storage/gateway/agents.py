@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, exists, func, insert, or_, select, update
 from typing_extensions import override
 
 from proofbox.contracts.gateway.names import agent_entity_id
@@ -18,6 +18,7 @@ from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.project_rows import PROJECT, ensure_project, project_values
+from proofbox.service.storage.gateway.reply_waits import end_unanswerable, lock_awaiting
 from proofbox.service.storage.gateway.schema import (
     agent_versions,
     agents,
@@ -30,8 +31,10 @@ from proofbox.service.storage.gateway.schema import (
     runs,
 )
 from proofbox.service.storage.gateway.space_rows import add_event, entity_row, lock_space
+from proofbox.service.storage.schema import calls
 
 _ENDED = ("completed", "failed", "cancelled")
+_OPEN_CALLS = ("open", "waiting")
 _AGENT = select(agents).where(agents.c.project == PROJECT, agents.c.agent_id == bindparam("of_agent"))
 _VERSION = (
     select(
@@ -168,11 +171,17 @@ def _write(
     }
     connection.execute(insert(agent_versions), version_row)
     _write_entity(connection, project, (number, agent_id), new)
-    used = select(runs.c.version).where(runs.c.agent == number, runs.c.status.not_in(_ENDED))
-    old = (agent_versions.c.version < version, agent_versions.c.version.not_in(used))
-    connection.execute(delete(agent_versions).where(agent_versions.c.agent == number, *old))
+    _delete_unused(connection, number, version)
     written = connection.execute(_CURRENT.where(agents.c.agent_id == agent_id), values).one()
     return _build(written), current == 0
+
+
+def _delete_unused(connection: Connection, agent: int, current: int) -> None:
+    """Delete the earlier versions that no run and no call needs: a call that is open may outlive its run."""
+    has_open_calls = exists().where(calls.c.run == runs.c.id, calls.c.state.in_(_OPEN_CALLS))
+    used = select(runs.c.version).where(runs.c.agent == agent, or_(runs.c.status.not_in(_ENDED), has_open_calls))
+    old = (agent_versions.c.version < current, agent_versions.c.version.not_in(used))
+    connection.execute(delete(agent_versions).where(agent_versions.c.agent == agent, *old))
 
 
 def _write_entity(connection: Connection, project: int, agent: tuple[int, str], new: NewVersion) -> None:
@@ -205,10 +214,12 @@ def _write_entity(connection: Connection, project: int, agent: tuple[int, str], 
 def _leave_spaces(connection: Connection, agent: int) -> None:
     """Remove an agent from its spaces, whose readers see that it left."""
     entity = entity_row(connection.execute(select(entities).where(entities.c.agent == agent)).one())
+    awaiting = lock_awaiting(connection, entity.id)
     for number in connection.scalars(select(members.c.space).where(members.c.entity == entity.id)).all():
         space = lock_space(connection, number)
         connection.execute(delete(members).where(members.c.space == space.id, members.c.entity == entity.id))
         add_event(connection, space, "member.left", {"entity": entity.sender.to_json()})
+    end_unanswerable(connection, awaiting)
 
 
 def _lock_project(connection: Connection, principal: Principal) -> None:

@@ -87,14 +87,12 @@ class NewText:
     Attributes:
         text: the text.
         reply_to: the message that it replies to.
-        message_id: its id; None: a new one.
         run: the run that sends it; None for a person.
         stream_id: the call that sends it.
     """
 
     text: str
     reply_to: str | None = None
-    message_id: str | None = None
     run: SendingRun | None = None
     stream_id: str | None = None
 
@@ -196,7 +194,7 @@ def insert_text(
     connection: Connection, space: SpaceRow, sender: EntityRow, new: NewText, mentioned: list[str]
 ) -> StoredText:
     """Store a text in a locked space, with ``message.created``; ``mentioned`` are the ids of entities."""
-    head = build_head(connection, space, sender, new.run, new.message_id)
+    head = build_head(connection, space, sender, new.run)
     body = build_text(head, new.text, mentioned, new.reply_to)
     row = {
         "message_id": head.message_id,

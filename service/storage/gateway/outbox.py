@@ -75,16 +75,21 @@ def open_reply_wait(connection: Connection, call: CallRow, effect: OpenReplyWait
     principal = call.key.scope.principal
     require_place(connection, find_run(connection, principal, effect.text.run_id, lock=True))
     held, space, posted = post_for_run(connection, principal, effect.text)
-    mentioned = posted.found.members
+    too_deep = {member.row for member in posted.too_deep}
+    mentioned = [member for member in posted.found.members if member.row not in too_deep]
+    # One that waits only for agents which get no run ends at once.
+    expires = effect.expires if mentioned or not too_deep else posted.stored.message["ts"]
     spec = {
         **effect.spec,
         "posting": {**effect.posting.to_json(), "message_id": posted.stored.message["message_id"]},
         "sent": posted.sent.to_json(),
         "since": posted.stored.message["ts"],
-        "until": effect.expires,
+        "until": expires,
         "waiting_for": [
             {"entity_id": member.entity_id, "handle": member.handle, "responded": False} for member in mentioned
         ],
     }
-    new = NewWait(effect.wait_id, REPLY, held.row, effect.expires, space.id, posted.stored.row, spec)
-    insert_asked(connection, insert_wait(connection, call, new, effect.lease_s), posted.stored, mentioned)
+    new = NewWait(effect.wait_id, REPLY, held.row, expires, space.id, posted.stored.row, spec)
+    row = insert_wait(connection, call, new, effect.lease_s)
+    if mentioned or not too_deep:
+        insert_asked(connection, row, posted.stored, mentioned)

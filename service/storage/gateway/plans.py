@@ -27,7 +27,7 @@ from proofbox.service.storage.gateway.record_views import build_plan, read_plans
 from proofbox.service.storage.gateway.runs import create_run
 from proofbox.service.storage.gateway.schema import agents, plans, projects
 
-_PLANS = RecordKind(plans, plans.c.plan_id, "plan", "plans", PLANS_MAX)
+_PLANS = RecordKind(plans, plans.c.plan_id, "plan", "plans", PLANS_MAX, plans.c.instruction)
 _DUE_AT_ONCE = 100
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Table, delete, insert, select, update
 
 from proofbox.contracts.gateway.codes import GatewayCode
+from proofbox.contracts.gateway.records import TEXTS_BYTES_MAX
 from proofbox.service.gateway.records.port import ItemsRefusedError, Removal
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now
@@ -28,6 +29,7 @@ class RecordKind:
         noun: such as ``goal``; the ids of new ones begin with it.
         field: the parameter that has the items.
         items_max: how many an agent may have.
+        texts: the column whose texts have a limit together, if one has.
     """
 
     table: Table
@@ -35,6 +37,7 @@ class RecordKind:
     noun: str
     field: str
     items_max: int
+    texts: Column[str] | None = None
 
     @property
     def name_field(self) -> str:
@@ -66,7 +69,7 @@ def write_rows(connection: Connection, kind: RecordKind, agent: int, rows: Seque
     """Insert or update records of a locked agent.
 
     Raises:
-        ItemsRefusedError: a name is unknown, or the agent would have too many.
+        ItemsRefusedError: a name is unknown, or the agent would have too many or too long ones; roll back.
     """
     known = _names(connection, kind, agent)
     fresh = set()
@@ -98,6 +101,20 @@ def write_rows(connection: Connection, kind: RecordKind, agent: int, rows: Seque
             values = {**row.values, "agent": agent, kind.name.name: name, "created": now, "updated": now}
             connection.execute(insert(table).values(values))
             known.add(storable(name))
+    _require_short(connection, kind, agent)
+
+
+def _require_short(connection: Connection, kind: RecordKind, agent: int) -> None:
+    if kind.texts is None:
+        return
+    texts = connection.scalars(select(kind.texts).where(kind.table.c.agent == agent))
+    size = sum(len(text.encode(errors="replace")) for text in texts)
+    if size > TEXTS_BYTES_MAX:
+        raise ItemsRefusedError(
+            GatewayCode.TOO_MANY_ITEMS,
+            f"{kind.field}: the texts of one agent are too long together (limit {TEXTS_BYTES_MAX:,} bytes, got "
+            f"{size:,}); shorten or delete some. Nothing was changed",
+        )
 
 
 def delete_rows(connection: Connection, kind: RecordKind, agent: int, names: Sequence[str] | None) -> Removal:

@@ -21,7 +21,7 @@ from proofbox.service.storage.gateway.record_rows import RecordKind, RecordRow, 
 from proofbox.service.storage.gateway.record_views import read_goals, read_memories, read_plans
 from proofbox.service.storage.gateway.schema import goals, memories
 
-_GOALS = RecordKind(goals, goals.c.goal_id, "goal", "goals", GOALS_MAX)
+_GOALS = RecordKind(goals, goals.c.goal_id, "goal", "goals", GOALS_MAX, goals.c.description)
 _MEMORIES = RecordKind(memories, memories.c.key, "memory", "memories", MEMORIES_MAX)
 
 

@@ -16,7 +16,8 @@ from proofbox.service.gateway.waits.replies import REPLY, Reply, TakenReplies
 from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import announce
 from proofbox.service.storage.gateway.message_rows import MentionedMember, StoredText
-from proofbox.service.storage.gateway.schema import agents, messages, reply_waits, runs, waits
+from proofbox.service.storage.gateway.run_rows import read_spec
+from proofbox.service.storage.gateway.schema import agents, members, messages, reply_waits, runs, spaces, waits
 from proofbox.service.storage.gateway.space_rows import EntityRow
 
 _log = logging.getLogger("proofbox.gateway")
@@ -167,6 +168,37 @@ def insert_asked(
     awaited: list[int | None] = [member.row for member in mentioned]
     rows = [{"wait": wait, "entity": entity, "message": message.row} for entity in awaited or [None]]
     connection.execute(insert(reply_waits), rows)
+
+
+def lock_awaiting(connection: Connection, entity: int | None = None, space: int | None = None) -> list[int]:
+    """Return the pending waits for replies of an entity (its row), or of a space, and lock them, before spaces."""
+    query = select(waits.c.id).where(waits.c.kind == REPLY, waits.c.state == WaitState.PENDING.value)
+    if space is not None:
+        query = query.where(waits.c.space == space)
+    if entity is not None:
+        awaited = select(reply_waits.c.wait).where(reply_waits.c.entity == entity, reply_waits.c.reply.is_(None))
+        query = query.where(waits.c.id.in_(awaited))
+    return list(connection.scalars(query.order_by(waits.c.id).with_for_update(key_share=True)))
+
+
+def end_unanswerable(connection: Connection, locked: Sequence[int]) -> None:
+    """Let locked waits be due to which nobody can reply: those whom they miss left, or the space is archived."""
+    may_reply = (
+        select(reply_waits.c.id)
+        .join_from(reply_waits, waits, reply_waits.c.wait == waits.c.id)
+        .join(spaces, waits.c.space == spaces.c.id)
+        .outerjoin(members, (members.c.space == waits.c.space) & (members.c.entity == reply_waits.c.entity))
+        .where(_OWN, reply_waits.c.reply.is_(None), spaces.c.archived.is_(None))
+        .where(or_(reply_waits.c.entity.is_(None), members.c.entity.is_not(None)))
+    )
+    for wait in locked:
+        if connection.execute(may_reply, {"of_wait": wait}).first() is not None:
+            continue
+        now = utc_now()
+        spec = read_spec(connection.execute(select(waits.c.spec).where(waits.c.id == wait)).scalar_one())
+        connection.execute(_SPEC, {"of_wait": wait, "new_spec": json.dumps({**spec, "until": now})})
+        connection.execute(_DUE, {"of_wait": wait, "at": now})
+        announce(connection, WAITS_TOPIC)
 
 
 def read_replies(connection: Connection, wait_id: str) -> TakenReplies:

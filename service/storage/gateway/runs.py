@@ -147,8 +147,13 @@ class SqlRunStore(RunStore):
     @override
     async def tools_of(self, run_id: str) -> Sequence[PinnedTool] | None:
         query = select(runs.c.tools).where(runs.c.run_id == run_id)
-        text = await self._database.read(lambda connection: connection.scalar(query))
-        return None if text is None else [PinnedTool.from_json(value) for value in json.loads(text)]
+
+        def work(connection: Connection) -> Sequence[PinnedTool] | None:
+            # Up to 4 MiB, so they are parsed in the thread of the database.
+            text = connection.scalar(query)
+            return None if text is None else [PinnedTool.from_json(value) for value in json.loads(text)]
+
+        return await self._database.read(work)
 
     @override
     async def queued(

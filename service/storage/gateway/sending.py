@@ -12,7 +12,7 @@ from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.messages import Message, TriggeredRun
 from proofbox.service.calls.port import EffectRefusedError
 from proofbox.service.calls.validation import invalid_value
-from proofbox.service.errors import QueueFullError
+from proofbox.service.errors import InvalidRequestError, QueueFullError
 from proofbox.service.gateway.runs_port import NewRun, RunLimits, new_run_id
 from proofbox.service.gateway.spaces.outbox import CHAIN_DEPTH_MAX, OutgoingText, SentText
 from proofbox.service.gateway.spaces.port import Actor
@@ -42,6 +42,8 @@ from proofbox.service.storage.gateway.schema import agents, spaces
 from proofbox.service.storage.gateway.space_access import open_space, require_writable
 from proofbox.service.storage.gateway.space_rows import EntityRow, SpaceRow, agent_of_run, is_member, lock_space
 
+MENTIONED_AGENTS_MAX = 20
+"""Agents for which one text makes a run."""
 _QUEUED = RunLimits()  # of runs that begin at once; those that are made here are queued
 
 
@@ -134,7 +136,7 @@ def post_for_actor(connection: Connection, actor: Actor, space_id: str, new: New
         UnknownSpaceError, UnknownEntityError, MissingPermissionError: as `open_space`.
         SpaceArchivedError: the space can be read only.
         UnknownMessageError, NotReplyableError: ``reply_to`` does not exist, or is the record of a call.
-        InvalidRequestError: nobody is known who could be the sender.
+        InvalidRequestError: nobody is known who could be the sender, or the text mentions too many agents.
         QueueFullError: an agent that it mentions has too many queued runs.
     """
     opened = open_space(connection, actor, space_id)
@@ -188,7 +190,7 @@ def post_for_run(
         raise _left(text.space_id)
     try:
         return held, space, _post(connection, sending, space, new, asked)
-    except QueueFullError as exc:
+    except (QueueFullError, InvalidRequestError) as exc:
         raise EffectRefusedError(GatewayCode.TOO_MANY_ITEMS, f"{exc}; nothing was sent") from exc
 
 
@@ -238,6 +240,12 @@ def _post(
     wanted = [member for member in found.members if member.agent is not None and member.agent not in resumed]
     if sending.depth > CHAIN_DEPTH_MAX:
         return PostedText(stored, found, answered, {}, wanted)
+    if len(wanted) > MENTIONED_AGENTS_MAX:
+        raise invalid_value(
+            "text",
+            f"mentions too many agents (limit {MENTIONED_AGENTS_MAX} that get a run, got {len(wanted)}); mention "
+            "the others in another message",
+        )
     made = {member.entity_id: _make_run(connection, sending, stored, member.agent_id or "") for member in wanted}
     return PostedText(stored, found, answered, made)
 

@@ -38,6 +38,7 @@ from proofbox.service.storage.gateway.project_rows import (
     project_values,
     store_creation,
 )
+from proofbox.service.storage.gateway.reply_waits import end_unanswerable, lock_awaiting
 from proofbox.service.storage.gateway.schema import entities, members, spaces
 from proofbox.service.storage.gateway.space_access import (
     acting_entity,
@@ -166,9 +167,11 @@ class SqlSpaceStore(SpaceStore):
     @override
     async def archive(self, actor: Actor, space_id: str) -> None:
         def work(connection: Connection) -> None:
+            awaiting = lock_awaiting(connection, space=open_space(connection, actor, space_id).space.id)
             space = open_space(connection, actor, space_id, lock=True).space
             if not space.is_archived:
                 connection.execute(update(spaces).where(spaces.c.id == space.id).values(archived=utc_now()))
+                end_unanswerable(connection, awaiting)
 
         await self._database.write(work)
 
@@ -184,12 +187,15 @@ class SqlSpaceStore(SpaceStore):
     @override
     async def remove_member(self, actor: Actor, space_id: str, entity_id: str) -> None:
         def work(connection: Connection) -> None:
-            space = _open_writable(connection, actor, space_id)
+            opened = open_space(connection, actor, space_id).space
             entity = find_entity(connection, actor.principal, entity_id)
+            awaiting = lock_awaiting(connection, entity.id, opened.id)
+            space = _open_writable(connection, actor, space_id)
             own = (members.c.space == space.id, members.c.entity == entity.id)
             removed = connection.execute(delete(members).where(*own))
             if removed.rowcount:
                 add_event(connection, space, "member.left", {"entity": entity.sender.to_json()})
+                end_unanswerable(connection, awaiting)
 
         await self._database.write(work)
 

@@ -7,7 +7,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from proofbox.service.app import gateway_settings, network_settings, settings
+from proofbox.service.app import gateway_settings, log_settings, network_settings, settings
 from proofbox.service.app.bootstrap import retention_policy
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
@@ -36,7 +36,15 @@ NAMES |= {
 }
 NAMES |= {"image", "runtime", "cgroup_parent", "seccomp_profile", "import_once", "database_url", "skills_dir"}
 NAMES |= {"web_allowed_networks", "web_ports", "web_ca_file", "web_search_url"}
-NAMES |= {"log_format", "otlp_endpoint", "audit_key_file", "audit_heads_file", "gotenberg"}
+NAMES |= {
+    "log_format",
+    "log_level",
+    "audit_file",
+    "otlp_endpoint",
+    "audit_key_file",
+    "audit_heads_file",
+    "gotenberg",
+}
 # What each counts is its name.
 COUNTS = {
     "connections_max",
@@ -108,6 +116,7 @@ def test_settings_stand_in_the_source_once():
         inspect.getsource(settings): settings.Settings,
         inspect.getsource(gateway_settings): gateway_settings.GatewaySettings,
         inspect.getsource(network_settings): network_settings.NetworkSettings,
+        inspect.getsource(log_settings): log_settings.LogSettings,
     }
     bodies = [
         node.body

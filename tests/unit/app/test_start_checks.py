@@ -88,4 +88,4 @@ def test_every_setting_and_the_variables_of_clients_are_known():
 def test_serve_refuses_a_mistyped_setting():
     done = serve(PROOFBOX_POOLSIZE="3", PROOFBOX_PORT="0")
     assert done.returncode == 2
-    assert "proofbox: not a setting: PROOFBOX_POOLSIZE (did you mean PROOFBOX_POOL_SIZE?)" in done.stderr
+    assert "environment: PROOFBOX_POOLSIZE: not a setting; did you mean PROOFBOX_POOL_SIZE?" in done.stderr

@@ -62,7 +62,7 @@ def test_a_mistyped_setting_fails_with_the_nearest_one(clean, capsys):
     assert found["settings"] == {
         "name": "settings",
         "status": "fail",
-        "detail": "PROOFBOX_POOLSIZE is not a setting",
+        "detail": "environment: PROOFBOX_POOLSIZE: not a setting",
         "remedy": "did you mean PROOFBOX_POOL_SIZE?",
     }
 
@@ -71,7 +71,7 @@ def test_a_wrong_value_fails_with_its_name(clean, capsys):
     clean.setenv("PROOFBOX_WALL_S", "long")
     found = diagnosed(capsys)
     assert found["settings"]["status"] == "fail"
-    assert found["settings"]["detail"].startswith("PROOFBOX_WALL_S: Input should be a valid number")
+    assert found["settings"]["detail"].startswith("environment: PROOFBOX_WALL_S: must be a number")
 
 
 def test_a_secret_is_not_printed(clean, capsys):

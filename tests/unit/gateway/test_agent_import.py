@@ -10,6 +10,7 @@ from proofbox.contracts.gateway.configuration import CONFIGURATION_BYTES_MAX
 from proofbox.service.gateway.agents.checker import check_configuration
 from proofbox.service.gateway.environment import Environment, EnvironmentEntry
 from proofbox.service.gateway.imports.importer import import_configuration
+from proofbox.service.gateway.imports.notes import MESSAGE_CHARACTERS_MAX, NOTES_MAX, PartNotes
 from proofbox.service.gateway_errors import InvalidToolError
 
 PROJECT = "acme/books"
@@ -218,3 +219,60 @@ def test_messages_have_no_credential():
     assert "sk-" not in messages
     assert "sk-model" not in json.dumps(imported(shop).config)
     assert "sk-image" not in json.dumps(imported(shop).config)
+
+
+MANY = range(60_000)
+LARGE = {
+    "question marks": {"executionType": "request", "execution": {"url": "https://a.example/" + "?" * 900_000}},
+    "keys": {f"k{number}": 1 for number in MANY},
+    "keys of display": {"display": {f"k{number}": 1 for number in MANY}},
+    "credentials": {
+        "executionType": "request",
+        "execution": {"url": "https://a.example/?" + "&".join(f"token{number}=x" for number in MANY)},
+    },
+}
+
+
+@pytest.mark.parametrize("fields", LARGE.values(), ids=LARGE)
+def test_a_document_at_the_limit_is_read_in_linear_time(fields):
+    # The time of the test is bounded, and a quadratic search takes longer: minutes to hours.
+    _, entry = one(fields)
+    assert entry.status in {"needs_review", "converted"}
+    assert len(entry.message) <= MESSAGE_CHARACTERS_MAX
+
+
+@pytest.mark.parametrize(
+    ("inner", "message"),
+    [
+        ({"tools": [1] * 257}, "too many tools (limit 256, got 257)"),
+        ({"mcp": {"servers": [1] * 257}}, "too many servers (limit 256, got 257)"),
+    ],
+)
+def test_a_nested_agent_has_no_more_parts_than_an_agent(inner, message):
+    _, entry = one({"executionType": "ai-agent", "execution": {"agentConfig": inner}})
+    assert entry.status == "needs_review"
+    assert message in entry.message
+
+
+def test_the_notes_on_a_part_have_a_limit_also_those_of_its_parts():
+    notes, outer = PartNotes("t", "basic"), PartNotes("outer", "basic")
+    for number in range(2 * NOTES_MAX):
+        notes.doubt(f"doubt {number}")
+        notes.change(f"change {number}")
+    for number in range(3):
+        outer.take_over(notes, f"inner{number}")
+    for texts in (notes.doubts, notes.changes, outer.doubts, outer.changes):
+        assert len(texts) == NOTES_MAX + 1
+        assert texts[-1] == "and more"
+
+
+def test_keys_beyond_the_limit_are_one_entry():
+    result = imported(with_tools(**{f"k{number}": 1 for number in range(1_000)}))
+    assert len(result.report) == NOTES_MAX
+    assert "950 other keys" in result.report[-1].message
+
+
+@pytest.mark.parametrize("url", ["https://a.example/?q=1&token=abc", "https://a.example/?a#?&api_key=abc"])
+def test_a_literal_credential_in_a_query_needs_review(url):
+    _, entry = one({"executionType": "request", "execution": {"url": url}})
+    assert "looks like a literal credential" in entry.message

@@ -1,5 +1,7 @@
 """The body of a failed response: no part of a secret is shown, wherever the body is cut."""
 
+import math
+
 import httpcore
 import pytest
 
@@ -7,6 +9,7 @@ from proofbox.service.gateway.http_exchange import ExchangePolicy, HttpRefusedEr
 from proofbox.service.gateway.redaction import Redactor
 from proofbox.service.gateway.response_body import (
     ERROR_CHARACTERS_MAX,
+    clean_json,
     error_bytes_max,
     read_error,
     read_json,
@@ -46,6 +49,13 @@ def test_a_short_body_keeps_its_end():
 def test_json_that_cannot_be_stored_is_refused(body):
     with pytest.raises(ValueError, match=r"JSON|nested|number|Expecting"):
         read_json(OutgoingResponse(ResponseHead(200, "application/json"), body), REDACTOR)
+
+
+@pytest.mark.parametrize("value", [math.inf, {"a": [-math.inf]}, math.nan])
+def test_a_parsed_number_that_is_not_finite_is_refused(value):
+    with pytest.raises(ValueError, match="not finite"):
+        clean_json(value)
+    assert clean_json({"a": [1.5, -0.0, 10**30]}) == {"a": [1.5, -0.0, 10**30]}
 
 
 async def test_a_header_that_cannot_be_sent_is_a_failed_request():

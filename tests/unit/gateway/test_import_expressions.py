@@ -3,7 +3,7 @@
 import pytest
 
 from proofbox.service.gateway.compute.program import evaluate
-from proofbox.service.gateway.imports.old_expressions import is_python, propose_python
+from proofbox.service.gateway.imports.old_expressions import TEXT, is_python, propose_python
 
 PROPOSALS = {
     "age >= 18 ? 'adult' : 'minor'": "'adult' if age >= 18 else 'minor'",
@@ -49,3 +49,25 @@ DEEP = {
 @pytest.mark.parametrize("old", DEEP.values(), ids=DEEP)
 def test_a_deep_or_long_expression_has_no_proposal(old):
     assert propose_python(old) is None  # the time of the test is bounded
+
+
+def test_texts_that_are_not_closed_are_read_once():
+    # Each \' could begin a text: a pattern that begins again at each of them takes hours here.
+    assert [len(text) for text in TEXT.findall("'" + "\\'" * 500_000)] == [1_000_001]
+
+
+def test_an_escaped_line_end_does_not_end_a_text():
+    assert propose_python("a ? 'b\\\n c ? d' : e") == "'b\\\n c ? d' if a else e"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    {
+        "{'a': b ? 1 : 2}": None,
+        "a ? x[b ? 1 : 2] : f(c)(d ? 3 : 4)": "x[1 if b else 2] if a else f(c)(3 if d else 4)",
+        "a ? b : c ? d ? 1 : 2 : 3": "b if a else (1 if d else 2) if c else 3",
+        "f(a,b ? 1 : 2,[c]) + g()": "f(a,1 if b else 2,[c]) + g()",
+    }.items(),
+)
+def test_choices_stay_within_their_brackets(old, new):
+    assert propose_python(old) == new

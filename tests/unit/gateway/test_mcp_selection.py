@@ -1,20 +1,22 @@
 """Which tools of an MCP server an agent gets, by their names, schemas and pins."""
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
 
 from proofbox.contracts.gateway.configuration import McpServer
 from proofbox.service.app.gateway import AgentConfigurations
 from proofbox.service.gateway.agents.port import NewVersion
-from proofbox.service.gateway.catalogue import ToolCatalogue
+from proofbox.service.gateway.catalogue import CACHED_BYTES_MAX, ToolCatalogue
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.mcp.pinned_tool import PinnedTool
 from proofbox.service.gateway.mcp.port import McpClient, McpFailedError, ServerTool, ToolListing
 from proofbox.service.gateway.mcp.run_pins import UNAVAILABLE_S, McpPins
 from proofbox.service.gateway.mcp.selection import id_of, model_name, pin_sha256, select_tools
 from proofbox.service.gateway.mcp.sources import PINNED_BYTES_MAX, McpSources
-from proofbox.service.gateway.runs_port import RunLimits
+from proofbox.service.gateway.runs_port import NewRun, RunLimits
 from proofbox.service.gateway_errors import McpUnavailableError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.database import Database
@@ -78,6 +80,19 @@ def test_an_input_is_an_object_and_a_schema_that_is_refused_drops_its_tool_alone
     assert [each.remote_name for each in found.tools] == ["d"]
     assert [warning["code"] for warning in found.warnings] == ["mcp_schema_refused"] * 3
     assert found.warnings[1]["message"].startswith("desk.b: schema.properties.x.$ref: ")
+
+
+@pytest.mark.parametrize("field", ["schema", "output_schema"])
+def test_a_schema_with_a_number_that_is_not_finite_drops_its_tool(field):
+    given = {"type": "object", "properties": {"x": {"maximum": math.inf}}}
+    found = select_tools(server(), [tool("a", **{field: given}), tool("b")], ())
+    assert [each.remote_name for each in found.tools] == ["b"]
+    assert found.warnings == [
+        {
+            "code": "mcp_schema_refused",
+            "message": "desk.a: its schema is not JSON: it has a number that is not finite",
+        }
+    ]
 
 
 def test_hints_are_booleans_and_one_visible_title():
@@ -153,3 +168,51 @@ async def test_claims_pass_by_a_version_for_a_while_before_they_ask_again(databa
     now[0] += UNAVAILABLE_S
     assert [each.name for each in (await pins.pin_queued(ANN, "helper", 1)).tools] == ["desk__a"]
     assert await pins.pin(ANN, "nobody") is None
+
+
+class CountedPins:
+    """Pins that have a size; counts how often they are read."""
+
+    def __init__(self, characters):
+        schema = {"type": "object", "description": "x" * characters}
+        self.tools, self.read = select_tools(server(), [tool("a")], ()).tools, []
+        self.tools = [replace(each, input_schema=schema) for each in self.tools]
+
+    async def tools_of(self, run_id):
+        self.read.append(run_id)
+        return self.tools
+
+
+@pytest.mark.parametrize(("share", "read_again"), [(3, ["run_0"]), (8, [])])
+async def test_the_tools_of_runs_in_memory_are_bounded_by_their_size(database, share, read_again):
+    agents, store = SqlAgentStore(database), SqlRunStore(database, RunLimits())
+    entry = server().model_dump(mode="json", by_alias=True)
+    document = {"version": "2", "agent": {"name": "Helper"}, "tools": [], "mcp": {"servers": [entry]}}
+    await agents.write(ANN, "helper", NewVersion("Helper", json.dumps(document), "a" * 64), None)
+    pins = CountedPins(CACHED_BYTES_MAX // share)
+    catalogue = ToolCatalogue(AgentConfigurations(agents), [], [], pins)
+    runs = [NewRun(f"run_{number}", "helper", f"run:{number}", {"type": "manual"}) for number in range(3)]
+    stored = [(await store.create(ANN, run))[0] for run in runs]
+    for run in (*stored, stored[2], stored[0]):
+        assert (await catalogue.tools_of_run(ANN, run)).find("desk__a") is not None
+    assert pins.read == ["run_0", "run_1", "run_2", *read_again]
+
+
+async def test_the_versions_in_memory_are_bounded_by_their_size(database):
+    agents = SqlAgentStore(database)
+    built = []
+
+    class Counted(AgentConfigurations):
+        async def find_version(self, principal, agent_id, version):
+            built.append(agent_id)
+            return await super().find_version(principal, agent_id, version)
+
+    catalogue = ToolCatalogue(Counted(agents), [], [], CountedPins(1))
+    for number in range(3):
+        given = {"name": f"h{number}", "system": "x" * (CACHED_BYTES_MAX // 3)}
+        document = json.dumps({"version": "2", "agent": given, "tools": []})
+        await agents.write(ANN, f"a{number}", NewVersion(f"h{number}", document, f"{number}" * 64), None)
+        await catalogue.tools_of(ANN, f"a{number}", 1)
+        await catalogue.tools_of(ANN, f"a{number}", 1)
+    await catalogue.tools_of(ANN, "a0", 1)
+    assert built == ["a0", "a1", "a2", "a0"]

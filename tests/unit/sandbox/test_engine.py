@@ -1,6 +1,7 @@
 """The engine over containers of any kind: which container a call gets, with which limits, and how it goes."""
 
 import asyncio
+import logging
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -65,6 +66,7 @@ class FakeContainers:
         self.updates_limits = True
         self.refuses_updates = False
         self.removes = True
+        self.is_down = False
         self.free_bytes = 8000 * MIB
 
     async def connect(self):
@@ -113,6 +115,8 @@ class FakeContainers:
         return container_id in self.died
 
     async def list_orphans(self):
+        if self.is_down:
+            raise EngineUnavailableError("it answered 500")
         found = [OrphanContainer(container_id, name, "boot") for container_id, (name, *_) in self.there.items()]
         await self.listing.wait()
         return found
@@ -338,3 +342,15 @@ async def test_what_is_reserved_is_open_to_a_spec_of_an_only_call_alone(is_only_
     sandbox, _ = await rig.opened(replace(rig.spec(), is_only_call=is_only_call))
     assert sandbox.info.acquired == acquired
     await rig.stop()
+
+
+async def test_the_log_tells_once_that_the_engine_is_away_and_once_that_it_is_back(caplog):
+    rig = await Rig().started()
+    with caplog.at_level(logging.WARNING, "proofbox.engine"):
+        for rig.containers.is_down in (False, True, True, True, False, False):
+            await rig.engine._sweep_and_log()
+    assert [record.getMessage() for record in caplog.records] == [
+        "the container engine does not answer, calls fail: it answered 500",
+        "the container engine answers again",
+    ]
+    await rig.engine.stop()

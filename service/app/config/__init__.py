@@ -1,0 +1,1 @@
+"""The configuration: a file beside the environment, its check, and what is in effect."""

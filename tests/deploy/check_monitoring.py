@@ -1,0 +1,45 @@
+"""Alert rules, the configuration of Prometheus and the expressions of the dashboard: read by Prometheus's own tool.
+
+Run by `make test-deploy`.
+"""
+
+import json
+import subprocess
+
+import yaml
+from deploy_programs import DEBIAN, ROOT
+
+PROMETHEUS = ROOT / "deploy/prometheus"
+DASHBOARD = json.loads((ROOT / "deploy/grafana/proofbox.json").read_text())
+
+
+def promtool(*arguments):
+    done = subprocess.run([DEBIAN / "usr/bin/promtool", *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_alert_rules_are_rules():
+    assert promtool("check", "rules", PROMETHEUS / "alerts.yaml")[0] == 0
+
+
+def test_the_configuration_is_one():
+    status, text = promtool("check", "config", "--syntax-only", PROMETHEUS / "prometheus.yaml")
+    assert status == 0, text
+
+
+def rules_of(expressions, path):
+    rules = [{"record": f"panel:{number}", "expr": expression} for number, expression in enumerate(expressions)]
+    path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    return path
+
+
+def test_every_expression_of_the_dashboard_can_be_asked(tmp_path):
+    expressions = [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
+    filled = [text.replace("$__rate_interval", "5m").replace("$instance", ".*") for text in expressions]
+    status, text = promtool("check", "rules", rules_of(filled, tmp_path / "rules.yaml"))
+    assert status == 0, text
+    assert f"{len(expressions)} rules found" in text
+
+
+def test_an_expression_that_cannot_be_asked_is_found(tmp_path):
+    assert promtool("check", "rules", rules_of(["sum by (a) rate(b[5m])"], tmp_path / "rules.yaml"))[0] != 0
