@@ -12,7 +12,7 @@ from proofbox.contracts.gateway.runs import RunClaim, RunContext, RunCreation, R
 from proofbox.contracts.tool_call_response import CallStatus
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import ServiceError
-from proofbox.service.gateway.mcp.pinned_tool import PinnedTools
+from proofbox.service.gateway.mcp.claim_pins import ClaimPins
 from proofbox.service.gateway.mcp.run_pins import RunPins
 from proofbox.service.gateway.runs_port import (
     QUEUE_TOPIC,
@@ -33,7 +33,6 @@ from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.gateway_errors import McpUnavailableError
 from proofbox.service.identity import Principal
 
-_UNAVAILABLE = PinnedTools(0)
 _CREATIONS_MAX = 3  # an agent may be written while its servers are asked
 _SWEEP_S = 2.0
 _POLL_S = 5.0  # a look although nothing was announced: an agent may run one more after another has ended
@@ -124,25 +123,34 @@ class Runs:
         """Gives the oldest queued run to its caller; waits for one as long as is asked; None if there is none."""
         ends = time.monotonic() + claim.wait_s
         lease_s = claim.lease_s or self._limits.lease_s
+        if self._pins is None:
+            with self._changes.listen(QUEUE_TOPIC) as listener:
+                while True:
+                    run = await self._store.claim(principal, claim.agent_ids, lease_s)
+                    left_s = ends - time.monotonic()
+                    if run is not None or left_s <= 0 or self._stopping.is_set():
+                        return run
+                    await listener.wait(min(left_s, _POLL_S))
         with self._changes.listen(QUEUE_TOPIC) as listener:
-            while True:
-                run = await self._claim(principal, claim.agent_ids, lease_s)
-                left_s = ends - time.monotonic()
-                if run is not None or left_s <= 0 or self._stopping.is_set():
-                    return run
-                await listener.wait(min(left_s, _POLL_S))
+            async with ClaimPins(self._pins, principal) as pins:
+                while True:
+                    run = await self._claim(principal, claim.agent_ids, lease_s, pins)
+                    left_s = pins.left_s(ends)
+                    if run is not None or left_s <= 0 or self._stopping.is_set():
+                        return run
+                    await pins.wait(listener, min(left_s, _POLL_S))
+                    if pins.left_s(ends) <= 0:  # nobody may wait for the run any more
+                        return None
 
     async def _claim(
-        self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float
+        self, principal: Principal, agent_ids: Sequence[str] | None, lease_s: float, pins: ClaimPins
     ) -> StoredRun | None:
-        """Claims a run, if there is one whose required MCP servers answer; the others stay queued."""
-        if (pins := self._pins) is None:
-            return await self._store.claim(principal, agent_ids, lease_s)
+        """Claims the oldest run that has its tools or whose tools are listed; the others stay queued."""
         passed: set[tuple[str, int]] = set()
+        pins.forget_failed()
         while kinds := await self._store.queued(principal, agent_ids, passed):
-            wanted = list({kind.key for kind in kinds if not kind.has_tools})
-            found = await asyncio.gather(*(_pin_queued(pins, principal, key) for key in wanted))
-            ready = {key: pinned for key, pinned in zip(wanted, found, strict=True) if pinned is not _UNAVAILABLE}
+            wanted = list(dict.fromkeys(kind.key for kind in kinds if not kind.has_tools))
+            ready = await pins.begin(wanted)
             run = await self._store.claim(principal, agent_ids, lease_s, ready)
             if run is not None or len(ready) == len(wanted):
                 return run
@@ -251,11 +259,3 @@ class Runs:
                 _log.warning("call %s of an ended run is not cancelled yet: %s", left.tool_call_id, exc)
             except Exception:  # noqa: BLE001 - an unforeseen one too: the other calls are cancelled
                 _log.exception("call %s of an ended run is not cancelled yet", left.tool_call_id)
-
-
-async def _pin_queued(pins: RunPins, principal: Principal, key: tuple[str, int]) -> PinnedTools | None:
-    try:
-        return await pins.pin_queued(principal, *key)
-    except McpUnavailableError as exc:
-        _log.warning("runs of agent %s stay queued: %s", key[0], exc)
-        return _UNAVAILABLE

@@ -5,6 +5,7 @@ loop. Imported at the first use of a server.
 """
 
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
@@ -37,14 +38,15 @@ from proofbox.service.gateway.mcp.port import (
     ToolRequest,
 )
 from proofbox.service.mcp_sources.client import Reach
-from proofbox.service.mcp_sources.limits import LIST_VALUES_MAX
+from proofbox.service.mcp_sources.limits import VALUES_MAX
+from proofbox.service.mcp_sources.messages import bound_messages
 from proofbox.service.mcp_sources.transport import ByteBudget, CheckedTransport
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import WebUrl
 
 T = TypeVar("T")
 _PAGES_MAX = 50
-_VALUE_BYTES = 8  # of JSON for each comma or bracket of a result that has files
+_VALUE_BYTES = 8  # of JSON for each comma or bracket of a result
 _CLIENT = types.Implementation(name="proofbox", version="1")
 _HEADERS = {"User-Agent": "Mozilla/5.0 (compatible; proofbox)", "Accept-Encoding": "identity"}
 _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
@@ -60,7 +62,7 @@ for _name in ("mcp.client", "client", "mcp.shared", "httpx2", "httpcore2"):
 
 async def list_tools(reach: Reach, server: ReachedServer) -> ToolListing:
     """See `McpClient.list_tools`."""
-    budget = ByteBudget(reach.list_bytes_max, LIST_VALUES_MAX)
+    budget = ByteBudget(reach.list_bytes_max, VALUES_MAX)
 
     async def work(session: ClientSession) -> ToolListing:
         tools: list[ServerTool] = []
@@ -78,7 +80,7 @@ async def call_tool(
     reach: Reach, server: ReachedServer, request: ToolRequest, on_effect: OnEffect
 ) -> ServerAnswer | AskedInput:
     """See `McpClient.call_tool`."""
-    budget = ByteBudget(reach.result_bytes_max, reach.bytes_max // _VALUE_BYTES, reach.bytes_max)
+    budget = ByteBudget(reach.result_bytes_max, min(reach.bytes_max // _VALUE_BYTES, VALUES_MAX))
     given = request.answers
 
     async def work(session: ClientSession) -> ServerAnswer | AskedInput:
@@ -116,11 +118,14 @@ class _Operation:
         Raises:
             McpFailedError: there is no result.
         """
-        tls = self._reach.tls() if self._url.scheme == "https" else None
-        transport = CheckedTransport(self._reach.network, tls, self._url, self._budget)
+        has_stream = self._server.transport == "sse"
+        transport = CheckedTransport(
+            self._reach.network, self._tls(), self._url, self._budget, has_stream=has_stream
+        )
         done: list[T] = []
         try:
-            with anyio.fail_after(self._server.timeout_s):
+            with anyio.fail_after(self._server.timeout_s) as scope:
+                transport.on_failure(scope.cancel)
                 await self._work(transport, work, done)
         except Exception as exc:  # the SDK raises groups of whatever its tasks met
             if not done:  # else only the end of the session has failed
@@ -128,7 +133,18 @@ class _Operation:
         finally:
             for effect in transport.effects:
                 self._on_effect(effect)
+        if not done:  # the operation was ended by its failure
+            raise self._failure(RuntimeError("ended"), transport)
         return done[0]
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._url.scheme != "https":
+            return None
+        try:
+            return self._reach.tls()
+        except OSError as exc:
+            message = f"{self._url.host} was not asked: the certificates of this service cannot be read"
+            raise McpFailedError(GatewayCode.MCP_UNAVAILABLE, message) from exc
 
     async def _work(
         self, transport: CheckedTransport, work: Callable[[ClientSession], Awaitable[T]], done: list[T]
@@ -145,7 +161,13 @@ class _Operation:
                 )
             # The transport of server-sent events is older than any revision that has a probe.
             mode = "legacy" if server.transport == "sse" else "auto"
-            client = Client(streams, mode=mode, cache=None, client_info=_CLIENT, elicitation_callback=_decline)
+            client = Client(
+                bound_messages(streams, transport),
+                mode=mode,
+                cache=None,
+                client_info=_CLIENT,
+                elicitation_callback=_decline,
+            )
             async with client:
                 self._is_connected = True
                 done.append(await work(client.session))
@@ -174,7 +196,7 @@ class _Operation:
                 message = f"{host} did not answer within {self._server.timeout_s:g} s{may_have_run}"
                 return McpFailedError(GatewayCode.MCP_UNAVAILABLE, message)
             if isinstance(leaf, MCPError) and self._is_connected and leaf.code not in _LOST:
-                message = f"the server refused the call: {leaf.message[:1_000]} ({leaf.code})"
+                message = f"the server refused the call: {leaf.message} ({leaf.code})"
                 return McpFailedError(GatewayCode.MCP_TOOL_ERROR, message)
             if isinstance(leaf, ValidationError | ValueError) and self._is_connected:
                 message = "the result does not fit the protocol"

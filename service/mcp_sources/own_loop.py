@@ -12,6 +12,10 @@ from proofbox.service.mcp_sources.limits import GOODBYE_S
 T = TypeVar("T")
 
 
+class NotStartedError(Exception):
+    """There was no thread or event loop for an operation: the process has too many threads or open files."""
+
+
 async def run_apart(build: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Runs a coroutine in one task of a new thread with a new event loop, and returns its result.
 
@@ -19,10 +23,17 @@ async def run_apart(build: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     Args:
         build: makes the coroutine, in that thread; what it blocks there blocks nothing else.
+
+    Raises:
+        NotStartedError: nothing was done.
     """
     operation = _Operation(build)
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(operation.work,), name="mcp", daemon=True).start()
+    thread = threading.Thread(target=context.run, args=(operation.work,), name="mcp", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as exc:
+        raise NotStartedError(str(exc)) from exc
     ended: asyncio.Future[T] = asyncio.wrap_future(operation.done)
     try:
         return await asyncio.shield(ended)
@@ -44,7 +55,14 @@ class _Operation:
 
     def work(self) -> None:
         """The thread: it may outlive the result, since names that are being resolved cannot be given up."""
-        asyncio.run(self._main())
+        runner = asyncio.Runner()
+        try:
+            runner.get_loop()
+        except BaseException as exc:  # noqa: BLE001 - else the result would be awaited for ever
+            self.done.set_exception(NotStartedError(str(exc)))
+            return
+        with runner:
+            runner.run(self._main())
 
     def cancel(self) -> None:
         """Cancels the task, from another thread."""
@@ -55,12 +73,12 @@ class _Operation:
                 loop.call_soon_threadsafe(task.cancel)
 
     async def _main(self) -> None:
-        task = asyncio.ensure_future(self._build())
-        with self._lock:
-            self._running = asyncio.get_running_loop(), task
-            if self._is_cancelled:
-                task.cancel()
         try:
+            task = asyncio.ensure_future(self._build())
+            with self._lock:
+                self._running = asyncio.get_running_loop(), task
+                if self._is_cancelled:
+                    task.cancel()
             result = await task
         except BaseException as exc:  # noqa: BLE001 - it is raised where the result is awaited
             self._end()

@@ -5,7 +5,7 @@ Imported with the SDK, at the first use of an MCP server.
 
 import ssl
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,14 @@ import httpx2
 
 from proofbox.contracts.codes import WebCode
 from proofbox.service.gateway.tool_call import Effected
-from proofbox.service.mcp_sources.limits import GOODBYE_S
+from proofbox.service.mcp_sources.json_marks import JsonMarks
+from proofbox.service.mcp_sources.limits import GOODBYE_S, REQUESTS_MAX
 from proofbox.service.web.client.pinned_network import CONNECT_S, CheckedNetwork, refused_connection
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import WebUrl
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_STRUCTURE = (b",", b"[", b"{")
+_METHOD_NOT_ALLOWED = 405
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
@@ -77,29 +78,27 @@ class ByteBudget:
 
     Attributes:
         bytes_max: of all of it.
-        values_max: commas and brackets: what JSON of many values costs is more than its bytes. Base64 has none.
-        uncounted_bytes: a smaller response may have more of them.
+        values_max: commas and brackets outside texts: what JSON of many values costs is more than its bytes.
         received: bytes so far.
         values: commas and brackets so far.
     """
 
     bytes_max: int
     values_max: int
-    uncounted_bytes: int = 0
     received: int = 0
     values: int = 0
 
-    def take(self, piece: bytes, host: str) -> None:
+    def take(self, size_bytes: int, values: int, host: str) -> None:
         """Counts a piece of a response.
 
         Raises:
             WebFailedError: ``too_large``.
         """
-        self.received += len(piece)
-        self.values += sum(piece.count(mark) for mark in _STRUCTURE)
+        self.received += size_bytes
+        self.values += values
         if self.received > self.bytes_max:
             raise _too_large(host, f"{self.bytes_max:,} bytes")
-        if self.received > self.uncounted_bytes and self.values > self.values_max:
+        if self.values > self.values_max:
             raise _too_large(host, f"{self.values_max:,} commas and brackets")
 
 
@@ -111,17 +110,43 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         tls: how certificates are checked; None for a server without TLS.
         url: the server's endpoint; nothing is sent beyond its origin.
         budget: how much may come back.
+        has_stream: whether a stream of its own is opened for messages of the server that answer no request. The
+            older transport needs it; another server could end and get it again for ever.
     """
 
     def __init__(
-        self, network: CheckedNetwork, tls: ssl.SSLContext | None, url: WebUrl, budget: ByteBudget
+        self,
+        network: CheckedNetwork,
+        tls: ssl.SSLContext | None,
+        url: WebUrl,
+        budget: ByteBudget,
+        *,
+        has_stream: bool,
     ) -> None:
         self._url = url
         self._budget = budget
+        self._has_stream = has_stream
+        self._begun = 0
+        self._on_failure: Callable[[], None] = _ignore
         self._pool = httpcore2.AsyncConnectionPool(ssl_context=tls, network_backend=CheckedBackend(network))
         self._sent: list[_Sent] = []
         self.failure: WebFailedError | None = None
         self.last_status: int | None = None
+
+    @property
+    def host(self) -> str:
+        """The host of the server."""
+        return self._url.host
+
+    def on_failure(self, end: Callable[[], None]) -> None:
+        """Sets what ends the operation when there will be no result."""
+        self._on_failure = end
+
+    def fail(self, failure: WebFailedError) -> None:
+        """Ends the operation: the SDK may hide a failure, or wait for what cannot come."""
+        if self.failure is None:
+            self.failure = failure
+            self._on_failure()
 
     @property
     def effects(self) -> list[Effected]:
@@ -136,18 +161,27 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """
         if self.failure is not None:
             raise self.failure
+        if request.method == "GET" and not self._has_stream and "last-event-id" not in request.headers:
+            return httpx2.Response(_METHOD_NOT_ALLOWED, request=request)
         try:
+            self._count_request()
             if request.method == "DELETE":  # the session ends, maybe because the call was cancelled
                 with anyio.fail_after(GOODBYE_S):
                     return await self._send(request)
             return await self._send(request)
         except WebFailedError as exc:
-            self.failure = exc
+            self.fail(exc)
             raise
 
     async def aclose(self) -> None:
         """Closes all connections."""
         await self._pool.aclose()
+
+    def _count_request(self) -> None:
+        self._begun += 1
+        if self._begun > REQUESTS_MAX:
+            message = f"{self._url.host} needs too many requests (limit {REQUESTS_MAX})"
+            raise WebFailedError(WebCode.BAD_RESPONSE, message)
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         url, own = request.url, self._url
@@ -181,10 +215,13 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             raise WebFailedError(WebCode.BAD_RESPONSE, f"{own.host} sent an encoding that was not asked for")
         stream = _CountedStream(response, self, sent)
         return httpx2.Response(
-            status_code=response.status, headers=response.headers, stream=stream, extensions=response.extensions
+            status_code=response.status,
+            headers=[_without_charset(*header) for header in response.headers],
+            stream=stream,
+            extensions=response.extensions,
         )
 
-    def count(self, sent: "_Sent", piece: bytes) -> None:
+    def count(self, sent: "_Sent", piece: bytes, marks: JsonMarks) -> None:
         """Counts a piece of a response.
 
         Raises:
@@ -192,9 +229,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """
         sent.size_bytes += len(piece)
         try:
-            self._budget.take(piece, self._url.host)
+            self._budget.take(len(piece), marks.count(piece), self._url.host)
         except WebFailedError as exc:
-            self.failure = exc
+            self.fail(exc)
             raise
 
 
@@ -222,13 +259,23 @@ class _CountedStream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         stream: Any = self._response.stream
+        marks = JsonMarks()
         async for piece in stream:
-            self._transport.count(self._sent, piece)
+            self._transport.count(self._sent, piece, marks)
             yield piece
 
     async def aclose(self) -> None:
         self._sent.ended = time.monotonic()
         await self._response.aclose()
+
+
+def _ignore() -> None:
+    pass
+
+
+def _without_charset(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A header of a response; JSON and event streams are UTF-8, and in no other encoding they are counted."""
+    return name, value.partition(b";")[0] if name.lower() == b"content-type" else value
 
 
 def _too_large(host: str, limit: str) -> WebFailedError:

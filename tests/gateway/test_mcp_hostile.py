@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import sys
 import threading
 
 import pytest
@@ -160,17 +161,20 @@ async def test_a_list_of_very_many_values_is_not_read(loop, raw):
 async def test_what_a_server_sends_is_read_beside_the_event_loop(loop, raw):
     raw.tools = [raw_tool("say")]
     await begin_with(loop, raw.entry())
-    threads = set()
+    parts = []
 
-    def note(*_frame):
-        threads.add(threading.current_thread().name)
+    def note(frame, _event, _argument):
+        if "site-packages/mcp/" in frame.f_code.co_filename:
+            parts.append(threading.current_thread().name)
 
     threading.setprofile(note)
+    sys.setprofile(note)  # this thread is there already
     try:
         assert (await loop.call("desk__say"))["ok"]
     finally:
+        sys.setprofile(None)
         threading.setprofile(None)
-    assert "mcp" in threads
+    assert set(parts) == {"mcp"}
 
 
 async def test_a_list_without_an_end_is_read_to_the_limit(tmp_path, raw):

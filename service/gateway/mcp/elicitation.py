@@ -24,6 +24,7 @@ TIMEOUT_MS = 600_000
 ROUNDS_MAX = 10
 """How often one call may be answered by a request for input."""
 FORMS_MAX = 10
+_KEY_CHARACTERS_MAX = 200
 _STATE_BYTES_MAX = 256 * 1024
 _MESSAGE_CHARACTERS_MAX = 4_096
 
@@ -84,8 +85,10 @@ def questions_of(asked: AskedInput, redactor: Redactor, rounds: int, *, is_decli
     Raises:
         McpFailedError: ``mcp_tool_error``: it asks too much, or for what cannot be shown or stored.
     """
-    if rounds > ROUNDS_MAX or len(asked.forms) > FORMS_MAX:
+    if rounds > ROUNDS_MAX or len(asked.forms) + len(asked.others) > FORMS_MAX:
         raise _refused(f"it asks for input too often (limit {ROUNDS_MAX} times and {FORMS_MAX} forms)")
+    if any(len(key) > _KEY_CHARACTERS_MAX for key in (*asked.forms, *asked.others)):
+        raise _refused(f"a key of its requests for input is too long (limit {_KEY_CHARACTERS_MAX} characters)")
     if asked.state is not None and len(asked.state.encode(errors="replace")) > _STATE_BYTES_MAX:
         raise _refused(f"its request state is too large (limit {_STATE_BYTES_MAX:,} bytes)")
     declined: dict[str, Action] = dict.fromkeys(asked.others, "decline")

@@ -34,12 +34,14 @@ class ReachedServer:
         transport: streamable HTTP, or the older server-sent events.
         headers: headers of each request.
         timeout_s: how long one operation may take, its connection included.
+        project: ``tenant/project``, among which lists are shared out.
     """
 
     url: str
     transport: Literal["http", "sse"]
     headers: Sequence[tuple[str, str]] = field(repr=False)
     timeout_s: float
+    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,4 +33,5 @@ def reach_server(server: McpServer, environment: Environment, project: str) -> t
     except (RefusedInputError, UrlRefusedError) as exc:
         message = filler.redactor.redact_text(str(exc))
         raise McpFailedError(GatewayCode.MCP_UNAVAILABLE, f"its url cannot be asked: {message}") from exc
-    return ReachedServer(str(address), server.transport, headers, server.timeout / 1000), filler.redactor
+    reached = ReachedServer(str(address), server.transport, headers, server.timeout / 1000, project)
+    return reached, filler.redactor

@@ -78,9 +78,7 @@ def read_answer(answer: ServerAnswer, tool: PinnedTool, redactor: Redactor, byte
     """
     if answer.is_error:
         text = _text(answer.texts, redactor).strip()
-        raise _failed(
-            f"the tool failed: {text[:ERROR_CHARACTERS_MAX]}" if text else "the tool failed without a text"
-        )
+        raise _failed(f"the tool failed: {text}" if text else "the tool failed without a text")
     if answer.has_structured:
         try:
             data = redactor.redact_json(clean_json(answer.structured))
@@ -88,7 +86,7 @@ def read_answer(answer: ServerAnswer, tool: PinnedTool, redactor: Redactor, byte
             raise _failed("the structured result is nested too deep") from exc
         except ValueError as exc:
             raise _failed(f"the structured result is {exc}") from exc
-        _check_output(tool, answer.structured)
+        _check_output(tool, answer.structured, data)
     elif tool.output_schema is not None:
         raise _failed("the result has no structured part, although the tool has an output schema")
     else:
@@ -106,8 +104,14 @@ def read_answer(answer: ServerAnswer, tool: PinnedTool, redactor: Redactor, byte
     return ReadResult(data, files, [_link(link, redactor) for link in answer.links[:LINKS_MAX]])
 
 
-def _check_output(tool: PinnedTool, value: Any) -> None:
+def _check_output(tool: PinnedTool, value: Any, shown: Any) -> None:
     """Requires that a structured result fits; by our validator, whose patterns run in linear time.
+
+    Args:
+        tool: the tool.
+        value: the result as it came.
+        shown: the result without secrets. What does not fit is read from it: messages cut what they repeat, and a
+            part of a secret would not be removed.
 
     Raises:
         McpFailedError: it does not.
@@ -115,11 +119,14 @@ def _check_output(tool: PinnedTool, value: Any) -> None:
     if tool.output_schema is None:
         return
     try:
-        errors = check_schema(tool.output_schema).check(value, "result")
+        schema = check_schema(tool.output_schema)
     except SchemaRefusedError as exc:
         raise _failed(f"its output schema is refused: {exc.message}") from exc
-    if errors:
-        raise _failed(f"the result does not fit the tool's output schema: {errors[0].field}: {errors[0].message}")
+    if not schema.check(value, "result"):
+        return
+    errors = schema.check(shown, "result")
+    why = f": {errors[0].field}: {errors[0].message}" if errors else ""
+    raise _failed(f"the result does not fit the tool's output schema{why}")
 
 
 def _file(file: EncodedFile, redactor: Redactor) -> ReadFile:
@@ -128,7 +135,8 @@ def _file(file: EncodedFile, redactor: Redactor) -> ReadFile:
     except (binascii.Error, ValueError) as exc:
         raise _failed("a file of the result is not base64") from exc
     mime = canonical_mime(file.mime)
-    return ReadFile(redactor.redact_bytes(content), mime if is_mime(mime) else OCTET_STREAM)
+    is_shown = is_mime(mime) and redactor.redact_text(mime) == mime and redactor.redact_text(file.mime) == file.mime
+    return ReadFile(redactor.redact_bytes(content), mime if is_shown else OCTET_STREAM)
 
 
 def _link(link: dict[str, Any], redactor: Redactor) -> dict[str, str]:
@@ -137,6 +145,11 @@ def _link(link: dict[str, Any], redactor: Redactor) -> dict[str, str]:
         for name, value in link.items()
         if isinstance(value, str)
     }
+
+
+def shown_reason(message: str, redactor: Redactor) -> str:
+    """A message of `McpFailedError` as anybody may see it: cleaned and without secrets before it is cut."""
+    return _text([message], redactor)[:ERROR_CHARACTERS_MAX]
 
 
 def _text(texts: Sequence[str], redactor: Redactor) -> str:

@@ -16,6 +16,7 @@ from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.mcp.pinned_tool import PinnedTool
 from proofbox.service.gateway.mcp.port import McpClient, McpFailedError, ReachedServer, ServerTool, ToolListing
 from proofbox.service.gateway.mcp.reaching import reach_server
+from proofbox.service.gateway.mcp.results import shown_reason
 from proofbox.service.gateway.mcp.selection import Selection, select_tools
 from proofbox.service.gateway.redaction import Redactor
 from proofbox.service.gateway_errors import McpUnavailableError
@@ -91,7 +92,7 @@ class McpSources:
             reached, redactor = reach_server(server, self._environment, project)
             listing = await self._list(reached, project)
         except McpFailedError as exc:
-            message = f"{server.name}: {redactor.redact_text(exc.message)}"
+            message = f"{server.name}: {shown_reason(exc.message, redactor)}"
             _log.warning("mcp server is not available", extra={"server": server.name, "reason": message})
             if server.required:
                 raise McpUnavailableError(f"the agent requires the MCP server {message}") from exc

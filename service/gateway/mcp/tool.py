@@ -24,7 +24,7 @@ from proofbox.service.gateway.mcp.port import (
     ToolRequest,
 )
 from proofbox.service.gateway.mcp.reaching import reach_server
-from proofbox.service.gateway.mcp.results import ReadFile, read_answer
+from proofbox.service.gateway.mcp.results import ReadFile, read_answer, shown_reason
 from proofbox.service.gateway.redaction import Redactor
 from proofbox.service.gateway.result_files import ResultFile, ResultFiles
 from proofbox.service.gateway.schema_walk import all_schemas
@@ -32,6 +32,7 @@ from proofbox.service.gateway.tool_call import Effected, GatewayCall, ToolExecut
 from proofbox.service.gateway.waits.policy import WaitPolicy, fail_expired, restore
 
 _HEADER_KEYWORD = "x-mcp-header"
+_EFFECTS_MAX = 100  # requests of all rounds, after which there is no next round; each is in the audit line
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class McpTool(ToolExecution):
                 return ask_person(call, answered, self._policy)
             return await self._respond(call, observer, answered, redactor)
         except McpFailedError as exc:
-            return call.fail(exc.code, redactor.redact_text(exc.message))
+            return call.fail(exc.code, await asyncio.to_thread(shown_reason, exc.message, redactor))
 
     async def _ask(
         self, call: GatewayCall, reached: ReachedServer, redactor: Redactor, questions: Questions | None
@@ -119,6 +120,9 @@ class McpTool(ToolExecution):
         def on_effect(effect: Effected) -> None:
             call.effects.append(replace(effect, host=redactor.redact_text(effect.host)))
 
+        # Also for all rounds together: nobody is asked between them.
+        ends = time.monotonic() + reached.timeout_s
+        left = reached
         while True:
             request = ToolRequest(
                 binding.tool.remote_name,
@@ -126,7 +130,7 @@ class McpTool(ToolExecution):
                 None if questions is None else questions.answers,
                 is_listed_first=_has_header_parameters(binding),
             )
-            answer = await self._parts.client.call_tool(reached, request, on_effect)
+            answer = await self._parts.client.call_tool(left, request, on_effect)
             if not isinstance(answer, AskedInput):
                 return answer
             rounds = 1 if questions is None else questions.rounds + 1
@@ -134,6 +138,12 @@ class McpTool(ToolExecution):
             questions = await asyncio.to_thread(check)
             if questions.open_key is not None:
                 return questions
+            left_s = round(ends - time.monotonic(), 3)
+            if left_s <= 0 or len(call.effects) >= _EFFECTS_MAX:
+                why = f"within {reached.timeout_s:g} s" if left_s <= 0 else f"to {_EFFECTS_MAX} requests"
+                message = f"the server went on asking for input and gave no result {why}; it may have had effects"
+                raise McpFailedError(GatewayCode.MCP_UNAVAILABLE, message)
+            left = replace(reached, timeout_s=left_s)
 
     async def _respond(
         self, call: GatewayCall, observer: CallObserver, answer: ServerAnswer, redactor: Redactor
