@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field
 from proofbox.contracts.wire_model import WireModel
 
 ALLOW_MAX = 50
-CONNECTIONS_LISTED_MAX = 200
+MADE_LISTED_MAX = 200
+REFUSED_LISTED_MAX = 50
 _HOST_CHARS_MAX = 253
 _PORT_MAX = 65_535
 _DEFAULT_PORT = 443
@@ -136,11 +137,23 @@ class NetworkConnection(WireModel):
     """Why it was refused, failed or was ended, in a sentence; none if both sides closed it."""
 
 
+class ListedConnections:
+    """Decides which connections of a call are listed: refused ones take no room from those that were made."""
+
+    def __init__(self) -> None:
+        self._left = {True: MADE_LISTED_MAX, False: REFUSED_LISTED_MAX}
+
+    def take(self, connection: NetworkConnection) -> bool:
+        """Whether there is room for a connection; it is taken then."""
+        self._left[connection.allowed] -= 1
+        return self._left[connection.allowed] >= 0
+
+
 class NetworkUse(WireModel):
     """The connections of a call that may use the network."""
 
-    connections: Annotated[list[NetworkConnection], Field(max_length=CONNECTIONS_LISTED_MAX)] = []
-    """The first of them, in the order in which they ended."""
+    connections: Annotated[list[NetworkConnection], Field(max_length=MADE_LISTED_MAX + REFUSED_LISTED_MAX)] = []
+    """The first 200 that were made and the first 50 that were refused, in the order in which they ended."""
     total: int = 0
     """How many there were, listed or not."""
     refused: int = 0

@@ -190,6 +190,8 @@ class AuditNetwork(NetworkUse):
 
     allow: list[str]
     """What its program could connect to."""
+    unknown: bool = False
+    """Whether its connections are not known: the service ended while the call ran."""
 
 
 class AuditLine(WireModel):

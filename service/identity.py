@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+KEY_CALLER = "key "
+"""How the caller of a request begins that came with an API key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:
@@ -25,7 +28,7 @@ class Principal:
     @property
     def caller(self) -> str:
         """Who is counted and waits in line: the key, or the tenant where there are no keys."""
-        return f"key {self.key_id}" if self.key_id is not None else f"tenant {self.tenant}"
+        return f"{KEY_CALLER}{self.key_id}" if self.key_id is not None else f"tenant {self.tenant}"
 
 
 @dataclass(frozen=True, slots=True)

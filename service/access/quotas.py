@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from proofbox.contracts.problems import FieldError
 from proofbox.service.errors import RateLimitedError, StorageQuotaError
+from proofbox.service.identity import KEY_CALLER
 
 Clock = Callable[[], float]
 StoredBytes = Callable[[str, str], Awaitable[int]]
@@ -227,9 +228,14 @@ class Quotas:
         return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
 
     def network(self, caller: str) -> tuple[str, ...] | None:
-        """Return the hosts that a caller's programs are limited to; None: to those of the operator."""
+        """Return the hosts that a caller's programs are limited to; None: to those of the operator.
+
+        A key whose limits are not known has none: it may be one without a network.
+        """
         meter = self._meters.get(caller)
-        return None if meter is None else meter.allowed.network
+        if meter is None:
+            return () if caller.startswith(KEY_CALLER) else None
+        return meter.allowed.network
 
     def forget_stored_bytes(self, tenant: str, project: str) -> None:
         """Query the stored bytes of a project anew at the next request: some were deleted."""

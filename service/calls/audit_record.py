@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from proofbox.contracts.network import NetworkUse
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.provenance import AUDIT_FORMAT, AuditService
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
@@ -244,9 +245,11 @@ def _outputs(results: Sequence[ArtifactResult], stored: Sequence[StoredArtifact]
 
 
 def _network(request: ToolCallRequest, record: CallRecord) -> dict[str, Any] | None:
-    if request.network is None or record.network is None:
+    if request.network is None:
         return None
-    return {"allow": list(request.network.allow), **record.network.model_dump(exclude_none=True)}
+    use = record.network or NetworkUse()
+    unknown = {"unknown": True} if record.is_lost else {}
+    return {"allow": list(request.network.allow), **unknown, **use.model_dump(exclude_none=True)}
 
 
 def _version(artifact: StoredArtifact | None) -> int | None:

@@ -66,6 +66,7 @@ class CallRecord:
         references: the texts that its parameters gave by their paths.
         network: the connections of its program; None for one without network.
         gateway: of a call of a run: its part of the audit line.
+        is_lost: its process ended while it ran, so that nobody knows what it did.
     """
 
     limits: CallLimits | None = None
@@ -77,6 +78,7 @@ class CallRecord:
     references: list[UsedReference] = field(default_factory=list)
     network: NetworkUse | None = None
     gateway: AuditGateway | None = None
+    is_lost: bool = False
 
 
 class CallObserver:

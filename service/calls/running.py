@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 
 from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
-from proofbox.contracts.network import CONNECTIONS_LISTED_MAX, NetworkConnection
+from proofbox.contracts.network import ListedConnections, NetworkConnection
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.calls.answer import Answer
 from proofbox.service.calls.audit_record import AuditedCall
@@ -64,8 +64,8 @@ class RunningCall(CallObserver):
         self.answer: asyncio.Future[Answer] = loop.create_future()
         self.task: asyncio.Task[None] | None = None
         self.cancel_reason: ServiceError | None = None
+        self._connections = ListedConnections()
         # Pieces end anywhere: a character that is cut is completed by the next piece.
-        self._connections = 0
         self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
 
     def emit(self, name: EventName, data: str) -> None:
@@ -102,8 +102,7 @@ class RunningCall(CallObserver):
 
     def on_connection(self, connection: NetworkConnection) -> None:
         """See `CallObserver.on_connection`."""
-        if self._connections < CONNECTIONS_LISTED_MAX:
-            self._connections += 1
+        if self._connections.take(connection):
             self.emit("connection", connection.model_dump_json())
 
     def detach(self) -> None:

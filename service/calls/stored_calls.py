@@ -53,6 +53,7 @@ class StoredCalls:
         left_open = await self._store.left_open(boot_id)
         for left in left_open:
             ending, parts = await self._end_interrupted(left)
+            parts.record.is_lost = True
             stored, _ = await store_warning(self._store, left.key, ending, parts, CallState.OPEN)
             if stored.audited is not None:
                 log_audit_line(stored.audited)

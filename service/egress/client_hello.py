@@ -13,10 +13,12 @@ _RECORD = struct.Struct(">BBxH")
 _HANDSHAKE = 22
 _VERSION_MAJOR = 3
 _RECORD_BYTES_MAX = 16_384
+_RECORDS_MAX = 64
 _CLIENT_HELLO = 1
 _HELLO_BYTES_MAX = 32 * 1024
 _MESSAGE_HEADER_BYTES = 4
-_SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
+_SERVER_NAME = 0
+_ENCRYPTED = frozenset({0xFE0D, 0xFFCE})  # a whole ClientHello, and the server name of an older draft
 _HOST_NAME = 0
 
 
@@ -30,7 +32,7 @@ class ClientHello:
 
     Attributes:
         server_name: the name, in lower case; None if it has none.
-        is_encrypted: it has an encrypted second ClientHello, which may have another name.
+        is_encrypted: it has an encrypted second ClientHello or server name, which may be another one.
     """
 
     server_name: str | None
@@ -43,6 +45,9 @@ class ClientHelloReader:
     def __init__(self) -> None:
         self.received = bytearray()
         """All bytes so far."""
+        self._at = 0  # where the record begins that is not complete
+        self._records = 0
+        self._message = bytearray()
 
     def feed(self, data: bytes) -> ClientHello | None:
         """Adds bytes; returns the ClientHello once it is complete.
@@ -51,39 +56,51 @@ class ClientHelloReader:
             NoClientHelloError: it is none.
         """
         self.received += data
-        message = self._message()
-        if message is None:
+        if self.received and self.received[0] != _HANDSHAKE:
+            raise NoClientHelloError("it does not begin with a TLS handshake")
+        while (record := self._take_record()) is not None:
+            self._message += record
+            if (body := self._body()) is not None:
+                return self._hello(body)
+        return None
+
+    def _take_record(self) -> bytes | None:
+        """The content of the next record; None while it is not complete. Each byte is read once."""
+        if len(self.received) - self._at < _RECORD.size:
             return None
-        hello = _read(message)
+        kind, major, length = _RECORD.unpack_from(self.received, self._at)
+        if (kind, major) != (_HANDSHAKE, _VERSION_MAJOR) or not 0 < length <= _RECORD_BYTES_MAX:
+            raise NoClientHelloError("it does not begin with a TLS handshake")
+        if self._records == _RECORDS_MAX:
+            raise NoClientHelloError(f"the ClientHello is cut into over {_RECORDS_MAX} records")
+        begin = self._at + _RECORD.size
+        if len(self.received) < begin + length:
+            return None
+        self._records += 1
+        self._at = begin + length
+        return bytes(self.received[begin : self._at])
+
+    def _body(self) -> bytes | None:
+        """The body of the handshake message, which records cut anywhere; None while it is not complete."""
+        message = self._message
+        if message[0] != _CLIENT_HELLO:
+            raise NoClientHelloError("it does not begin with a ClientHello")
+        if len(message) < _MESSAGE_HEADER_BYTES:
+            return None
+        size = int.from_bytes(message[1:_MESSAGE_HEADER_BYTES]) + _MESSAGE_HEADER_BYTES
+        if size > _HELLO_BYTES_MAX:
+            raise NoClientHelloError(f"the ClientHello has over {_HELLO_BYTES_MAX} bytes")
+        if len(message) < size:
+            return None
+        if len(message) > size:
+            raise NoClientHelloError("the ClientHello is followed by another message")
+        return bytes(message[_MESSAGE_HEADER_BYTES:])
+
+    def _hello(self, body: bytes) -> ClientHello:
+        hello = _read(body)
         if _name_by_openssl(bytes(self.received)) != hello.server_name:
             raise NoClientHelloError("the ClientHello can be read in two ways")
         return hello
-
-    def _message(self) -> bytes | None:
-        """The body of the handshake message, which records cut anywhere; None while it is not complete."""
-        message, at = bytearray(), 0
-        while len(self.received) - at >= _RECORD.size:
-            kind, major, length = _RECORD.unpack_from(self.received, at)
-            if (kind, major) != (_HANDSHAKE, _VERSION_MAJOR) or not 0 < length <= _RECORD_BYTES_MAX:
-                raise NoClientHelloError("it does not begin with a TLS handshake")
-            at += _RECORD.size
-            message += self.received[at : at + length]
-            if message and message[0] != _CLIENT_HELLO:
-                raise NoClientHelloError("it does not begin with a ClientHello")
-            if len(message) >= _MESSAGE_HEADER_BYTES:
-                size = int.from_bytes(message[1:_MESSAGE_HEADER_BYTES]) + _MESSAGE_HEADER_BYTES
-                if size > _HELLO_BYTES_MAX:
-                    raise NoClientHelloError(f"the ClientHello has over {_HELLO_BYTES_MAX} bytes")
-                if len(message) >= size:
-                    if len(message) > size:
-                        raise NoClientHelloError("the ClientHello is followed by another message")
-                    return bytes(message[_MESSAGE_HEADER_BYTES:])
-            at += length
-        if self.received and self.received[0] != _HANDSHAKE:
-            raise NoClientHelloError("it does not begin with a TLS handshake")
-        if len(self.received) > 2 * _HELLO_BYTES_MAX:
-            raise NoClientHelloError("the ClientHello is cut into too many pieces")
-        return None
 
 
 class _Fields:
@@ -128,7 +145,7 @@ def _read(body: bytes) -> ClientHello:
         seen.add(kind)
         if kind == _SERVER_NAME:
             name = _server_name(content)
-    return ClientHello(name, _ENCRYPTED_HELLO in seen)
+    return ClientHello(name, not seen.isdisjoint(_ENCRYPTED))
 
 
 def _server_name(extension: _Fields) -> str:

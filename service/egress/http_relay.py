@@ -6,7 +6,7 @@ request.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 
 import h11
@@ -15,17 +15,21 @@ from proofbox.contracts.network import Endpoint
 from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
 from proofbox.service.egress.upstream import Relay, end_tasks
 from proofbox.service.sandbox.network import ProgramConnection
-from proofbox.service.web.urls import UrlRefusedError, WebUrl
+from proofbox.service.web.urls import WebUrl
 
 HEAD_BYTES_MAX = 32 * 1024
 _OF_CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect", b"host"}
 )
+_EVENTS_PER_TURN = 256
+_SMALL_CHUNKS_MAX = 10_000
+_CHUNK_BYTES_MIN = 32
 _Headers = list[tuple[bytes, bytes]]
+_Event = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
 
 
-def read_url(request: h11.Request) -> WebUrl:
-    """The address of a request in absolute form.
+def read_url(request: h11.Request) -> tuple[WebUrl, Endpoint]:
+    """The address of a request in absolute form, and the host and port that it names.
 
     Raises:
         ConnectionRefusal: it is none, or another part of the request contradicts it.
@@ -33,7 +37,8 @@ def read_url(request: h11.Request) -> WebUrl:
     target = request.target.decode("ascii", "replace")
     try:
         url = WebUrl.parse(target)
-    except UrlRefusedError as exc:
+        endpoint = Endpoint.parse(url.authority, default_port=80)
+    except ValueError as exc:
         raise ConnectionRefusal(
             f"the request has no address in the form http://host/path: {exc}", HTTPStatus.BAD_REQUEST
         ) from exc
@@ -45,7 +50,7 @@ def read_url(request: h11.Request) -> WebUrl:
     names = [name for name, _ in request.headers]
     if b"transfer-encoding" in names and b"content-length" in names:
         raise ConnectionRefusal("the request has two lengths", HTTPStatus.BAD_REQUEST)
-    return url
+    return url, endpoint
 
 
 def _is_same(host: str, url: WebUrl) -> bool:
@@ -54,6 +59,55 @@ def _is_same(host: str, url: WebUrl) -> bool:
     except ValueError:
         return False
     return (endpoint.host, endpoint.port, endpoint.is_below) == (url.host, url.port, False)
+
+
+class MessageReader:
+    """Reads the events of one side: the data of one read are one event, however small its chunks are.
+
+    Args:
+        parser: the parser of that side.
+        receive: its next bytes; empty at its end.
+    """
+
+    def __init__(self, parser: h11.Connection, receive: Callable[[], Awaitable[bytes]]) -> None:
+        self._parser = parser
+        self._receive = receive
+        self._waiting: _Event | None = None
+        self._events = 0
+        self._chunks = 0
+        self._chunk_bytes = 0
+
+    async def next(self) -> "_Event":
+        """The next event, waiting for it; never ``NEED_DATA``.
+
+        Raises:
+            h11.RemoteProtocolError: the side does not speak HTTP.
+            ConnectionEnded: its chunks are too small.
+        """
+        data = bytearray()
+        while True:
+            event, self._waiting = self._waiting or self._parser.next_event(), None
+            self._events += 1
+            if self._events % _EVENTS_PER_TURN == 0:
+                await asyncio.sleep(0)  # a read can hold thousands of chunks, and others wait
+            if isinstance(event, h11.Data):
+                self._count(event)
+                data += event.data
+            elif data:
+                self._waiting = None if event is h11.NEED_DATA else event
+                return h11.Data(data=bytes(data))
+            elif event is h11.NEED_DATA:
+                self._parser.receive_data(await self._receive())
+            else:
+                return event
+
+    def _count(self, event: h11.Data) -> None:
+        self._chunks += event.chunk_start
+        self._chunk_bytes += len(event.data)
+        if self._chunks > _SMALL_CHUNKS_MAX and self._chunk_bytes < self._chunks * _CHUNK_BYTES_MIN:
+            raise ConnectionEnded(
+                f"over {_SMALL_CHUNKS_MAX} chunks with under {_CHUNK_BYTES_MIN} bytes on average; send larger ones"
+            )
 
 
 class HttpExchange:
@@ -74,12 +128,15 @@ class HttpExchange:
         self._url = url
         self._program = program
         self._server = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES_MAX)
+        self.has_sent_all = False
+        """Whether the host was sent the whole request."""
 
     async def run(self, relay: Relay) -> None:
         """Sends the request and passes the response on.
 
         Raises:
             ConnectionEnded: a side does not speak HTTP, or a limit was reached.
+            ConnectionRefusal: the same, while no response has begun.
             OSError: a side was closed.
         """
         try:
@@ -108,38 +165,49 @@ class HttpExchange:
 
     async def _upload(self, relay: Relay) -> None:
         """Passes the body of the request on."""
-        while True:
-            event = self._client.next_event()
-            if event is h11.NEED_DATA:
-                if self._client.they_are_waiting_for_100_continue:
-                    await self._to_program(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
-                self._client.receive_data(await self._program.read())
-            elif isinstance(event, h11.Data):
-                await self._to_host(relay, h11.Data(data=bytes(event.data)))
-            elif isinstance(event, h11.EndOfMessage):
-                await self._to_host(relay, h11.EndOfMessage())
-                return
-            else:
-                return
+        messages = MessageReader(self._client, self._read_program)
+        try:
+            while isinstance(event := await messages.next(), h11.Data):
+                await self._to_host(relay, event)
+        except h11.RemoteProtocolError as exc:
+            raise self._failed(f"the program sent no valid HTTP: {exc}", HTTPStatus.BAD_REQUEST) from exc
+        if isinstance(event, h11.EndOfMessage):
+            await self._to_host(relay, h11.EndOfMessage())
+            self.has_sent_all = True
+
+    async def _read_program(self) -> bytes:
+        if self._client.they_are_waiting_for_100_continue:
+            await self._to_program(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[]))
+        return await self._program.read()
 
     async def _download(self, relay: Relay) -> None:
+        try:
+            await self._pass_on_response(MessageReader(self._server, relay.receive))
+        except h11.RemoteProtocolError as exc:
+            raise self._failed(f"the host sent no valid HTTP: {exc}") from exc
+
+    async def _pass_on_response(self, messages: "MessageReader") -> None:
         while True:
-            event = self._server.next_event()
-            if event is h11.NEED_DATA:
-                self._server.receive_data(await relay.receive())
-            elif isinstance(event, h11.Response):
+            event = await messages.next()
+            if isinstance(event, h11.Response):
                 framing = [(name, value) for name, value in event.headers if name == b"content-length"]
                 headers = [*_end_to_end(event.headers), *framing, (b"Connection", b"close")]
                 await self._to_program(
                     h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
                 )
             elif isinstance(event, h11.Data):
-                await self._to_program(h11.Data(data=event.data))
+                await self._to_program(event)
             elif isinstance(event, h11.EndOfMessage):
                 await self._to_program(h11.EndOfMessage())
                 return
             elif not isinstance(event, h11.InformationalResponse):
-                raise ConnectionEnded("the host closed the connection before its response")
+                raise self._failed("the host closed the connection before its response")
+
+    def _failed(self, why: str, status: HTTPStatus = HTTPStatus.BAD_GATEWAY) -> Exception:
+        """How it ends: the program reads the reason, unless a response has begun."""
+        return (
+            ConnectionRefusal(why, status) if self._client.our_state is h11.SEND_RESPONSE else ConnectionEnded(why)
+        )
 
     async def _to_host(self, relay: Relay, event: h11.Request | h11.Data | h11.EndOfMessage) -> None:
         if data := self._server.send(event):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from proofbox.contracts.network import CONNECTIONS_LISTED_MAX, NetworkConnection, NetworkUse
+from proofbox.contracts.network import ListedConnections, NetworkConnection, NetworkUse
 from proofbox.service.egress.refusal import ConnectionEnded
 from proofbox.service.visible_text import visible_line
 
@@ -64,6 +64,7 @@ class Ledger:
         self._bytes_max = bytes_max
         self._bytes_left = bytes_max
         self._observers = observers
+        self._listed = ListedConnections()
         self.use = NetworkUse()
         """What has ended so far."""
 
@@ -92,7 +93,7 @@ class Ledger:
         use.refused += not ended.allowed
         use.bytes_sent += ended.bytes_sent
         use.bytes_received += ended.bytes_received
-        if len(use.connections) < CONNECTIONS_LISTED_MAX:
+        if self._listed.take(ended):
             use.connections.append(ended)
         for observe in self._observers:
             observe(ended)

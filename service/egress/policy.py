@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from proofbox.contracts.network import Endpoint, NetworkConnection, NetworkUse
 from proofbox.contracts.tool_call_request import ToolCallRequest
@@ -11,12 +12,14 @@ from proofbox.service.calls.validation import refusal
 from proofbox.service.egress.ledger import Entry, Ledger, OnConnection
 from proofbox.service.egress.proxy import ProxiedConnection, ProxyRules
 from proofbox.service.egress.refusal import ConnectionRefusal
-from proofbox.service.egress.upstream import Connector
+from proofbox.service.egress.upstream import Connector, LookupPlaces
 from proofbox.service.errors import NetworkNotAllowedError
 from proofbox.service.sandbox.network import ConnectionBounds, ProgramConnection
 
 _REFUSED_PER_MADE = 5  # connections that a call may try, for each that it may have
-_LOOKUPS_MAX = 2  # of one call at the same time: all calls share a few threads
+# Names that are resolved at the same time: all calls share the 8 threads of the resolver.
+_LOOKUPS_OF_CALL = 2
+_LOOKUPS_OF_TENANT = 4
 _SHOWN_MAX = 5
 
 
@@ -61,6 +64,7 @@ class NetworkPolicy:
         self._connector = connector
         self._of_caller = of_caller
         self._package_index = package_index
+        self._resolving: WeakValueDictionary[str, LookupPlaces] = WeakValueDictionary()
         self.observer: OnConnection | None = None
         """Is called with each connection that has ended."""
 
@@ -94,10 +98,17 @@ class NetworkPolicy:
                 ],
             )
 
-    def open(self, request: ToolCallRequest, on_connection: OnConnection) -> "CallNetwork | None":
-        """The network of a call that was checked; None if it asks for none."""
+    def open(self, request: ToolCallRequest, on_connection: OnConnection, tenant: str = "") -> "CallNetwork | None":
+        """The network of a call that was checked; None if it asks for none.
+
+        Args:
+            request: the call.
+            on_connection: is called with each connection that has ended.
+            tenant: whose call it is; the lookups of a tenant leave room for those of others.
+        """
         if request.network is None:
             return None
+        resolving = self._resolving.setdefault(tenant, LookupPlaces(_LOOKUPS_OF_TENANT))
         observers = [on_connection] if self.observer is None else [on_connection, self.observer]
         return CallNetwork(
             [Endpoint.parse(entry) for entry in request.network.allow],
@@ -105,6 +116,7 @@ class NetworkPolicy:
             self._connector,
             observers,
             self._package_index,
+            resolving,
         )
 
 
@@ -117,6 +129,7 @@ class CallNetwork:
         connector: makes connections.
         observers: are called with each connection that has ended.
         package_index: the URL of the index that pip uses; empty: pip's own.
+        resolving: bounds the names that the calls of its tenant resolve at the same time.
     """
 
     def __init__(
@@ -126,12 +139,13 @@ class CallNetwork:
         connector: Connector,
         observers: Sequence[Callable[[NetworkConnection], None]],
         package_index: str = "",
+        resolving: LookupPlaces | None = None,
     ) -> None:
         self._allowed = allowed
         self._limits = limits
         self._ledger = Ledger(limits.bytes_max, observers)
         self._rules = ProxyRules(
-            self._require_allowed, connector, asyncio.Semaphore(_LOOKUPS_MAX), self._ledger, limits.idle_s
+            self._require_allowed, connector, LookupPlaces(_LOOKUPS_OF_CALL, resolving), self._ledger, limits.idle_s
         )
         self._package_index = package_index
         self._made = 0
@@ -156,6 +170,14 @@ class CallNetwork:
         """The connections that have ended; it grows while the program runs."""
         return self._ledger.use
 
+    @property
+    def notes(self) -> list[str]:
+        """What the model should know of all connections together, a sentence each."""
+        tried = self.bounds.accepted_max
+        if self.use.total < tried:
+            return []
+        return [f"Network: the program tried {tried} connections, the most of a call; the proxy took no more"]
+
     async def serve(self, connection: ProgramConnection) -> None:
         """See `ProgramNetwork.serve`."""
         entry = Entry()
@@ -163,6 +185,9 @@ class CallNetwork:
             await ProxiedConnection(connection, entry, self._rules).serve()
         except OSError:
             entry.why = entry.why or "one side broke the connection off"
+            raise
+        except Exception:
+            entry.why = entry.why or "the service failed"
             raise
         except asyncio.CancelledError:
             if not entry.allowed:

@@ -17,7 +17,7 @@ from proofbox.service.egress.client_hello import ClientHelloReader, NoClientHell
 from proofbox.service.egress.http_relay import HEAD_BYTES_MAX, HttpExchange, read_url
 from proofbox.service.egress.ledger import WHY_CHARS_MAX, Entry, Ledger
 from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
-from proofbox.service.egress.upstream import Connector, Relay, Upstream
+from proofbox.service.egress.upstream import Connector, LookupPlaces, Relay, Upstream
 from proofbox.service.sandbox.network import ProgramConnection
 from proofbox.service.visible_text import visible_line
 
@@ -35,14 +35,14 @@ class ProxyRules:
     Attributes:
         require_allowed: raises ConnectionRefusal for a host that the call may not connect to.
         connector: makes connections.
-        resolving: bounds the names that the call looks up at the same time.
+        resolving: bounds the names that are resolved at the same time.
         ledger: counts bytes.
         idle_s: how long a connection may stay open without a byte.
     """
 
     require_allowed: Callable[[Endpoint], None]
     connector: Connector
-    resolving: asyncio.Semaphore
+    resolving: LookupPlaces
     ledger: Ledger
     idle_s: float
 
@@ -110,14 +110,18 @@ class ProxiedConnection:
         return Relay(self._program, upstream, self._rules.ledger, self._entry, idle_s=self._rules.idle_s)
 
     async def _exchange(self, request: h11.Request) -> None:
-        url = read_url(request)
-        upstream = await self._connect(Endpoint.parse(url.authority, default_port=80))
+        url, target = read_url(request)
+        upstream = await self._connect(target)
         self._entry.allowed = True
+        exchange = HttpExchange(self._parser, request, url, self._program)
         try:
-            await HttpExchange(self._parser, request, url, self._program).run(self._relay(upstream))
+            await exchange.run(self._relay(upstream))
             await upstream.close()
         finally:
             upstream.abort()
+        if not exchange.has_sent_all:
+            with contextlib.suppress(OSError):
+                await self._end()
 
     async def _tunnel(self, request: h11.Request) -> None:
         names = {name for name, _ in request.headers}

@@ -46,6 +46,37 @@ class Upstream:
         self.writer.transport.abort()
 
 
+class LookupPlaces:
+    """Bounds the names that are resolved at the same time, within those of a wider circle.
+
+    A place is held until the lookup itself has ended: one that nobody waits for any more still has its thread.
+
+    Args:
+        count: how many.
+        wider: the places that each of these takes one of as well.
+    """
+
+    def __init__(self, count: int, wider: "LookupPlaces | None" = None) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._wider = wider
+
+    async def take(self) -> None:
+        """Waits for a place."""
+        await self._free.acquire()
+        if self._wider is not None:
+            try:
+                await self._wider.take()
+            except BaseException:
+                self._free.release()
+                raise
+
+    def give_back(self) -> None:
+        """A lookup has ended."""
+        self._free.release()
+        if self._wider is not None:
+            self._wider.give_back()
+
+
 class Connector:
     """Makes connections to checked addresses.
 
@@ -59,20 +90,22 @@ class Connector:
         self._resolve = resolve
         self._opened = tuple(opened)
         self._resolve_s = resolve_s
+        self._lookups: set[asyncio.Task[Sequence[str]]] = set()
 
-    async def connect(self, target: Endpoint, resolving: asyncio.Semaphore) -> Upstream:
+    async def connect(self, target: Endpoint, resolving: LookupPlaces) -> Upstream:
         """Resolves a host once, checks each of its addresses and connects to the first that answers.
 
         Args:
             target: the host and port.
-            resolving: bounds the names that one call looks up at the same time.
+            resolving: bounds the names that are resolved at the same time.
 
         Raises:
             ConnectionRefusal: an address is not allowed, or there is no connection.
         """
         try:
-            async with resolving, asyncio.timeout(self._resolve_s):
-                addresses = await find_addresses(self._resolve, self._opened, target.host, target.port)
+            async with asyncio.timeout(self._resolve_s):
+                await resolving.take()
+                addresses = await asyncio.shield(self._look_up(target, resolving))
         except WebFailedError as exc:
             if exc.code == WebCode.URL_NOT_ALLOWED:
                 why = f"{target}: it is not on the public internet; the operator allows no other networks for it"
@@ -87,6 +120,21 @@ class Connector:
                     reader, writer = await asyncio.open_connection(address, target.port, limit=_BUFFER_BYTES)
                 return Upstream(reader, writer, address)
         raise ConnectionRefusal(f"{target}: the host takes no connection", HTTPStatus.BAD_GATEWAY)
+
+    def _look_up(self, target: Endpoint, resolving: LookupPlaces) -> asyncio.Task[Sequence[str]]:
+        """A lookup that runs to its end, and gives its place back then."""
+
+        def end(ended: asyncio.Task[Sequence[str]]) -> None:
+            self._lookups.discard(ended)
+            resolving.give_back()
+            if not ended.cancelled():
+                ended.exception()  # nobody may wait for it any more
+
+        found = find_addresses(self._resolve, self._opened, target.host, target.port)
+        task = asyncio.create_task(found)
+        self._lookups.add(task)
+        task.add_done_callback(end)
+        return task
 
 
 async def end_tasks(tasks: Sequence[asyncio.Future[None]]) -> list[BaseException]:

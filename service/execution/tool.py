@@ -115,10 +115,11 @@ class ExecTool:
         files = ProducedFiles(verdicts, contents, stored, removed)
         notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
         use = None if network is None else network.use
+        notes = notes if network is None else (*notes, *network.notes)
         return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes, use), timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
-        network = self._network.open(call.request, observer.on_connection)
+        network = self._network.open(call.request, observer.on_connection, call.scope.principal.tenant)
         if network is not None:
             observer.on_network(network.use)
         return network

@@ -96,14 +96,15 @@ class Provenance:
         if first.limits is None or first.sandbox is None:
             raise NotRerunnableError(f"the call '{tool_call_id}' ran no program, so there is nothing to run again")
         rerun_id = f"rerun_{uuid.uuid4().hex[:24]}"
-        key = CallKey(stored.key.scope, rerun_id)
+        # The caller of the rerun, whose key may differ from that of the call, and may allow less.
+        scope = replace(stored.key.scope, principal=replace(stored.key.scope.principal, key_id=principal.key_id))
+        key = CallKey(scope, rerun_id)
         with about(call_id=rerun_id, conversation_id=key.scope.conversation_id), span("rerun"):
             request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
             inputs = ReplayInputs(self._again.files, self._again.sources, request, first)
             prepared = self._prepare(key, request, first.limits, inputs)
             asked = AuditedCall(
-                # The caller of the rerun, whose key may differ from that of the call.
-                CallKey(ConversationKey(principal, key.scope.conversation_id), rerun_id),
+                key,
                 request,
                 stored.payload_sha256,
                 first.outcome.ended,

@@ -230,8 +230,9 @@ print(made)
     assert answer.output.stdout == "4\n"
     flooded = await flooding
     assert int(flooded.output.stdout) == 1_000
-    assert len(flooded.network.connections) == 200
+    assert len(flooded.network.connections) == 50
     assert flooded.network.total == 1_000
+    assert "Network: the program tried 1000 connections, the most of a call" in flooded.report
 
 
 async def test_open_connections_wait_for_a_place_and_are_closed_with_the_program(box):

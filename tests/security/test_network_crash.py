@@ -1,4 +1,4 @@
-"""The service is killed while a program downloads: no container and no connection is left."""
+"""The service is killed while a program downloads: its audit line says so, and nothing else is left."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ class EndlessServer:
         self._thread.join()
 
 
-def test_kill_9_in_a_download_leaves_no_container_and_no_connection(tmp_path, engine):
+def test_kill_9_in_a_download_leaves_no_container_no_connection_and_an_audit_line(tmp_path, engine):
     server = EndlessServer()
     host = f"localhost:{server.port}"
     network = {
@@ -63,4 +63,10 @@ def test_kill_9_in_a_download_leaves_no_container_and_no_connection(tmp_path, en
         service.wait()
         assert eventually(service.containers, lambda left: left == []) == []
         assert server.ended.wait(20)
+        service.start()
+        path = f"/v1/tool-calls/{body['tool_call_id']}/provenance"
+        line = service.client.get(path, params={"conversation_id": body["conversation_id"]}).json()
+        assert line["network"]["allow"] == [host]
+        assert line["network"]["unknown"] is True
+        assert line["network"]["connections"] == []
     server.close()

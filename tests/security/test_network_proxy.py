@@ -9,7 +9,9 @@ import pytest
 from tests.support.program_proxy import (
     LIMITS,
     Names,
+    Program,
     all_on,
+    call_network,
     client_hello,
     listener,
     program_proxy,
@@ -143,6 +145,7 @@ async def test_a_redirect_is_the_programs_to_follow_and_its_target_is_checked():
         "GET https://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
         "GET ftp://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
         "GET http://user:pass@{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
+        "GET http://allowed.test:0/ HTTP/1.0\r\n\r\n",
         "GET http://{host}\\@other.test/ HTTP/1.1\r\nHost: {host}\r\n\r\n",
         "CONNECT {host} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\nabc",
         "CONNECT {host} HTTP/1.1\r\nHost: other.test\r\n\r\n",
@@ -163,6 +166,7 @@ async def test_a_redirect_is_the_programs_to_follow_and_its_target_is_checked():
         "https",
         "ftp",
         "password",
+        "port-0",
         "backslash",
         "connect-body",
         "connect-host",
@@ -251,9 +255,10 @@ async def test_a_host_that_does_not_speak_http_ends_the_connection_with_a_reason
         server.answers["/"] = answer
         host = f"{HOST}:{server.port}"
         async with program_proxy([host], all_on("127.0.0.1", HOST)) as proxy:
-            await proxy.ask(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            got = await proxy.ask(f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
             entry = await proxy.ended.get()
-    assert entry.why
+    assert got.startswith(b"HTTP/1.1 502 the host ")
+    assert entry.why.startswith("the host ")
 
 
 async def test_a_call_makes_so_many_connections_and_no_more():
@@ -364,3 +369,27 @@ async def test_a_name_that_is_not_answered_is_a_gateway_error_with_a_sentence():
     async with program_proxy([f"{HOST}:80"], Names({})) as proxy:
         got = await proxy.ask(f"GET http://{HOST}/ HTTP/1.0\r\n\r\n".encode())
     assert got.startswith(b"HTTP/1.1 502 allowed.test:80: the host has no address\r\n")
+
+
+async def test_refused_connections_hide_none_that_was_made():
+    async with web_server() as server:
+        server.answers["/"] = response(b"one")
+        host = f"{HOST}:{server.port}"
+        network = call_network([host], all_on("127.0.0.1", HOST))
+        for _ in range(260):
+            await network.serve(Program(b"x\r\n\r\n"))
+        for _ in range(3):
+            await network.serve(Program(f"GET http://{host}/ HTTP/1.0\r\n\r\n".encode()))
+    assert [entry.allowed for entry in network.use.connections] == [False] * 50 + [True] * 3
+    assert (network.use.total, network.use.refused) == (263, 260)
+
+
+async def test_a_call_that_tried_all_its_connections_says_so_in_a_note():
+    network = call_network([f"{HOST}:80"], Names({}), limits=replace(LIMITS, connections_max=2))
+    for _ in range(9):
+        await network.serve(Program(b"x\r\n\r\n"))
+    assert network.notes == []
+    await network.serve(Program(b"x\r\n\r\n"))
+    assert network.notes == [
+        "Network: the program tried 10 connections, the most of a call; the proxy took no more"
+    ]

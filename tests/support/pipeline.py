@@ -64,7 +64,7 @@ from proofbox.service.web.port import FetchedPage, WebFailedError
 from proofbox.service.web.urls import WebUrl
 from tests.support.fake_engine import FakeSandboxEngine
 from tests.support.operations import FixedOperations
-from tests.support.program_proxy import no_network
+from tests.support.program_proxy import network_policy
 
 ANN = Principal("acme", "books", "registered", "ann")
 SCOPE = ConversationKey(ANN, "conv-1")
@@ -145,6 +145,7 @@ class Pipeline:
     def __init__(
         self, folder: Path, database: Database, artifacts: DiskStore, running_max: int = 1, **settings_of: Any
     ) -> None:
+        self.quotas = Quotas(NO_LIMITS)
         self.folder = folder
         self.engine = FakeSandboxEngine()
         self.artifacts = artifacts
@@ -169,7 +170,7 @@ class Pipeline:
             memory=MemorySearchTool(self.timelines, SqlPassageStore(database), self.files, None, half_life_days=30),
             fetcher=self.web,
             searcher=None,
-            network=no_network(),
+            network=network_policy(settings.sandbox_network, self.quotas.network),
         )
         audited = AuditService(version="1.0", boot_id="boot-1")
         rebuild = partial(program_tools, settings, tools)
@@ -190,7 +191,6 @@ class Pipeline:
         self.link_keys = LinkKeyFile(settings.data_dir).in_use
         self.gateway = build_gateway(settings, database, parts, store, self.calls, self.link_keys)
         self.provenance = Provenance(store, SqlAuditStore(database), reruns)
-        self.quotas = Quotas(NO_LIMITS)
         self.conversations = Conversations(
             SqlConversationStore(database, artifacts), artifacts, self.calls, self.quotas, NoMeter(), audited
         )
@@ -261,9 +261,9 @@ class Pipeline:
         with audit_lines(self.folder / "data", SecretStr("")) as lines:
             return [AuditLine.model_validate_json(line.text) for line in lines]
 
-    async def rerun(self, tool_call_id: str = "call_1") -> RerunReport:
+    async def rerun(self, tool_call_id: str = "call_1", principal: Principal = ANN) -> RerunReport:
         """Runs a call again."""
-        return await self.provenance.rerun(ANN, tool_call_id, SCOPE.conversation_id, "req-2")
+        return await self.provenance.rerun(principal, tool_call_id, SCOPE.conversation_id, "req-2")
 
 
 @asynccontextmanager

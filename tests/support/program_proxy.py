@@ -52,6 +52,23 @@ class _Wire:
         self._writer.write_eof()
 
 
+class Program:
+    """A program that sends pieces, and notes what it is sent; the end is None."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = list(pieces)
+        self.got: list[bytes | None] = []
+
+    async def read(self) -> bytes:
+        return self._pieces.pop(0) if self._pieces else b""
+
+    async def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.got.append(bytes(data))
+
+    async def write_end(self) -> None:
+        self.got.append(None)
+
+
 @dataclass
 class Proxy:
     """A proxy that listens."""
@@ -92,9 +109,16 @@ def call_network(
     return CallNetwork([Endpoint.parse(entry) for entry in allow], limits, connector, [on_connection])
 
 
+def network_policy(
+    allowed: Sequence[str], of_caller: Callable[[str], Sequence[str] | None] = lambda _: None
+) -> NetworkPolicy:
+    """The policy of an operator whose hosts have no address."""
+    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_caller)
+
+
 def no_network() -> NetworkPolicy:
     """The policy of an operator who allows no host."""
-    return NetworkPolicy((), LIMITS, Connector(Names({}), ()), lambda _: None)
+    return network_policy(())
 
 
 @asynccontextmanager

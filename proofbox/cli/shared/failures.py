@@ -90,7 +90,7 @@ def _from_service(exc: Exception) -> CommandError | None:
 
 
 def _from_settings(exc: Exception) -> CommandError | None:
-    from proofbox.service.app.refused_settings import list_refusals  # noqa: PLC0415 - loaded
+    from proofbox.service.app.config.refused_settings import list_refusals  # noqa: PLC0415 - loaded
 
     sentences = list_refusals(exc)
     if not sentences:

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from proofbox.service.app.config.refused_settings import list_refusals
 from proofbox.service.app.gateway_llm import EndpointsRefusedError, build_endpoints
-from proofbox.service.app.refused_settings import list_refusals
 from proofbox.service.app.settings import Settings
 from proofbox.service.gateway.llm.endpoints import EndpointRefusedError
 

@@ -20,13 +20,14 @@ def test_the_name_is_read_in_lower_case():
     assert (hello.server_name, hello.is_encrypted) == ("allowed.test", False)
 
 
-def test_an_encrypted_hello_is_seen():
-    hello = ClientHelloReader().feed(with_extension(HELLO, 0xFE0D, b"\0" * 40))
+@pytest.mark.parametrize("kind", [0xFE0D, 0xFFCE])
+def test_an_encrypted_name_is_seen(kind):
+    hello = ClientHelloReader().feed(with_extension(HELLO, kind, b"\0" * 40))
     assert hello is not None
     assert hello.is_encrypted
 
 
-@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize("size", [16, 100])
 def test_records_and_pieces_are_cut_anywhere(size):
     reader = ClientHelloReader()
     whole = as_records(HELLO[5:], size)
@@ -34,6 +35,21 @@ def test_records_and_pieces_are_cut_anywhere(size):
     assert [hello.server_name for hello in found if hello] == ["allowed.test"]
     assert found[-1] is not None
     assert bytes(reader.received) == whole
+
+
+def test_a_hello_in_over_64_records_is_refused():
+    whole, reader = as_records(HELLO[5:], 1), ClientHelloReader()
+    assert reader.feed(whole[: 64 * 6]) is None
+    with pytest.raises(NoClientHelloError, match="over 64 records"):
+        reader.feed(whole[64 * 6 : 65 * 6])
+
+
+def test_what_follows_in_the_record_of_a_hello_is_refused():
+    reader = ClientHelloReader()
+    longer = as_records(HELLO[5:] + b"\x01")
+    assert reader.feed(longer[:-1]) is None
+    with pytest.raises(NoClientHelloError, match="followed by another message"):
+        reader.feed(longer[-1:])
 
 
 @pytest.mark.parametrize(

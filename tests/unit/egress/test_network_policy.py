@@ -63,7 +63,12 @@ def test_a_key_narrows_the_list_of_the_operator_and_never_widens_it():
         with pytest.raises(NetworkNotAllowedError, match=message):
             found.check(request(entry), caller)
     found.check(request("a.example.com"), "key 3")
-    found.check(request("a.example.com"), "unknown")
+    found.check(request("a.example.com"), "tenant acme")
+
+
+def test_a_key_whose_limits_are_not_known_has_no_network():
+    with pytest.raises(NetworkNotAllowedError, match=r"for this API key \(none\)"):
+        policy(Quotas(NO_LIMITS).network).check(request("pypi.org"), "key 1")
 
 
 def test_programs_find_the_proxy_and_the_operators_package_index():

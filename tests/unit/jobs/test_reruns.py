@@ -1,10 +1,13 @@
 """Running a call again on the inputs that it had, with a sandbox in memory."""
 
+from dataclasses import replace
+
 import pytest
 
 from proofbox.contracts.blocks import Block
+from proofbox.service.access.quotas import Allowances
 from proofbox.service.errors import NoProvenanceError, NotRerunnableError, StoreFullError, UnknownCallError
-from tests.support.pipeline import MIB, SCOPE
+from tests.support.pipeline import ANN, MIB, SCOPE, opened_pipeline
 
 CSV = {"filename": "a.csv", "description": "the table"}
 CSV_PATH = "turn_1/files/a.csv"
@@ -91,3 +94,17 @@ async def test_a_full_disk_at_a_restored_asset_is_store_full(pipeline):
     pipeline.artifacts.full_names = ["restored-0", "restored-1", "asset-0", "asset-1"]
     with pytest.raises(StoreFullError):
         await pipeline.rerun()
+
+
+async def test_a_rerun_has_the_network_of_the_key_that_asks_for_it(tmp_path):
+    async with opened_pipeline(tmp_path / "networked", sandbox_network=("pypi.org:443",)) as pipeline:
+        for key_id, network in (("one", None), ("two", ()), ("three", ("pypi.org:443",))):
+            pipeline.quotas.meter(f"key {key_id}", Allowances(network=network))
+        await pipeline.execute(network={"allow": ["pypi.org:443"]})
+        for key_id in ("two", "unknown"):
+            with pytest.raises(NotRerunnableError, match=r"not allowed for this API key \(none\)"):
+                await pipeline.rerun(principal=replace(ANN, key_id=key_id))
+        for key_id in ("one", "three"):
+            await pipeline.rerun(principal=replace(ANN, key_id=key_id))
+        lines = pipeline.audit_lines()
+        assert [line.principal.key_id for line in lines] == [None, "one", "three"]
