@@ -11,6 +11,9 @@ const STARTED_MAX = 20; // entries that a list has at first; a list in a list ha
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
 const TITLE_CHARS = 200;
 const REQUIRED = "This is required";
+const UNSAFE = `Whole numbers beyond ${Number.MAX_SAFE_INTEGER} would be changed by the browser; send the answer over the API`;
+// Whether a text has a whole number that JavaScript would round.
+const hasUnsafe = (text) => (text.match(/-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi) ?? []).some((each) => /^-?\d+$/.test(each) && !Number.isSafeInteger(Number(each)));
 export const ABSENT = Symbol("absent");
 
 // A node: {kind, title, hint, schema, ...}. kind is "string", "number", "integer", "boolean", "enum" {options}, "object" {fields:
@@ -187,7 +190,7 @@ function readNumber(node, draft, place, isRequired, errors) {
   const written = draft.trim();
   if (written === "") return missing(node, place, isRequired, errors);
   const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(written) ? Number(written) : NaN;
-  const problem = numberProblem(node, number);
+  const problem = numberProblem(node, number) ?? (hasUnsafe(written) ? UNSAFE : null);
   if (problem) errors.set(place, problem);
   return number;
 }
@@ -207,7 +210,9 @@ function numberProblem({ kind, schema }, number) {
 function readJson(node, draft, place, isRequired, errors) {
   if (draft.trim() === "") return missing(node, place, isRequired, errors);
   try {
-    return JSON.parse(draft);
+    const value = JSON.parse(draft);
+    if (hasUnsafe(draft.replace(/"(?:\\.|[^"\\])*"/g, '""'))) errors.set(place, UNSAFE);
+    return value;
   } catch (problem) {
     errors.set(place, `This is not JSON: ${problem.message}`);
     return ABSENT;
