@@ -39,3 +39,11 @@ test("a number that the browser would round is refused", () => {
   assert.equal(read({}, '{"a": "9007199254740993 \\" 9007199254740993"}'), "");
   for (const draft of ["9007199254740991", "0.12345678901234567890", "1e300"]) assert.equal(read({ type: "number" }, draft), "");
 });
+
+test("a required object that may be null is null while nothing is filled in", () => {
+  const inner = { type: "object", required: ["b"], properties: { b: { type: "string" } } };
+  const node = describeSchema({ type: "object", required: ["a"], properties: { a: { anyOf: [inner, { type: "null" }] } } });
+  const errors = new Map();
+  assert.deepEqual(readDraft(node, emptyDraft(node), "result", true, errors), { a: null });
+  assert.equal(errors.size, 0);
+});

@@ -47,11 +47,11 @@ function describe(given, root, depth, counter) {
   if (type === "object" && isObject(schema.properties) && Object.keys(schema.properties).length > 0) {
     const required = new Set(Array.isArray(schema.required) ? schema.required : []);
     const fields = Object.entries(schema.properties).map(([name, inner]) => ({ name, node: describe(inner, root, depth + 1, counter), isRequired: required.has(name) }));
-    return { ...common(schema, "object"), fields };
+    return { ...common(schema, "object"), fields, isNullable };
   }
   if (type === "array" && isObject(schema.items) && !schema.prefixItems) {
     const item = describe(schema.items, root, depth + 1, counter);
-    if (item.kind !== "json") return { ...common(schema, "array"), item };
+    if (item.kind !== "json") return { ...common(schema, "array"), item, isNullable };
   }
   return common(schema, "json");
 }
@@ -160,6 +160,8 @@ function readObject(node, draft, place, isRequired, errors) {
     if (found !== ABSENT) Object.defineProperty(value, name, { value: found, enumerable: true, configurable: true, writable: true });
   }
   // An optional object in which nothing is filled in is left out, whatever it would need.
+  const isBlank = Object.keys(value).length === 0 && own.size > 0 && [...own.values()].every((each) => each === REQUIRED);
+  if (isBlank && isRequired && node.isNullable) return null;
   if (!isRequired && Object.keys(value).length === 0 && [...own.values()].every((each) => each === REQUIRED)) return ABSENT;
   for (const [where, message] of own) errors.set(where, message);
   return value;
