@@ -232,9 +232,13 @@ class EndRecord(Effect):
 NO_ACTIVE_SPACE = "no_active_space"
 LEFT_SPACE = "left_space"
 _NOT_SHOWN = "(file not shown)"
-# Of this or any turn, in a report: a path does not stand behind a slash, as that of a URL does.
-_FILE_PATH = re.compile(r"(?<![\w/.-])(?:(?:fi:)?turn_[A-Za-z0-9_.-]{1,128}[./])?files/[^\s,;()'\"]+")
-_MARK = re.compile("\0([0-9]+)\0")
+# Characters of a path that stands in a report without quotes; a known name may have others.
+_PLAIN = r"[\w./\\~@%+#$&!-]"
+_URL = r"https?://\S+"
+_FOLDERS = r"(?:fi:)?(?:[\w.~-]*[/\\])*"
+_QUOTED = "|".join(rf"(?<={mark}){_FOLDERS}(?:[\w-]+\.)?files/[^{mark}\n]+(?={mark})" for mark in "'\"`")
+_IN_FILES = re.compile(r"(?:^|[/.])files/", re.IGNORECASE)
+_OF_WORKSPACE = re.compile(r"(?:/workspace/|\./)+")
 _LEFT = "the agent left the space, or the space was archived, while the call ran"
 
 
@@ -321,32 +325,39 @@ class _InternalPaths:
     """Removes from a text what names files that are not external files of a response."""
 
     def __init__(self, response: ToolCallResponse) -> None:
-        shown: set[str] = set()
-        internal: set[str] = set()
-        names: set[str] = set()
+        self._shown: set[str] = set()
+        self._internal: set[str] = set()
         for artifact in response.artifacts:
-            paths = {artifact.logical_path, artifact.physical_path}
+            # A program and a hint name a file without its turn.
+            name = artifact.physical_path.partition("/files/")[2]
+            paths = {artifact.logical_path, artifact.physical_path, *([name, f"files/{name}"] if name else [])}
             if artifact.visibility == "external":
-                shown |= paths
+                self._shown |= paths
             else:
-                internal |= paths
-                names.add(artifact.physical_path.partition("/files/")[2])
-        # The longest first: a path may begin with another one.
-        self._known = [
-            (path, path in shown) for path in sorted(shown | internal, key=lambda path: (-len(path), path))
-        ]
-        # A program and a hint name a file without its turn. A name that may be a word is left.
-        listed = sorted((re.escape(name) for name in names if "." in name or "/" in name), key=len, reverse=True)
-        self._names = re.compile(rf"(?<![\w./-])(?:files/)?(?:{'|'.join(listed)})(?![\w-])") if listed else None
+                # A name that may be a word is left.
+                self._internal |= {path for path in paths if "." in path or "/" in path}
+        self._depth = max((path.count("/") + 1 for path in self._internal), default=0)
+        plain = re.compile(rf"{_PLAIN}+")
+        others = sorted((name for name in self._shown | self._internal if not plain.fullmatch(name)), key=len)
+        listed = "|".join(re.escape(name) for name in reversed(others))
+        known = rf"(?<![\w.~/\\-]){_FOLDERS}(?:{listed})(?![\w-]|\.\w)|" if listed else ""
+        self._mentions = re.compile(rf"{_URL}|{known}{_QUOTED}|(?:fi:)?{_PLAIN}+")
 
     def remove(self, text: str) -> str:
         """The text with a note in place of each of the names."""
-        replaced: list[str] = []
-        for path, is_shown in self._known:
-            if path in text:
-                text = text.replace(path, f"\0{len(replaced)}\0" if is_shown else _NOT_SHOWN)
-                replaced.append(path)
-        text = _FILE_PATH.sub(_NOT_SHOWN, text)
-        if self._names is not None:
-            text = self._names.sub(_NOT_SHOWN, text)
-        return _MARK.sub(lambda found: replaced[int(found[1])], text)
+        return self._mentions.sub(self._replace, text)
+
+    def _replace(self, mention: re.Match[str]) -> str:
+        written = mention[0]
+        path = written.rstrip(".!")
+        if written.startswith(("http://", "https://")) or not self._is_internal(path.replace("\\", "/")):
+            return written
+        return _NOT_SHOWN + written[len(path) :]
+
+    def _is_internal(self, path: str) -> bool:
+        if _OF_WORKSPACE.sub("", path, count=1) in self._shown:
+            return False
+        if _IN_FILES.search(path):
+            return True
+        parts = path.split("/")[-self._depth - 1 :]
+        return any("/".join(parts[at:]) in self._internal for at in range(len(parts)))

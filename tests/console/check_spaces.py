@@ -374,3 +374,12 @@ def test_an_archived_space_is_read_only(open_page, stage):
     page = open_page(stage.link())
     expect(page.get_by_text("This space is archived")).to_be_visible()
     expect(page.get_by_label("Message", exact=True)).to_have_count(0)
+
+
+def test_the_link_of_a_removed_person_shows_that_it_has_ended(open_page, stage):
+    page = opened(open_page, stage)
+    page.expected.append("404")
+    stage.sent("DELETE", f"{stage.where}/members/ann")
+    expect(page.get_by_role("heading", name="This link does not work any more")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="Open the space with a key")).to_be_visible()

@@ -54,10 +54,11 @@ class HoldingServer:
 
     def __init__(self):
         self.port, self.connections, self.changed = 0, 0, asyncio.Condition()
-        self.writers = []
+        self.writers, self.tasks = [], []
 
     async def hold(self, reader, writer):
         self.writers.append(writer)
+        self.tasks.append(asyncio.current_task())
         async with self.changed:
             self.connections += 1
             self.changed.notify_all()
@@ -66,9 +67,10 @@ class HoldingServer:
         writer.close()
 
     async def release(self):
-        for writer in self.writers:
-            writer.close()
-            await writer.wait_closed()
+        while any(not task.done() for task in self.tasks):
+            for writer in self.writers:
+                writer.transport.abort()
+            await asyncio.wait(self.tasks)
 
     async def wait_for(self, count):
         async with self.changed:
@@ -98,6 +100,7 @@ async def test_the_slow_servers_of_one_project_hold_up_no_other_project():
             for each in held:
                 each.cancel()
             await asyncio.gather(*held, return_exceptions=True)
+    await holding.release()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ async def test_a_claim_passes_by_runs_whose_server_is_slow(loop):
     async with listening:
         slow = await begin_with(loop, entry, queued=True)
         assert (await loop.web.post("/v1/runs/claim", json={})).status_code == 204
-        claiming = asyncio.create_task(loop.web.post("/v1/runs/claim", json={"wait_s": 60}))
+        claiming = asyncio.create_task(loop.web.post("/v1/runs/claim", json={"wait_s": 20}))
         await holding.wait_for(1)
         await write_with(loop, agent_id="fast")
         fast = await loop.web.post("/v1/runs", json={"agent_id": "fast", "queued": True})

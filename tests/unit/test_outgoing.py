@@ -23,12 +23,14 @@ CLIENTS = {
     "urllib3",
     "websockets",
 }
-# Only the first five ever see an address that a caller, a model or a page has named.
+# Only the first seven ever see an address that a caller, a model or a page has named.
 WHOSE_ADDRESSES = {
     "service/web/client/pinned_network.py": "named by models and pages: checked and connected to here alone",
     "service/web/client/resolver.py": "resolves the names of pinned_network.py, connects to nothing",
     "service/web/client/limited_get.py": "none of its own: it connects through outgoing.py",
     "service/web/client/outgoing.py": "none of its own: it connects through pinned_network.py",
+    "service/mcp_sources/transport.py": "named by agents: connects to what pinned_network.py has checked",
+    "service/mcp_sources/operations.py": "none of its own: it connects through transport.py",
     "service/web/urls.py": "reads addresses, connects to nothing",
     "service/storage/postgres.py": "the operator's database",
     "service/storage/artifacts/s3_client.py": "the operator's bucket",
@@ -88,11 +90,15 @@ def test_requests_leave_through_the_one_module_that_checks_addresses():
     }
     assert set(users) == {
         "service/app/gateway.py",
+        "service/app/gateway_llm.py",
         "service/web/client/fetcher.py",
         "service/web/client/limited_get.py",
         "service/web/client/searxng.py",
     }
     assert "OutgoingClient(network," in users.pop("service/web/client/limited_get.py")
-    assert "OutgoingClient(CheckedNetwork(" in users.pop("service/app/gateway.py")
+    gateway = users.pop("service/app/gateway.py")
+    assert "network=CheckedNetwork(needs.resolver,settings.gateway_networks)" in gateway
+    assert gateway.count("OutgoingClient(") == gateway.count("OutgoingClient(network,") == 1
+    assert "OutgoingClient(CheckedNetwork(needs.resolver,None)" in users.pop("service/app/gateway_llm.py")
     for text in users.values():
         assert "LimitedGet(CheckedNetwork(" in text

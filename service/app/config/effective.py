@@ -15,6 +15,7 @@ from proofbox.service.app.config.sources import PREFIX, config_path
 from proofbox.service.app.config.values import is_secret
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
+from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.settings import Settings
 
 
@@ -37,9 +38,10 @@ class EffectiveSetting:
 
 def settings_by_section() -> dict[Section, list[str]]:
     """All settings below their sections, in the order of the documentation."""
-    inherited = {*LogSettings.model_fields, *GatewaySettings.model_fields}
+    groups = (LogSettings, NetworkSettings, GatewaySettings)
+    inherited = [name for group in groups for name in group.model_fields]
     own = [name for name in Settings.model_fields if name not in inherited]
-    return group_settings([*own, *LogSettings.model_fields, *GatewaySettings.model_fields])
+    return group_settings([*own, *inherited])
 
 
 def effective_settings(environment: Mapping[str, str]) -> list[EffectiveSetting]:

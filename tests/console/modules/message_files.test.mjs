@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { filesOf } from "../../../service/console/source/parts/message_files.js";
+import { filesOf, isPicture } from "../../../service/console/source/parts/message_files.js";
 
 const paths = (...given) => filesOf(given.map((artifact_path) => ({ artifact_path }))).map((each) => each.artifact_path);
 
@@ -9,4 +9,9 @@ test("only paths of artifacts are files", () => {
   assert.deepEqual(paths(...good), good);
   const bad = ["../../../../entities", "fi:turn_1.files/../../x", "turn_1/files/./x", "turn_1//x", "turn_1/files/", "", "/etc/passwd", "entities"];
   assert.deepEqual(paths(...bad), []);
+});
+
+test("a picture states a size that may be shown", () => {
+  assert.equal(isPicture({ mime: "image/png", size_bytes: 10 }), true);
+  for (const size_bytes of [undefined, "many", 25_000_001]) assert.equal(isPicture({ mime: "image/png", size_bytes }), false);
 });

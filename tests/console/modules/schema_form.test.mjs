@@ -27,3 +27,23 @@ test("the options of all drafted controls count", () => {
   assert.equal(describeSchema(many).kind, "enum");
   assert.equal(describeSchema(nested(1, many)).kind, "json");
 });
+
+test("a number that the browser would round is refused", () => {
+  const read = (schema, draft) => {
+    const errors = new Map();
+    readDraft(describeSchema(schema), draft, "result", true, errors);
+    return errors.get("result") ?? "";
+  };
+  for (const schema of [{ type: "integer" }, { type: "number" }, {}]) assert.match(read(schema, "9007199254740993"), /would be changed/);
+  assert.match(read({}, '{"a": [1, -9007199254740993]}'), /would be changed/);
+  assert.equal(read({}, '{"a": "9007199254740993 \\" 9007199254740993"}'), "");
+  for (const draft of ["9007199254740991", "0.12345678901234567890", "1e300"]) assert.equal(read({ type: "number" }, draft), "");
+});
+
+test("a required object that may be null is null while nothing is filled in", () => {
+  const inner = { type: "object", required: ["b"], properties: { b: { type: "string" } } };
+  const node = describeSchema({ type: "object", required: ["a"], properties: { a: { anyOf: [inner, { type: "null" }] } } });
+  const errors = new Map();
+  assert.deepEqual(readDraft(node, emptyDraft(node), "result", true, errors), { a: null });
+  assert.equal(errors.size, 0);
+});

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, ClientMeta, Options as Options2, RequestResult, ServerSentEventsResult, TDataShape } from './client/index.js';
-import type { AddMemberData, AddMemberErrors, AddMemberResponses, AnswerMessageData, AnswerMessageErrors, AnswerMessageResponses, AnswerToolCallData, AnswerToolCallErrors, AnswerToolCallResponses, AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, ArchiveSpaceData, ArchiveSpaceErrors, ArchiveSpaceResponses, CallByWebhookData, CallByWebhookErrors, CallByWebhookResponses, CancelRunData, CancelRunErrors, CancelRunResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, ChangeSpaceData, ChangeSpaceErrors, ChangeSpaceResponses, ClaimRunData, ClaimRunErrors, ClaimRunResponses, CreateRunData, CreateRunErrors, CreateRunResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, CreateSpaceTokenData, CreateSpaceTokenErrors, CreateSpaceTokenResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, ExtendRunLeaseData, ExtendRunLeaseErrors, ExtendRunLeaseResponses, FinishRunData, FinishRunErrors, FinishRunResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAlignedTimelineData, GetAlignedTimelineErrors, GetAlignedTimelineResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetCallerData, GetCallerErrors, GetCallerResponses, GetDifferenceData, GetDifferenceErrors, GetDifferenceResponses, GetEntityData, GetEntityErrors, GetEntityResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMessageArtifactData, GetMessageArtifactErrors, GetMessageData, GetMessageErrors, GetMessageResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPreviewData, GetPreviewErrors, GetPreviewResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetRunContextData, GetRunContextErrors, GetRunContextResponses, GetRunData, GetRunErrors, GetRunResponses, GetSigningSecretData, GetSigningSecretErrors, GetSigningSecretResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetStatusData, GetStatusErrors, GetStatusResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEntitiesData, ListEntitiesErrors, ListEntitiesResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListRunsData, ListRunsErrors, ListRunsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListToolCallsData, ListToolCallsErrors, ListToolCallsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PostMessageData, PostMessageErrors, PostMessageResponses, PostToolInputData, PostToolInputErrors, PostToolInputResponses, PutAgentData, PutAgentErrors, PutAgentResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutEntityData, PutEntityErrors, PutEntityResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, ReleaseRunData, ReleaseRunErrors, ReleaseRunResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchRunData, WatchRunErrors, WatchRunResponse, WatchRunResponses, WatchSpaceData, WatchSpaceErrors, WatchSpaceResponse, WatchSpaceResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
+import type { AddMemberData, AddMemberErrors, AddMemberResponses, AnswerMessageData, AnswerMessageErrors, AnswerMessageResponses, AnswerToolCallData, AnswerToolCallErrors, AnswerToolCallResponses, AppendToTimelineData, AppendToTimelineErrors, AppendToTimelineResponses, ArchiveSpaceData, ArchiveSpaceErrors, ArchiveSpaceResponses, CallByWebhookData, CallByWebhookErrors, CallByWebhookResponses, CancelRunData, CancelRunErrors, CancelRunResponses, CancelToolCallData, CancelToolCallErrors, CancelToolCallResponses, ChangeSpaceData, ChangeSpaceErrors, ChangeSpaceResponses, ClaimRunData, ClaimRunErrors, ClaimRunResponses, CreateRunData, CreateRunErrors, CreateRunResponses, CreateSpaceData, CreateSpaceErrors, CreateSpaceResponses, CreateSpaceTokenData, CreateSpaceTokenErrors, CreateSpaceTokenResponses, DeleteAgentData, DeleteAgentErrors, DeleteAgentResponses, DeleteConversationData, DeleteConversationErrors, DeleteConversationResponses, DeleteFileData, DeleteFileErrors, DeleteFileResponses, ExtendRunLeaseData, ExtendRunLeaseErrors, ExtendRunLeaseResponses, FinishRunData, FinishRunErrors, FinishRunResponses, GetAgentData, GetAgentErrors, GetAgentResponses, GetAgentStateData, GetAgentStateErrors, GetAgentStateResponses, GetAlignedTimelineData, GetAlignedTimelineErrors, GetAlignedTimelineResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetArtifactData, GetArtifactErrors, GetArtifactResponses, GetCallerData, GetCallerErrors, GetCallerResponses, GetDifferenceData, GetDifferenceErrors, GetDifferenceResponses, GetEntityData, GetEntityErrors, GetEntityResponses, GetLinkedFileData, GetLinkedFileErrors, GetLinkedFileResponses, GetMessageArtifactData, GetMessageArtifactErrors, GetMessageData, GetMessageErrors, GetMessageResponses, GetMetricsData, GetMetricsErrors, GetMetricsResponses, GetPreviewData, GetPreviewErrors, GetPreviewResponses, GetProvenanceData, GetProvenanceErrors, GetProvenanceResponses, GetRunContextData, GetRunContextErrors, GetRunContextResponses, GetRunData, GetRunErrors, GetRunResponses, GetSigningSecretData, GetSigningSecretErrors, GetSigningSecretResponses, GetSourcesData, GetSourcesErrors, GetSourcesResponses, GetSpaceData, GetSpaceErrors, GetSpaceResponses, GetStatusData, GetStatusErrors, GetStatusResponses, GetTimelineData, GetTimelineErrors, GetTimelineResponses, GetToolCallData, GetToolCallErrors, GetToolCallResponses, ImportAgentData, ImportAgentErrors, ImportAgentResponses, ListAgentsData, ListAgentsErrors, ListAgentsResponses, ListArtifactsData, ListArtifactsErrors, ListArtifactsResponses, ListConversationsData, ListConversationsErrors, ListConversationsResponses, ListEntitiesData, ListEntitiesErrors, ListEntitiesResponses, ListFilesData, ListFilesErrors, ListFilesResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMessagesData, ListMessagesErrors, ListMessagesResponses, ListRunsData, ListRunsErrors, ListRunsResponses, ListSpacesData, ListSpacesErrors, ListSpacesResponses, ListToolCallsData, ListToolCallsErrors, ListToolCallsResponses, ListToolsData, ListToolsErrors, ListToolsResponses, ListVersionsData, ListVersionsErrors, ListVersionsResponses, LiveData, LiveResponses, MakeToolCallData, MakeToolCallErrors, MakeToolCallResponses, PostMessageData, PostMessageErrors, PostMessageResponses, PostToolInputData, PostToolInputErrors, PostToolInputResponses, PutAgentData, PutAgentErrors, PutAgentResponses, PutAttachmentData, PutAttachmentErrors, PutAttachmentResponses, PutEntityData, PutEntityErrors, PutEntityResponses, PutLinkedAttachmentData, PutLinkedAttachmentErrors, PutLinkedAttachmentResponses, ReadyData, ReadyErrors, ReadyResponses, ReleaseRunData, ReleaseRunErrors, ReleaseRunResponses, RemoveMemberData, RemoveMemberErrors, RemoveMemberResponses, RerunToolCallData, RerunToolCallErrors, RerunToolCallResponses, WatchRunData, WatchRunErrors, WatchRunResponse, WatchRunResponses, WatchSpaceData, WatchSpaceErrors, WatchSpaceResponse, WatchSpaceResponses, WatchToolCallData, WatchToolCallErrors, WatchToolCallResponse, WatchToolCallResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -141,7 +141,7 @@ export const rerunToolCall = <ThrowOnError extends boolean = false>(options: Opt
  * Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol.
  *
  * With `run_id` or `agent_id`, which need the scope `runs:read` or `agents:read`, these are the configured tools,
- * the built-in ones, and those of the service.
+ * the built-in ones, and those of the service; with `run_id` also the tools of MCP servers that the run has.
  */
 export const listTools = <ThrowOnError extends boolean = false>(options?: Options<ListToolsData, ThrowOnError>): RequestResult<ListToolsResponses, ListToolsErrors, ThrowOnError> => (options?.client ?? client).get<ListToolsResponses, ListToolsErrors, ThrowOnError>({
     security: [{
@@ -503,6 +503,8 @@ export const getMetrics = <ThrowOnError extends boolean = false>(options?: Optio
  * Delete an agent
  *
  * Its ended runs and its messages stay. It leaves its spaces, and its handle is free.
+ *
+ * Its goals, memories and plans are removed.
  */
 export const deleteAgent = <ThrowOnError extends boolean = false>(options: Options<DeleteAgentData, ThrowOnError>): RequestResult<DeleteAgentResponses, DeleteAgentErrors, ThrowOnError> => (options.client ?? client).delete<DeleteAgentResponses, DeleteAgentErrors, ThrowOnError>({
     security: [{
@@ -564,6 +566,43 @@ export const listAgents = <ThrowOnError extends boolean = false>(options?: Optio
         }],
     url: '/v1/agents',
     ...options
+});
+
+/**
+ * Read the goals, memories and plans of an agent
+ *
+ * As the agent's runs have set them; they are removed with the agent.
+ */
+export const getAgentState = <ThrowOnError extends boolean = false>(options: Options<GetAgentStateData, ThrowOnError>): RequestResult<GetAgentStateResponses, GetAgentStateErrors, ThrowOnError> => (options.client ?? client).get<GetAgentStateResponses, GetAgentStateErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agents/{agent_id}/state',
+    ...options
+});
+
+/**
+ * Convert a configuration of version 1, and save it if asked to
+ *
+ * One of version 2 stays as it is.
+ *
+ * Tools and servers with the status `needs_review` are in the answer and are not saved. Other mistakes are
+ * refused, each with its field.
+ */
+export const importAgent = <ThrowOnError extends boolean = false>(options: Options<ImportAgentData, ThrowOnError>): RequestResult<ImportAgentResponses, ImportAgentErrors, ThrowOnError> => (options.client ?? client).post<ImportAgentResponses, ImportAgentErrors, ThrowOnError>({
+    security: [{
+            key: 'api_key',
+            scheme: 'bearer',
+            type: 'http'
+        }],
+    url: '/v1/agent-imports',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -943,6 +982,9 @@ export const listMessages = <ThrowOnError extends boolean = false>(options: Opti
  * Post a text to a space
  *
  * `@handle` mentions a member; handles of nobody come back as `unknown_mentions`.
+ *
+ * A run that waits for a reply of the sender, or of anyone, goes on with the text; with `reply_to` only one that
+ * waits on that message. Every other agent that is mentioned gets a queued run.
  */
 export const postMessage = <ThrowOnError extends boolean = false>(options: Options<PostMessageData, ThrowOnError>): RequestResult<PostMessageResponses, PostMessageErrors, ThrowOnError> => (options.client ?? client).post<PostMessageResponses, PostMessageErrors, ThrowOnError>({
     security: [{

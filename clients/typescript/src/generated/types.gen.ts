@@ -78,6 +78,54 @@ export type AgentDescription = {
 };
 
 /**
+ * AgentImport
+ *
+ * Asks for a configuration in version 2.
+ */
+export type AgentImport = {
+    /**
+     * Config
+     *
+     * The configuration, of version 1 or 2.
+     */
+    config: {
+        [key: string]: unknown;
+    };
+    /**
+     * Save As
+     *
+     * The agent that gets it as its newest version; absent: nothing is saved.
+     */
+    save_as?: string | null;
+};
+
+/**
+ * AgentImported
+ *
+ * A configuration in version 2, and how it came to be.
+ */
+export type AgentImported = {
+    /**
+     * Config
+     *
+     * The configuration, with the parts that need review.
+     */
+    config: {
+        [key: string]: unknown;
+    };
+    /**
+     * Report
+     *
+     * The tools in their order, then the other parts that changed.
+     */
+    report: Array<ImportedPart>;
+    /**
+     * The agent, without the parts that need review; null without ``save_as``.
+     */
+    saved: AgentWritten | null;
+};
+
+/**
  * AgentPage
  *
  * A page of the list of agents, the newest first.
@@ -95,6 +143,32 @@ export type AgentPage = {
      * What the next request gives as ``before``; null on the last page.
      */
     next: string | null;
+};
+
+/**
+ * AgentState
+ *
+ * All that an agent has noted.
+ */
+export type AgentState = {
+    /**
+     * Goals
+     *
+     * Its goals, by priority.
+     */
+    goals: Array<Goal>;
+    /**
+     * Memories
+     *
+     * Its memories, the oldest first.
+     */
+    memories: Array<Memory>;
+    /**
+     * Plans
+     *
+     * Its plans, the oldest first.
+     */
+    plans: Array<Plan>;
 };
 
 /**
@@ -917,7 +991,7 @@ export type AuditNetwork = {
     /**
      * Connections
      *
-     * The first of them, in the order in which they ended.
+     * The first 200 that were made and the first 50 that were refused, in the order in which they ended.
      */
     connections?: Array<NetworkConnection>;
     /**
@@ -950,6 +1024,12 @@ export type AuditNetwork = {
      * What its program could connect to.
      */
     allow: Array<string>;
+    /**
+     * Unknown
+     *
+     * Whether its connections are not known: the service ended while the call ran.
+     */
+    unknown?: boolean;
 };
 
 /**
@@ -2269,6 +2349,56 @@ export type GivenTrigger = {
 };
 
 /**
+ * Goal
+ *
+ * A goal of an agent.
+ */
+export type Goal = {
+    /**
+     * Id
+     *
+     * Its id.
+     */
+    id: string;
+    /**
+     * Description
+     *
+     * What the agent wants to reach.
+     */
+    description: string;
+    /**
+     * Priority
+     *
+     * The higher, the more important: -1,000 to 1,000.
+     */
+    priority: number;
+    /**
+     * Is Long Term
+     *
+     * Whether it outlasts the task at hand.
+     */
+    is_long_term: boolean;
+    /**
+     * Status
+     *
+     * How it stands.
+     */
+    status: 'active' | 'completed' | 'abandoned';
+    /**
+     * Created
+     *
+     * When it was first set: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Updated
+     *
+     * When it was last set.
+     */
+    updated: string;
+};
+
+/**
  * Health
  *
  * The service is well, as far as it was asked.
@@ -2410,6 +2540,44 @@ export type ImageExecution = {
      * For the request and for fetching the picture.
      */
     timeout?: number;
+};
+
+/**
+ * ImportedPart
+ *
+ * What became of one tool or of another part of a configuration.
+ */
+export type ImportedPart = {
+    /**
+     * Tool
+     *
+     * The tool's name; null for another part, which ``from`` names.
+     */
+    tool: string | null;
+    /**
+     * From
+     *
+     * What it was, such as ``request``.
+     */
+    from: string;
+    /**
+     * To
+     *
+     * What it is now, such as ``gateway http``; null: nothing.
+     */
+    to: string | null;
+    /**
+     * Status
+     *
+     * ``needs_review``: it is in ``config`` and is not saved.
+     */
+    status: 'unchanged' | 'converted' | 'dropped' | 'needs_review';
+    /**
+     * Message
+     *
+     * What changed and what to do; empty if nothing did.
+     */
+    message: string;
 };
 
 /**
@@ -2689,9 +2857,10 @@ export type ListedCall = {
     /**
      * Status
      *
-     * ``open`` waits or runs; ``done`` has a response, ``failed`` and ``cancelled`` have a problem.
+     * ``open`` is queued or runs, ``waiting`` needs an answer from outside; ``done`` has a response, ``failed``
+     * and ``cancelled`` have a problem.
      */
-    status: 'open' | 'done' | 'failed' | 'cancelled';
+    status: 'open' | 'waiting' | 'done' | 'failed' | 'cancelled';
     /**
      * Code
      *
@@ -3071,6 +3240,44 @@ export type MemberEvent = {
 };
 
 /**
+ * Memory
+ *
+ * A memory of an agent.
+ */
+export type Memory = {
+    /**
+     * Key
+     *
+     * Its name, unique for the agent.
+     */
+    key: string;
+    /**
+     * Value
+     *
+     * What the agent remembers, at most 4 KiB.
+     */
+    value: string;
+    /**
+     * Topic
+     *
+     * What it belongs to.
+     */
+    topic: string | null;
+    /**
+     * Created
+     *
+     * When it was first set: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Updated
+     *
+     * When it was last set.
+     */
+    updated: string;
+};
+
+/**
  * Message
  *
  * One message of a space.
@@ -3361,7 +3568,7 @@ export type NetworkUse = {
     /**
      * Connections
      *
-     * The first of them, in the order in which they ended.
+     * The first 200 that were made and the first 50 that were refused, in the order in which they ended.
      */
     connections?: Array<NetworkConnection>;
     /**
@@ -3491,6 +3698,92 @@ export type PdfPermission = 'print' | 'copy' | 'modify' | 'annotate' | 'fill_for
  * A standard that a PDF keeps; PDF/UA-1 is the tagged one for readers of any kind, PDF/A is for archives.
  */
 export type PdfVariant = 'pdf/ua-1' | 'pdf/a-2b' | 'pdf/a-3b';
+
+/**
+ * Plan
+ *
+ * A plan of an agent: at its time it makes a queued run.
+ */
+export type Plan = {
+    /**
+     * Id
+     *
+     * Its id.
+     */
+    id: string;
+    /**
+     * Name
+     *
+     * Its name; also that of the trigger of its runs.
+     */
+    name: string;
+    /**
+     * Instruction
+     *
+     * What its runs are to do.
+     */
+    instruction: string;
+    /**
+     * Run At
+     *
+     * When it fires, if once: UTC, RFC 3339, ``Z``.
+     */
+    run_at: string | null;
+    /**
+     * Cron
+     *
+     * When it fires, if more than once: minute, hour, day, month, weekday.
+     */
+    cron: string | null;
+    /**
+     * Time Zone
+     *
+     * The time zone of ``cron``, such as ``Europe/Berlin``; null for a plan that fires once.
+     */
+    time_zone: string | null;
+    /**
+     * Status
+     *
+     * ``completed``: it has fired for the last time. ``missed``: its only time passed over 24 hours unused.
+     */
+    status: 'pending' | 'completed' | 'cancelled' | 'missed';
+    /**
+     * Next Run
+     *
+     * When it fires next; null if it does not. A time that has passed is being caught up.
+     */
+    next_run: string | null;
+    /**
+     * Last Run
+     *
+     * When it last fired.
+     */
+    last_run: string | null;
+    /**
+     * Missed
+     *
+     * The newest time for which no run was made, because it had passed by more than 24 hours.
+     */
+    missed: string | null;
+    /**
+     * Run Ids
+     *
+     * The runs that it made, at most 20, the newest first.
+     */
+    run_ids: Array<string>;
+    /**
+     * Created
+     *
+     * When it was first set: UTC, RFC 3339, ``Z``.
+     */
+    created: string;
+    /**
+     * Updated
+     *
+     * When it was last set.
+     */
+    updated: string;
+};
 
 /**
  * PoolState
@@ -4112,27 +4405,21 @@ export type RunContext = {
     /**
      * Goals
      *
-     * Its goals.
+     * Its goals, by priority.
      */
-    goals?: Array<{
-        [key: string]: unknown;
-    }>;
+    goals?: Array<Goal>;
     /**
      * Memories
      *
-     * Its memories.
+     * Its memories, the oldest first.
      */
-    memories?: Array<{
-        [key: string]: unknown;
-    }>;
+    memories?: Array<Memory>;
     /**
      * Plans
      *
      * Its pending plans.
      */
-    plans?: Array<{
-        [key: string]: unknown;
-    }>;
+    plans?: Array<Plan>;
     /**
      * Runs
      *
@@ -9290,6 +9577,127 @@ export type ListAgentsResponses = {
 
 export type ListAgentsResponse = ListAgentsResponses[keyof ListAgentsResponses];
 
+export type GetAgentStateData = {
+    body?: never;
+    path: {
+        /**
+         * Agent Id
+         *
+         * The agent.
+         */
+        agent_id: string;
+    };
+    query?: never;
+    url: '/v1/agents/{agent_id}/state';
+};
+
+export type GetAgentStateErrors = {
+    /**
+     * `unsafe_path`: A path or name in the URL is unsafe.
+     */
+    400: Problem;
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `unknown_agent`: The project has no agent of that id, or no such version of it.
+     */
+    404: Problem;
+    /**
+     * `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+};
+
+export type GetAgentStateError = GetAgentStateErrors[keyof GetAgentStateErrors];
+
+export type GetAgentStateResponses = {
+    /**
+     * What the agent has noted.
+     */
+    200: AgentState;
+};
+
+export type GetAgentStateResponse = GetAgentStateResponses[keyof GetAgentStateResponses];
+
+export type ImportAgentData = {
+    body: AgentImport;
+    path?: never;
+    query?: never;
+    url: '/v1/agent-imports';
+};
+
+export type ImportAgentErrors = {
+    /**
+     * `unauthorized`: The request has no API key, or one that does not work.
+     */
+    401: Problem;
+    /**
+     * `forbidden`: The API key lacks the scope of the route. `wrong_tenant`: The request names a tenant or project of another API key. `origin_refused`: A web page of another origin sent the request, or its Host is not allowed.
+     */
+    403: Problem;
+    /**
+     * `request_timeout`: The request's body did not arrive in time.
+     */
+    408: Problem;
+    /**
+     * `name_taken`: Another entity of the project has that handle; case is ignored.
+     */
+    409: Problem;
+    /**
+     * `body_too_large`: The body of a request is larger than the operator allows.
+     */
+    413: Problem;
+    /**
+     * `invalid_tool`: The configuration of an agent has mistakes; ``errors`` lists all of them with their fields. `invalid_request`: A field of the request is not what the schema asks for.
+     */
+    422: Problem;
+    /**
+     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     */
+    429: Problem;
+    /**
+     * `internal`: The service failed in a way that it did not foresee.
+     */
+    500: Problem;
+    /**
+     * `store_failed`: A store could not read or write.
+     */
+    503: Problem;
+    /**
+     * `store_full`: The store has no space left.
+     */
+    507: Problem;
+};
+
+export type ImportAgentError = ImportAgentErrors[keyof ImportAgentErrors];
+
+export type ImportAgentResponses = {
+    /**
+     * The configuration in version 2, and a report.
+     */
+    200: AgentImported;
+};
+
+export type ImportAgentResponse = ImportAgentResponses[keyof ImportAgentResponses];
+
 export type ListRunsData = {
     body?: never;
     path?: never;
@@ -10869,7 +11277,7 @@ export type PostMessageErrors = {
      */
     422: Problem;
     /**
-     * `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
+     * `queue_full`: The queue is full. `rate_limited`: A limit of the API key, or of the tenant, is reached; ``errors`` names it.
      */
     429: Problem;
     /**
@@ -10989,7 +11397,14 @@ export type GetMessageArtifactData = {
          */
         logical_path: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Own Link
+         *
+         * A link to this service, also if an object store has the file.
+         */
+        own_link?: boolean;
+    };
     url: '/v1/spaces/{space_id}/messages/{message_id}/artifacts/{logical_path}';
 };
 

@@ -43,7 +43,8 @@ export async function request(target, { method = "GET", query, json, body, heade
   }
   if (answer.ok) return answer;
   const problem = await problemOf(answer);
-  if (answer.status === 401) refuse(problem);
+  // A link opens one space: who was removed from it has no other use of it.
+  if (answer.status === 401 || (spaceToken.value && problem.code === "unknown_space")) refuse(problem);
   throw problem;
 }
 

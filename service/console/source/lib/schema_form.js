@@ -11,6 +11,9 @@ const STARTED_MAX = 20; // entries that a list has at first; a list in a list ha
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
 const TITLE_CHARS = 200;
 const REQUIRED = "This is required";
+const UNSAFE = `Whole numbers beyond ${Number.MAX_SAFE_INTEGER} would be changed by the browser; send the answer over the API`;
+// Whether a text has a whole number that JavaScript would round.
+const hasUnsafe = (text) => (text.match(/-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi) ?? []).some((each) => /^-?\d+$/.test(each) && !Number.isSafeInteger(Number(each)));
 export const ABSENT = Symbol("absent");
 
 // A node: {kind, title, hint, schema, ...}. kind is "string", "number", "integer", "boolean", "enum" {options}, "object" {fields:
@@ -44,11 +47,11 @@ function describe(given, root, depth, counter) {
   if (type === "object" && isObject(schema.properties) && Object.keys(schema.properties).length > 0) {
     const required = new Set(Array.isArray(schema.required) ? schema.required : []);
     const fields = Object.entries(schema.properties).map(([name, inner]) => ({ name, node: describe(inner, root, depth + 1, counter), isRequired: required.has(name) }));
-    return { ...common(schema, "object"), fields };
+    return { ...common(schema, "object"), fields, isNullable };
   }
   if (type === "array" && isObject(schema.items) && !schema.prefixItems) {
     const item = describe(schema.items, root, depth + 1, counter);
-    if (item.kind !== "json") return { ...common(schema, "array"), item };
+    if (item.kind !== "json") return { ...common(schema, "array"), item, isNullable };
   }
   return common(schema, "json");
 }
@@ -157,6 +160,8 @@ function readObject(node, draft, place, isRequired, errors) {
     if (found !== ABSENT) Object.defineProperty(value, name, { value: found, enumerable: true, configurable: true, writable: true });
   }
   // An optional object in which nothing is filled in is left out, whatever it would need.
+  const isBlank = Object.keys(value).length === 0 && own.size > 0 && [...own.values()].every((each) => each === REQUIRED);
+  if (isBlank && isRequired && node.isNullable) return null;
   if (!isRequired && Object.keys(value).length === 0 && [...own.values()].every((each) => each === REQUIRED)) return ABSENT;
   for (const [where, message] of own) errors.set(where, message);
   return value;
@@ -187,7 +192,7 @@ function readNumber(node, draft, place, isRequired, errors) {
   const written = draft.trim();
   if (written === "") return missing(node, place, isRequired, errors);
   const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(written) ? Number(written) : NaN;
-  const problem = numberProblem(node, number);
+  const problem = numberProblem(node, number) ?? (hasUnsafe(written) ? UNSAFE : null);
   if (problem) errors.set(place, problem);
   return number;
 }
@@ -207,7 +212,9 @@ function numberProblem({ kind, schema }, number) {
 function readJson(node, draft, place, isRequired, errors) {
   if (draft.trim() === "") return missing(node, place, isRequired, errors);
   try {
-    return JSON.parse(draft);
+    const value = JSON.parse(draft);
+    if (hasUnsafe(draft.replace(/"(?:\\.|[^"\\])*"/g, '""'))) errors.set(place, UNSAFE);
+    return value;
   } catch (problem) {
     errors.set(place, `This is not JSON: ${problem.message}`);
     return ABSENT;

@@ -1,9 +1,9 @@
 // Texts of others as parts: plain text, links to web pages, mentions.
 import { visible } from "./format.js";
 
-// Controls, and marks that let a text show in another order than it has. Joiners of letters and emoji stay: scripts need them.
-const DISTURBING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069\ufeff]/g;
-export const readableText = (text) => text.replace(/\r\n?/g, "\n").replace(DISTURBING, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+// Controls, and marks that do not show or let a text show in another order than it has. Joiners of letters and emoji stay: scripts need them.
+const DISTURBING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+export const readableText = (text) => text.replace(/\r\n?/g, "\n").replace(DISTURBING, (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
 
 const PARTS = /https?:\/\/[^\s<>"'`\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069]{1,2000}|@[A-Za-z][A-Za-z0-9_-]{0,63}/gi;
 const CLOSING = /[.,;:!?)\]}*_]+$/;

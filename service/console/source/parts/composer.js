@@ -51,7 +51,7 @@ export function Composer({ room, actor, replyTo }) {
     }
   };
   const onKeyDown = (event) => {
-    if (event.isComposing) return;
+    if (event.isComposing || event.keyCode === 229) return;
     if (found.length > 0) {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step) picked.value = (at + step + found.length) % found.length;
@@ -60,7 +60,7 @@ export function Composer({ room, actor, replyTo }) {
       else return;
       event.preventDefault();
       event.stopPropagation();
-    } else if (event.key === "Enter" && !event.shiftKey) {
+    } else if (event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches) {
       event.preventDefault();
       send();
     } else if (event.key === "Escape") {

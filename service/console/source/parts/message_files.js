@@ -33,7 +33,7 @@ export function filesOf(output) {
   return [...found.values()];
 }
 
-export const isPicture = (file) => PICTURES.has(String(file.mime).split(";")[0]) && !(file.size_bytes > PICTURE_BYTES);
+export const isPicture = (file) => PICTURES.has(String(file.mime).split(";")[0]) && file.size_bytes <= PICTURE_BYTES;
 
 export function Picture({ message, file, text }) {
   const url = useSignal(null);
