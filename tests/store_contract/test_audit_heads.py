@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import text
 
 from proofbox.service.calls.signing import SigningKey
+from proofbox.service.observability.log_format import START_LOGGER
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
@@ -132,6 +133,14 @@ async def test_the_first_round_makes_a_key_for_its_owner_alone_and_signs_all_cha
     assert status == 0
     assert f"{CHAIN}: 1 signed heads fit, the last of line 2; 0 lines after the last signed head" in printed
     assert f"the heads are signed with the key {SigningKey.from_pem(files.key.read_bytes()).id}" in printed
+
+
+async def test_the_log_has_the_id_of_the_first_key_at_every_level(signer, files, lines_of, caplog):
+    await lines_of(1)
+    with caplog.at_level(logging.WARNING, "proofbox"), caplog.at_level(logging.INFO, START_LOGGER):
+        await signer.sign()
+    key = SigningKey.from_pem(files.key.read_bytes()).id
+    assert [(line.name, key in line.getMessage()) for line in caplog.records] == [(START_LOGGER, True)]
 
 
 async def test_a_round_without_new_lines_adds_no_record_and_the_next_life_goes_on_where_the_last_one_ended(

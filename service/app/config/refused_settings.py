@@ -5,6 +5,8 @@ import re
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
+from proofbox.service.app.config.hidden_values import hide_in_message
+
 _FIELD = re.compile(r'field "(\w+)"')
 
 
@@ -12,8 +14,8 @@ def list_refusals(exc: Exception) -> list[str]:
     """One sentence for each refused setting; empty if the exception is about something else."""
     if isinstance(exc, ValidationError):
         return [
-            f"{_variable(error['loc'])}{error['msg'].removeprefix('Value error, ')}"
-            for error in exc.errors(include_url=False, include_input=False)
+            _variable(error["loc"]) + hide_in_message(error["msg"], error["input"]).removeprefix("Value error, ")
+            for error in exc.errors(include_url=False)
         ]
     if isinstance(exc, SettingsError) and (found := _FIELD.search(str(exc))) is not None:
         where = f" ({exc.__cause__})" if isinstance(exc.__cause__, ValueError) else ""

@@ -98,3 +98,20 @@ def test_an_audit_file_that_cannot_be_opened_stops_the_start(tmp_path):
         f"PROOFBOX_AUDIT_FILE: {tmp_path}/none/audit.jsonl cannot be opened: No such file or directory"
         in done.stderr
     )
+
+
+def test_addresses_are_shown_without_password_and_query():
+    done = proofbox("config", "show", "--changed", PROOFBOX_WEB_SEARCH_URL=f"http://h/s?key={SECRET}")
+    assert 'web_search_url = "http://h/s?********"' in done.stdout
+    assert SECRET not in done.stdout + done.stderr
+    refused = proofbox("config", "show", PROOFBOX_WEB_SEARCH_URL=f"http://u:a/{SECRET}@h/s")
+    assert "PROOFBOX_WEB_SEARCH_URL: 'http://********@h/s' cannot be read" in refused.stderr
+    assert SECRET not in refused.stdout + refused.stderr
+
+
+def test_a_setting_without_effect_is_a_warning(file):
+    file.write_text('oci_runtime = "crun"\n')
+    done = proofbox("config", "check", file)
+    assert (done.returncode, "warning: " in done.stderr) == (0, True)
+    listed = json.loads(proofbox("config", "check", file, "--json").stdout)
+    assert (listed["ok"], listed["mistakes"], len(listed["warnings"])) == (True, [], 1)
