@@ -291,6 +291,22 @@ def test_a_body_without_a_length_is_refused(proxy):
         **{"Transfer-Encoding": "chunked"},
     )
     assert status == 403
+    body = json.dumps(allowed_body())
+    assert ask(proxy, "POST", "/v1.41/containers/create?name=proofbox-x", body, **{"X-Other": "none"})[0] == 403
+
+
+def test_the_runtime_of_the_environment_is_the_only_one(monkeypatch, request):
+    monkeypatch.setenv("PROOFBOX_PROXY_RUNTIME", "runsc")
+    proxy = request.getfixturevalue("proxy")
+    body = allowed_body()
+    assert create(proxy, body)[0] == 403
+    for runtime in ("runc", "runsc"):
+        host = {}
+        for name, value in body["HostConfig"].items():  # the service's order
+            host |= {"Runtime": runtime} if name == "CpuShares" else {}
+            host[name] = value
+        status, answer = create(proxy, {**body, "HostConfig": host})
+        assert (status == 403) == (runtime == "runc"), answer  # the engine may have no runsc
 
 
 @pytest.mark.parametrize(
