@@ -111,3 +111,10 @@ def test_the_name_of_the_image_is_printed_without_an_engine(clean, capsys):
     assert (args.run(args), capsys.readouterr().out) == (0, f"{own_image()}\n")
     clean.setenv("PROOFBOX_IMAGE", "proofbox-sandbox:mine")
     assert (args.run(args), capsys.readouterr().out) == (0, "proofbox-sandbox:mine\n")
+
+
+def test_a_setting_without_effect_is_a_warning(clean, capsys):
+    clean.setenv("PROOFBOX_OCI_RUNTIME", "crun")
+    found = diagnosed(capsys)["settings"]
+    assert found["status"] == "warn"
+    assert found["detail"].startswith("PROOFBOX_OCI_RUNTIME is for the engine oci")
