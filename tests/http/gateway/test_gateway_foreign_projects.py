@@ -8,6 +8,7 @@ LEASE = {"Run-Lease": "1"}
 # How each operation whose path names an agent, a run, a space, a message or an entity is asked.
 REQUESTS = {
     "get_agent": ("GET", "/v1/agents/{agent_id}", None),
+    "get_agent_state": ("GET", "/v1/agents/{agent_id}/state", None),
     "delete_agent": ("DELETE", "/v1/agents/{agent_id}", None),
     "get_signing_secret": ("POST", "/v1/agents/{agent_id}/signing-secret", {}),
     "get_run": ("GET", "/v1/runs/{run_id}", None),
