@@ -9,6 +9,7 @@ from proofbox.service.gateway.built_ins.noted_items import (
     Outcome,
     delete_items,
     deletion_schema,
+    items_schema,
     require_unique,
 )
 from proofbox.service.gateway.records.port import GoalStore, NewGoal
@@ -47,12 +48,7 @@ _GOAL: JsonObject = {
     "required": ["description"],
     "additionalProperties": False,
 }
-_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"goals": {"type": "array", "items": _GOAL, "minItems": 1, "description": "The goals."}},
-    "required": ["goals"],
-    "additionalProperties": False,
-}
+_SCHEMA = items_schema("goals", _GOAL)
 _DESCRIPTION = (
     "Create goals, or replace those whose id is given. They stay for later runs. Either all are written or none. "
     "Returns all goals."

@@ -10,6 +10,7 @@ from proofbox.service.gateway.built_ins.noted_items import (
     delete_items,
     deletion_schema,
     invalid_input,
+    items_schema,
     require_unique,
 )
 from proofbox.service.gateway.records.port import MemoryStore, NewMemory
@@ -35,12 +36,7 @@ _MEMORY: JsonObject = {
     "required": ["key", "value"],
     "additionalProperties": False,
 }
-_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"memories": {"type": "array", "items": _MEMORY, "minItems": 1, "description": "The memories."}},
-    "required": ["memories"],
-    "additionalProperties": False,
-}
+_SCHEMA = items_schema("memories", _MEMORY)
 _DESCRIPTION = (
     "Remember facts for later runs, each under a key; a key that exists is replaced. Either all are written or "
     "none. Returns all memories."

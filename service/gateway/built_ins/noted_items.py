@@ -74,6 +74,12 @@ def require_unique(items: Sequence[JsonObject], field: str, name: str) -> None:
             seen.add(value)
 
 
+def items_schema(field: str, item: JsonObject) -> JsonObject:
+    """The schema of the parameters of a tool that sets items, listed in ``field``."""
+    items = {"type": "array", "items": item, "minItems": 1, "description": f"The {field}."}
+    return {"type": "object", "properties": {field: items}, "required": [field], "additionalProperties": False}
+
+
 def deletion_schema(names: str, what: str) -> JsonObject:
     """The schema of the parameters of a tool that deletes."""
     return {

@@ -14,6 +14,7 @@ from proofbox.service.gateway.built_ins.noted_items import (
     Outcome,
     delete_items,
     deletion_schema,
+    items_schema,
     require_unique,
 )
 from proofbox.service.gateway.records.port import ItemsRefusedError, NewPlan, PlanStore
@@ -67,12 +68,7 @@ _PLAN: JsonObject = {
     "required": ["name", "instruction"],
     "additionalProperties": False,
 }
-_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"plans": {"type": "array", "items": _PLAN, "minItems": 1, "description": "The plans."}},
-    "required": ["plans"],
-    "additionalProperties": False,
-}
+_SCHEMA = items_schema("plans", _PLAN)
 _DESCRIPTION = (
     "Plan later runs of yourself, or replace the plans whose id is given. Each has exactly one of run_at, after_s "
     "and cron. Either all are written or none. Returns all plans with their next_run."

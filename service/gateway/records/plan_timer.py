@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError, QueueFullError
+from proofbox.service.gateway.due_timer import DueTimer
 from proofbox.service.gateway.records.port import PLANS_TOPIC, DuePlan, DuePlanStore
 from proofbox.service.gateway.records.schedules import decide_firing, utc_text
 
@@ -19,7 +19,7 @@ _AGAIN_S = 30.0
 _STORE_AGAIN_S = 1.0
 
 
-class PlanTimer:
+class PlanTimer(DueTimer):
     """Fires plans at their times.
 
     Args:
@@ -28,21 +28,8 @@ class PlanTimer:
     """
 
     def __init__(self, plans: DuePlanStore, changes: Changes) -> None:
+        super().__init__(changes, PLANS_TOPIC)
         self._plans = plans
-        self._changes = changes
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin; plans whose time came while the service was down fire at once."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """End; a plan that is being fired is fired to the end."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
 
     async def fire_due(self, now: datetime) -> int:
         """Fire the plans whose time has come.
@@ -83,13 +70,7 @@ class PlanTimer:
             )
         return True
 
-    async def _run(self) -> None:
-        with self._changes.listen(PLANS_TOPIC) as changed:
-            while True:
-                await changed.wait(await self._pass())
-
     async def _pass(self) -> float:
-        """Fire what is due; return how long to sleep, in seconds, unless plans change."""
         now = datetime.now(UTC)
         try:
             postponed = await self.fire_due(now)

@@ -1,12 +1,11 @@
 """The timer of waits: ends those that nobody answers in time."""
 
-import asyncio
 import logging
-from contextlib import suppress
 from datetime import UTC, datetime
 
 from proofbox.service.concurrency import Changes
 from proofbox.service.errors import OurError
+from proofbox.service.gateway.due_timer import DueTimer
 from proofbox.service.gateway.waits.answers import WaitAnswers
 from proofbox.service.gateway.waits.port import WaitStore
 
@@ -16,8 +15,8 @@ _SLEEP_S_MAX = 3_600.0
 _AGAIN_S = 1.0
 
 
-class WaitTimer:
-    """Ends waits when they expire.
+class WaitTimer(DueTimer):
+    """Ends waits when they expire; call `WaitAnswers.expire_overdue` first, for those of a stop of the service.
 
     Args:
         answers: ends them.
@@ -27,31 +26,11 @@ class WaitTimer:
     """
 
     def __init__(self, answers: WaitAnswers, waits: WaitStore, changes: Changes, topic: str) -> None:
+        super().__init__(changes, topic)
         self._answers = answers
         self._waits = waits
-        self._changes = changes
-        self._topic = topic
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Begins to look; call `WaitAnswers.expire_overdue` before, for the time when the service was down."""
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Ends; a wait that is being ended is ended to the end."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
-
-    async def _run(self) -> None:
-        with self._changes.listen(self._topic) as opened:
-            while True:
-                await opened.wait(await self._expire())
-
-    async def _expire(self) -> float:
-        """Ends what has expired; how long to sleep, in seconds, unless a call begins to wait."""
+    async def _pass(self) -> float:
         try:
             await self._answers.expire_overdue()
             upcoming = await self._waits.next_expiry()
