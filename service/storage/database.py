@@ -4,6 +4,8 @@ import asyncio
 import fcntl
 import logging
 import os
+import random
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -28,6 +30,7 @@ _ROLE = "the database of artifacts, sources and calls"
 _READERS = 3  # reads are short; more threads than cores gain nothing
 _NO_URL = SecretStr("")
 _ATTEMPTS_MAX = 5  # of a transaction that meets a deadlock each time
+_PAUSE_MAX_S = 0.1  # before a transaction is run again
 _IDLE_S = 5.0  # the first commit after a checkpoint waits for the disk twice, so calls in a row share one
 
 _log = logging.getLogger("proofbox.storage")
@@ -238,6 +241,7 @@ def _transact(backend: Backend, work: Work[T]) -> tuple[T, set[str]]:
             if not is_deadlock(exc) or attempt == _ATTEMPTS_MAX:
                 raise
             _log.warning("a transaction met a deadlock and is run again (attempt %d)", attempt + 1)
+            time.sleep(random.uniform(0, _PAUSE_MAX_S))  # noqa: S311 - two that met do not meet again
         else:
             return result, announced
     raise AssertionError("the last attempt returns or raises")

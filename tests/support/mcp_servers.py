@@ -101,9 +101,8 @@ async def sdk_server(tools: MCPServer, era: str = "modern") -> AsyncIterator[Mcp
     server = McpTestServer(path="/sse" if era == "sse" else "/mcp", transport="sse" if era == "sse" else "http")
     app = tools.sse_app() if era == "sse" else tools.streamable_http_app()
     recorded = _Recorder(app, server, has_probe=era == "modern")
-    listening = uvicorn.Config(
-        recorded, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1
-    )
+    # With a configuration of its log it would change the loggers of the whole process, for later tests.
+    listening = uvicorn.Config(recorded, host="127.0.0.1", port=0, log_config=None, timeout_graceful_shutdown=1)
     async with _running(uvicorn.Server(listening), server):
         yield server
 

@@ -306,7 +306,9 @@ def _end(
 
 def _lock_run(connection: Connection, run_id: str) -> Row[Any]:
     """Return a run; its other writers wait. It is locked before a space, in each transaction that locks both."""
-    row: Row[Any] = connection.execute(_RUN_BY_ID.with_for_update(of=runs), {"of_run_id": run_id}).one()
+    row: Row[Any] = connection.execute(
+        _RUN_BY_ID.with_for_update(key_share=True, of=runs), {"of_run_id": run_id}
+    ).one()
     return row
 
 

@@ -81,7 +81,7 @@ def find_run(connection: Connection, principal: Principal, run_id: str, *, lock:
         UnknownRunError: there is no such run.
     """
     query = _ALL.where(of_project(principal), runs.c.run_id == run_id)
-    found = connection.execute(query.with_for_update(of=runs) if lock else query).first()
+    found = connection.execute(query.with_for_update(key_share=True, of=runs) if lock else query).first()
     if found is None:
         raise _unknown(run_id)
     return HeldRun(found.id, build_run(connection, found))
@@ -102,7 +102,7 @@ def _unknown(run_id: str) -> UnknownRunError:
 def run_of_row(connection: Connection, row: int, *, lock: bool = False) -> HeldRun:
     """The run of a row, which exists."""
     query = _ALL.where(runs.c.id == row)
-    found = connection.execute(query.with_for_update(of=runs) if lock else query).one()
+    found = connection.execute(query.with_for_update(key_share=True, of=runs) if lock else query).one()
     return HeldRun(found.id, build_run(connection, found))
 
 

@@ -186,7 +186,7 @@ class SqlRunStore(RunStore):
 
         def work(connection: Connection) -> StoredRun | None:
             # One that another claim has locked is skipped, so that claims do not wait for each other.
-            query = claimable.with_for_update(of=runs, skip_locked=True)
+            query = claimable.with_for_update(key_share=True, of=runs, skip_locked=True)
             for row in connection.execute(query).all():
                 # Claims of one agent count one after another.
                 own = select(agents.c.id).where(agents.c.id == row.agent)

@@ -20,7 +20,7 @@ from proofbox.service.storage.gateway.spaces import space_members
 _RUN: Select[Any] = (
     select(runs.c.id, runs.c.space)
     .where(runs.c.project == PROJECT, runs.c.run_id == bindparam("of_run_id"))
-    .with_for_update(of=runs)
+    .with_for_update(key_share=True, of=runs)
 )
 _SPACE: Select[Any] = select(spaces.c.id, spaces.c.space_id, spaces.c.name, spaces.c.archived).where(
     spaces.c.project == PROJECT, spaces.c.space_id == bindparam("of_space_id")
