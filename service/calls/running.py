@@ -10,6 +10,7 @@ from proofbox.contracts.network import ListedConnections, NetworkConnection
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.calls.answer import Answer
 from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.claim import Claim
 from proofbox.service.calls.clients import CallClients
 from proofbox.service.calls.events import CallEvent, EventLog
 from proofbox.service.calls.interruptions import Interruption, cancelled
@@ -33,6 +34,7 @@ class RunningCall(CallObserver):
         "asked",
         "began",
         "cancel_reason",
+        "claim",
         "clients",
         "detached",
         "events",
@@ -46,10 +48,11 @@ class RunningCall(CallObserver):
         "waiting",
     )
 
-    def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float) -> None:
+    def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float, claim: Claim | None = None) -> None:
         super().__init__(key.scope.principal.caller)
         self.key = key
         self.asked = asked
+        self.claim = claim
         self.span: Span = NO_SPAN
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
@@ -75,11 +78,17 @@ class RunningCall(CallObserver):
     @property
     def only_waited(self) -> bool:
         """Whether it came as far as the queue or the engine, so that no program of it can have run."""
-        return len(self.events) > 0 and not self.has_started
+        return self.events.last_id > 0 and not self.has_started
 
     def on_queued(self, position: int) -> None:
         """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
+
+    async def before_start(self) -> None:
+        """See `CallObserver.before_start`."""
+        if self.claim is not None:
+            await self.claim.start()
+            self.has_started = True
 
     def on_running(self) -> None:
         """See `CallObserver.on_running`."""

@@ -80,7 +80,7 @@ class ExecTool:
         if request.network is not None:
             self._network.check(request, scope.principal.caller)
         call = ExecCall(scope, request, self._language, params, bounds)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
 
     async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
         """Runs one call.

@@ -153,6 +153,7 @@ class SqlCallStore(CallStore):
                     answer=answer,
                     partial_response=also.partial_response,
                     audited=audited,
+                    number=changed.id,
                 )
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
@@ -240,7 +241,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
             "request": stored.request,
         },
     ).one()
-    return inserted.id, stored
+    return inserted.id, replace(stored, number=inserted.id)
 
 
 def _same_payload(row: Row[Any] | None, call: NewCall, taken: str) -> Row[Any] | None:
@@ -276,4 +277,5 @@ def _build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
         partial_response=row.partial_response,
         wait=pending_wait(connection, row.id) if row.state == CallState.WAITING else None,
         wait_spec=newest_spec(connection, row.id) if row.run is not None and row.answer is None else None,
+        number=row.id,
     )
