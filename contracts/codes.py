@@ -152,6 +152,7 @@ class ProblemCode(StrEnum):
     QUEUE_TIMEOUT = "queue_timeout"
     SHUTTING_DOWN = "shutting_down"
     ENGINE_UNAVAILABLE = "engine_unavailable"
+    SET_ASIDE = "set_aside"
     STORE_FAILED = "store_failed"
     STORE_FULL = "store_full"
     UNAUTHORIZED = "unauthorized"

@@ -115,7 +115,7 @@ class CallRunner:
             del self.running[running.key]
         if not running.is_parked and not running.answer.done():
             running.events.stop()
-            running.answer.set_result(build_problem_answer(running.cancel_reason or _STOPS, running.request_id))
+            running.answer.set_result(build_problem_answer(_STOPS, running.request_id))
 
     async def _run(self, running: RunningCall, call: PreparedCall, run: CallRun) -> None:
         key = running.key

@@ -51,13 +51,6 @@ class Dispatch(Protocol):
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:
         """Begin to follow an open call that another process accepted."""
 
-    async def cancel(self, stored: StoredCall) -> None:
-        """Ask for the end of an open call that is not followed here; it ends soon after.
-
-        Raises:
-            StoreFailedError: the store failed.
-        """
-
     async def announce(self, stored: StoredCall) -> None:
         """Let the other processes look at a call again that waited and does so no longer."""
 
@@ -81,9 +74,6 @@ class LocalDispatch:
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.follow`."""
         raise AssertionError("no other process has calls")
-
-    async def cancel(self, stored: StoredCall) -> None:
-        """See `Dispatch.cancel`."""
 
     async def announce(self, stored: StoredCall) -> None:
         """See `Dispatch.announce`."""

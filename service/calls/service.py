@@ -149,14 +149,11 @@ class Calls:
         """Cancels a call; one that has ended stays as it is. Raises as `status` does."""
         stored = await find_call(self._store, principal, tool_call_id, conversation_id)
         running = self._running.get(stored.key)
+        if running is None and stored.state is CallState.OPEN and not self.dispatch.is_local:
+            running = await self._follow(stored)
         if running is not None:
             running.cancel(CallCancelledError(_CANCELLED))
             # A store that does not answer delays the end of a call, not the client that cancels it.
-            await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
-            stored = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
-        elif stored.state is CallState.OPEN and not self.dispatch.is_local:
-            running = await self._follow(stored)
-            await self.dispatch.cancel(stored)
             await asyncio.wait([running.answer], timeout=_CANCELS_WITHIN_S)
             stored = await find_call(self._store, principal, tool_call_id, stored.key.scope.conversation_id)
         if stored.state is CallState.WAITING or self._is_left(stored):
@@ -197,7 +194,7 @@ class Calls:
         return log.follow(min(after, log.last_id - 1))
 
     def _goes_on(self, key: CallKey) -> bool:
-        """Whether an open call of this process runs, or will; of many processes, the store has it with what runs it."""
+        """Whether an open call of this process runs, or will; that of many processes is found by its claim."""
         return not self.dispatch.is_local or self.waiting.goes_on(key)
 
     def is_busy(self, scope: ConversationKey) -> bool:

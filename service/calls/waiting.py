@@ -162,18 +162,20 @@ class WaitingCalls:
                 raise
             return new  # it was stored, although the store reported a failure
 
-    async def cancel(self, stored: StoredCall, why: Interruption, reason: ServiceError) -> bool:
+    async def cancel(
+        self, stored: StoredCall, why: Interruption, reason: ServiceError, effects: Sequence[Effect] = ()
+    ) -> bool:
         """Cancels a waiting call, or an open one that nobody runs; one that has gone on since stays as it is.
 
-        Raises what `CallStore.finish` does.
+        ``effects`` are stored with its end. Raises what `CallStore.finish` does.
         """
         answer = build_problem_answer(reason, "")
         try:
             call = await self._stored.prepare(stored)
         except CallerError:
-            return await self._end(stored, CallResult(CallState.CANCELLED, answer), (), was=stored.state)
+            return await self._end(stored, CallResult(CallState.CANCELLED, answer), effects, was=stored.state)
         ending = CallResult(CallState.CANCELLED, answer, call.interrupt(why))
-        return await self._end(stored, ending, (), call, was=stored.state)
+        return await self._end(stored, ending, effects, call, was=stored.state)
 
     async def _end(
         self,

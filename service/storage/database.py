@@ -73,14 +73,18 @@ class Database:
         data_dir: the folder of all local stores; created if it is missing, for its owner only.
         url: ``postgresql://user:password@host/database``; empty: ``proofbox.sqlite3`` in the folder.
         timeout_s: how long one statement to a server may take.
+        shared: whether other processes may use the server's database at the same time that share it, too.
     """
 
-    def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
+    def __init__(
+        self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30, *, shared: bool = False
+    ) -> None:
         self.data_dir = data_dir
         self.observer: StoreObserver = ignore
         self.changes = Changes()
         self._url = url
         self._timeout_s = timeout_s
+        self._shared = shared
         self._lock: int | None = None
         self._backend: Backend | None = None
         self._writers: ThreadPoolExecutor | None = None
@@ -139,7 +143,7 @@ class Database:
         if url := self._url.get_secret_value():
             from proofbox.service.storage.postgres import PostgresServer  # noqa: PLC0415
 
-            return PostgresServer(url, self._timeout_s, beside=beside)
+            return PostgresServer(url, self._timeout_s, beside=beside, shared=self._shared)
         from proofbox.service.storage.sqlite import SqliteFile  # noqa: PLC0415
 
         return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
@@ -203,7 +207,7 @@ class Database:
         try:
             return await run_in_thread(self._writers, transaction)
         finally:
-            self.changes.notify(topics)
+            self.changes.announce(topics)
             if self._idle is not None:
                 self._idle.cancel()
             if self._writers is not None:

@@ -1,0 +1,57 @@
+"""What is stored of dispatched calls in the transactions of the calls themselves."""
+
+from dataclasses import dataclass
+
+from proofbox.service.calls.port import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCall(Effect):
+    """A new call waits for a worker.
+
+    Attributes:
+        key_id: the API key that asked; None without one.
+        request_id: the HTTP request.
+        detached: whether it runs on without clients.
+    """
+
+    key_id: str | None
+    request_id: str
+    detached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndClaimed(Effect):
+    """A call ended that a worker ran; refused with `ClaimLostError` if its claim has another number by now."""
+
+    claim: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndExpired(Effect):
+    """A call ended whose worker was lost while it ran; refused if the worker has been heard of, or it has ended."""
+
+    claim: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndQueued(Effect):
+    """A call ended that no worker has; refused if one has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendClaimed(Effect):
+    """A call began to wait for an answer from outside.
+
+    Attributes:
+        claim: the number of its claim.
+        events: how many events it has had.
+    """
+
+    claim: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetDispatch(Effect):
+    """A call ended in its wait."""
