@@ -16,12 +16,14 @@ from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.network import build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
+from proofbox.service.app.shared_jobs import SharedJobs
 from proofbox.service.app.telemetry import build_meter, build_tracer
 from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
 from proofbox.service.app.web_client import build_web_client
@@ -61,6 +63,7 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.effects import dispatch_effects
 from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
@@ -111,6 +114,7 @@ class Service:
         tracer: traces.
         network: decides about the network of programs.
         resolvers: resolve host names, of web pages and of programs.
+        dispatching: what a process of many has; None for a service of one process.
     """
 
     settings: Settings
@@ -142,6 +146,7 @@ class Service:
     tracer: Tracer
     network: NetworkPolicy
     resolvers: tuple[SystemResolver, ...]
+    dispatching: Dispatching | None = None
 
 
 def _call_limits(settings: Settings) -> CallLimits:
@@ -157,7 +162,8 @@ class _Stores:
 
 
 def _build_stores(settings: Settings) -> _Stores:
-    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
+    url, timeout_s = settings.database_url, settings.database_timeout_s
+    database = Database(settings.data_dir, url, timeout_s, shared=settings.is_shared)
     artifacts = SqlArtifactStore(database, build_blob_store(settings))
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
@@ -287,7 +293,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     network = build_network(settings, quotas, resolve or resolver_of_programs)
     outside = _Outside(resolver, network)
     parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
-    link_keys = LinkKeyFile(settings.data_dir)
+    link_keys = LinkKeyFile(settings.keys_folder)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -295,12 +301,16 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
-    tools, store = all_tools(settings, parts), SqlCallStore(stores.database, call_effects())
+    tools, store = all_tools(settings, parts), SqlCallStore(stores.database, {**call_effects(), **dispatch_effects()})
     needs = GatewayDependencies(
         stores.database, stores.artifacts, tools, parts.jobs, parts.policy, resolver, parts.tokens, audited
     )
     gateway_parts = build_gateway_parts(settings, needs)
     calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
+    dispatching = None
+    if settings.is_shared:
+        shared = DispatchNeeds(stores.database, store, calls, admission, quotas, engine, meter, call_settings)
+        dispatching = Dispatching(settings, shared)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
@@ -336,6 +346,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         tracer=tracer,
         network=network,
         resolvers=(resolver, resolver_of_programs),
+        dispatching=dispatching,
     )
 
 
@@ -361,21 +372,31 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             await refuse_without_keys(service.settings, service.keyring)
             service.keyring.start()
             stack.push_async_callback(service.keyring.stop)
-        if service.settings.audit_head_s:
+        settings, dispatching = service.settings, service.dispatching
+        if settings.audit_head_s and dispatching is None:
             service.heads.start()
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
-        stack.push_async_callback(service.engine.stop)
-        await service.engine.start()
+        if settings.runs_calls:
+            stack.push_async_callback(service.engine.stop)
+            await service.engine.start()
         stack.push_async_callback(service.image.close)
+        if dispatching is not None:
+            await stack.enter_async_context(dispatching.opened())
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier process of the service left open", interrupted)
-        stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        stack.push_async_callback(service.calls.close, settings.shutdown_grace_s)
         stack.push_async_callback(service.gateway.stop)
-        await service.gateway.start()
-        service.retention.start()
-        stack.push_async_callback(service.retention.stop)
+        await service.gateway.start(alone=dispatching is None)
+        if dispatching is None:
+            service.retention.start()
+            stack.push_async_callback(service.retention.stop)
+        else:
+            stack.push_async_callback(dispatching.stop_work)
+            stack.push_async_callback(dispatching.membership.stop)
+            jobs = SharedJobs(settings, service.gateway, service.retention, service.heads)
+            await dispatching.start(jobs.begin, jobs.end)
         stack.push_async_callback(service.conversations.close)
         yield
 

@@ -84,6 +84,7 @@ class NatsLink:
         self._client: Client | None = None
         self.stream = f"{settings.prefix}_calls"
         self.dead_stream = f"{settings.prefix}_dead"
+        self.name = settings.name
 
     @property
     def is_up(self) -> bool:
