@@ -161,10 +161,10 @@ class _Stores:
     timelines: SqlTimelineStore
 
 
-def _build_stores(settings: Settings) -> _Stores:
+def _build_stores(settings: Settings, boot_id: str) -> _Stores:
     url, timeout_s = settings.database_url, settings.database_timeout_s
     database = Database(settings.data_dir, url, timeout_s, shared=settings.is_shared)
-    artifacts = SqlArtifactStore(database, build_blob_store(settings))
+    artifacts = SqlArtifactStore(database, build_blob_store(settings), boot_id if settings.is_shared else "")
     return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
 
 
@@ -282,7 +282,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         StoreFailedError: the settings of the object store make no client.
     """
     audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
-    stores = _build_stores(settings)
+    stores = _build_stores(settings, audited.boot_id)
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
@@ -301,7 +301,10 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
-    tools, store = all_tools(settings, parts), SqlCallStore(stores.database, {**call_effects(), **dispatch_effects()})
+    tools, store = (
+        all_tools(settings, parts),
+        SqlCallStore(stores.database, {**call_effects(), **dispatch_effects()}),
+    )
     needs = GatewayDependencies(
         stores.database, stores.artifacts, tools, parts.jobs, parts.policy, resolver, parts.tokens, audited
     )
@@ -395,7 +398,8 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         else:
             stack.push_async_callback(dispatching.stop_work)
             stack.push_async_callback(dispatching.membership.stop)
-            jobs = SharedJobs(settings, service.gateway, service.retention, service.heads)
+            undo = partial(dispatching.undo_lost, service.artifacts)
+            jobs = SharedJobs(settings, service.gateway, service.retention, service.heads, undo)
             await dispatching.start(jobs.begin, jobs.end)
         stack.push_async_callback(service.conversations.close)
         yield

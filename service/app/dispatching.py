@@ -22,6 +22,7 @@ from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.metrics_port import Meter
 from proofbox.service.sandbox.engine import PooledEngine
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
 from proofbox.service.storage.dispatch.members import SqlMemberStore
@@ -132,6 +133,14 @@ class Dispatching:
         self._is_stopping = True
         if self.worker is not None:
             await self.worker.stop(self._settings.shutdown_grace_s)
+
+    async def undo_lost(self, artifacts: SqlArtifactStore) -> None:
+        """Undo the saves of files that lost processes left.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        await artifacts.undo_lost(await self.members.living())
 
     async def ping(self) -> None:
         """Check what takes the place of a sandbox engine in a process that runs no calls.

@@ -159,7 +159,7 @@ class NatsLink:
         if client is not None:
             try:
                 await client.close()
-            except Exception:  # noqa: BLE001 - a lost link has nothing to close
+            except Exception:
                 log.info("the link to the NATS servers was lost before it was closed", exc_info=True)
 
     async def _prepare(self) -> None:

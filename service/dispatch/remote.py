@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.events import TERMINAL_EVENTS
+from proofbox.contracts.tool_call_response import ProgramOutput
 from proofbox.service.access.quotas import Share
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.call_runner import CallRunner
@@ -34,7 +35,6 @@ from proofbox.service.errors import (
     ServiceError,
     UnknownCallError,
 )
-from proofbox.contracts.tool_call_response import ProgramOutput
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -271,7 +271,9 @@ class _FollowedCall:
             return False
         stored = next((call for call in found if call.number == self._stored.number), None)
         if stored is None:
-            self._end(build_problem_answer(UnknownCallError("the call was deleted while it ran"), running.request_id))
+            self._end(
+                build_problem_answer(UnknownCallError("the call was deleted while it ran"), running.request_id)
+            )
             return True
         if stored.answer is not None:
             self._end(restore_answer(stored.state, stored.answer))

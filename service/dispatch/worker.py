@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
@@ -30,7 +31,6 @@ from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLi
 from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused, StopReason
 from proofbox.service.dispatch.pull import CallPuller
 from proofbox.service.errors import CallerError, OurError
-from proofbox.contracts.tool_call_response import ToolCallResponse
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

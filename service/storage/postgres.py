@@ -222,7 +222,9 @@ class _SchemaLock:
         if not (is_upgrade and self._shared) or self._holder is None:
             return
         if not self._holder.execute(_TRY_LOCK, {"ours": _OUR_LOCK}).scalar_one():
-            raise InUseError("the schema of the database is of an older release, whose processes run; stop them first")
+            raise InUseError(
+                "the schema of the database is of an older release, whose processes run; stop them first"
+            )
 
     def check(self) -> None:
         """Require that the lock is still held; checked every few seconds.
