@@ -15,7 +15,6 @@ from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
-from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
@@ -24,6 +23,7 @@ from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.shared_jobs import SharedJobs
+from proofbox.service.app.stores import Stores, build_stores
 from proofbox.service.app.telemetry import build_meter, build_tracer
 from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
 from proofbox.service.app.web_client import build_web_client
@@ -63,14 +63,11 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.dispatch.effects import dispatch_effects
-from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
 from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
-from proofbox.service.storage.timelines import SqlTimelineStore
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.client.resolver import Resolver, SystemResolver
@@ -153,22 +150,7 @@ def _call_limits(settings: Settings) -> CallLimits:
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
 
 
-@dataclass(frozen=True, slots=True)
-class _Stores:
-    database: Database
-    artifacts: SqlArtifactStore
-    sources: SqlSourcePool
-    timelines: SqlTimelineStore
-
-
-def _build_stores(settings: Settings, boot_id: str) -> _Stores:
-    url, timeout_s = settings.database_url, settings.database_timeout_s
-    database = Database(settings.data_dir, url, timeout_s, shared=settings.is_shared)
-    artifacts = SqlArtifactStore(database, build_blob_store(settings), boot_id if settings.is_shared else "")
-    return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
-
-
-def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool | None:
+def _memory_search(settings: Settings, stores: Stores, files: ConversationFiles) -> MemorySearchTool | None:
     """The search of past turns; None if its libraries are not installed."""
     if missing_modules("memory"):
         return None
@@ -181,7 +163,7 @@ def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles
     )
 
 
-def _attachments(settings: Settings, stores: _Stores) -> Attachments:
+def _attachments(settings: Settings, stores: Stores) -> Attachments:
     return Attachments(
         stores.artifacts,
         stores.sources,
@@ -203,7 +185,7 @@ class _Outside:
 
 def _tool_dependencies(
     settings: Settings,
-    stores: _Stores,
+    stores: Stores,
     engine: PooledEngine,
     image: ImageInventory,
     admission: Admission,
@@ -241,7 +223,7 @@ def _tool_dependencies(
     )
 
 
-def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> Provenance:
+def _provenance(settings: Settings, stores: Stores, parts: ToolDependencies, audited: AuditService) -> Provenance:
     reruns = RerunDependencies(
         parts.jobs,
         partial(program_tools, settings, parts),
@@ -253,7 +235,7 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
-def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
+def _one_shot(settings: Settings, stores: Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
     # The files of its answers are files, never base64 in blocks.
     policy = replace(parts.policy, inline_bytes_max=0)
     return OneShotJobs(
@@ -282,7 +264,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         StoreFailedError: the settings of the object store make no client.
     """
     audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
-    stores = _build_stores(settings, audited.boot_id)
+    stores = build_stores(settings, audited.boot_id)
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)

@@ -119,7 +119,7 @@ class RemoteDispatch:
         own_max = self._parts.share_of(caller).queued
         if own_max and waiting[caller] >= own_max:
             raise QueueFullError(
-                f"queued_calls: {waiting[caller]} calls of yours wait for a worker, {own_max} may; come again later",
+                f"queued_calls: {waiting[caller]} calls of yours wait, {own_max} may; come again later",
                 retry_after_s=_RETRY_AFTER_S,
             )
         if waiting.total() >= self._parts.queue_max:

@@ -55,7 +55,7 @@ class _PatientConnection(psycopg.Connection[Any]):
 
 
 class PostgresServer:
-    """One schema of a database on a server, which one process of the service uses at a time, or several that share it.
+    """One schema of a database on a server, which one process of the service uses, or several that share it.
 
     A connection that was lost fails the work that meets it and is replaced for the next. That a commit waits for
     the disk is the server's own setting (``synchronous_commit``, on by default).
@@ -207,7 +207,7 @@ class _SchemaLock:
             holder.close()
             if self._shared:
                 raise InUseError(
-                    "the database is in use by a process with PROOFBOX_DISPATCH=local, or by a command; stop it first"
+                    "the database is in use by a process with PROOFBOX_DISPATCH=local or by a command; stop it first"
                 )
             raise InUseError("the database is in use by another process of the service")
         self._holder = holder

@@ -6,7 +6,8 @@ from sqlalchemy import Connection, text
 
 _OUR_LOCK = 0x50_42_4F_4E  # "PBON": names of bytes, among all advisory locks of a database
 _EXCLUSIVE = text(
-    "SELECT pg_advisory_xact_lock(:ours, number) FROM (SELECT DISTINCT hashtext(current_schema() || name) AS number "
+    "SELECT pg_advisory_xact_lock(:ours, number) "
+    "FROM (SELECT DISTINCT hashtext(current_schema() || name) AS number "
     "FROM unnest(CAST(:names AS text[])) AS name ORDER BY 1) AS numbers"
 )
 _SHARED = text(_EXCLUSIVE.text.replace("pg_advisory_xact_lock", "pg_advisory_xact_lock_shared"))
