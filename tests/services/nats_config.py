@@ -29,14 +29,21 @@ class Broker:
     monitor_port: int
     data_dir: Path
 
-    def build_url(self, password: str) -> str:
-        """The URL for clients, with user and password."""
-        return f"nats://{USER}:{password}@{self.host}:{self.client_port}"
+    @property
+    def url(self) -> str:
+        """The URL for clients."""
+        return f"nats://{self.host}:{self.client_port}"
 
     @property
     def monitor_url(self) -> str:
         """The URL of its figures."""
         return f"http://{self.host}:{self.monitor_port}"
+
+
+def build_settings(cluster: Sequence[Broker], password: str) -> dict[str, str]:
+    """The settings of a service that uses a cluster, without ``PROOFBOX_``."""
+    urls = ",".join(broker.url for broker in cluster)
+    return {"nats_urls": urls, "nats_user": USER, "nats_password": password}
 
 
 def build_config(broker: Broker, cluster: Sequence[Broker], password: str) -> str:

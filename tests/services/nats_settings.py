@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 from free_ports import choose_ports, read_settings
-from nats_config import Broker, build_config
+from nats_config import Broker, build_config, build_settings
 
 state = Path(sys.argv[1])
 numbers = (1, 2, 3)
 old = read_settings(state / "settings")
-password = old.get("PASSWORD") or secrets.token_hex(16)
+password = old.get("PROOFBOX_NATS_PASSWORD") or secrets.token_hex(16)
 ports = choose_ports((f"{use}_{n}" for use in ("CLIENT", "ROUTE", "MONITOR") for n in numbers), old)
 cluster = [
     Broker(
@@ -28,7 +28,7 @@ cluster = [
 ]
 for number, broker in zip(numbers, cluster, strict=True):
     (state / f"{number}.conf").write_text(build_config(broker, cluster, password))
-urls = ",".join(broker.build_url(password) for broker in cluster)
+shown = {f"PROOFBOX_{name.upper()}": value for name, value in build_settings(cluster, password).items()}
 monitors = ",".join(broker.monitor_url for broker in cluster)
-values = {"PASSWORD": password, "URLS": urls, "MONITORS": monitors, **ports}
+values = {**shown, "MONITORS": monitors, **ports}
 (state / "settings").write_text("".join(f"{name}={value}\n" for name, value in values.items()))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
-from tests.services.nats_config import Broker, build_config
+from tests.services.nats_config import Broker, build_config, build_settings
 from tests.services.nats_ready import read_figures, wait_until_ready
 from tests.support.scale.network import Network
 
@@ -40,9 +40,9 @@ class Nats:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
-    def urls(self) -> str:
-        """The URLs of all brokers, separated by commas."""
-        return ",".join(broker.build_url(self._password) for broker in self.brokers)
+    def settings(self) -> dict[str, str]:
+        """The settings of a service that uses it."""
+        return build_settings(self.brokers, self._password)
 
     def start(self, name: str) -> None:
         """Start a broker, which may have data of an earlier process."""

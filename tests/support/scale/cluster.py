@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from tests.support.scale.servers import S3, Postgres, wait_for
 
 LEASE_S = 6.0
 _LEAVE_S = 30.0
+_LINES = 60
 
 DEFAULTS: dict[str, object] = {
     "auth": "off",
@@ -38,7 +40,7 @@ class Cluster:
     """Two API processes and four workers by default; a context manager that leaves nothing behind.
 
     Args:
-        apis, workers: how many of each.
+        apis, workers: how many of each; without workers the one API process runs the calls itself.
         settings: settings of all processes beside `DEFAULTS`.
 
     Attributes:
@@ -51,6 +53,7 @@ class Cluster:
         self._stack = contextlib.ExitStack()
         self._settings = dict(settings or {})
         self._counts = (apis, workers)
+        self._is_shared = workers > 0
         self.name = f"scale-{os.getpid()}-{uuid.uuid4().hex[:6]}"
         self.database = self.name.replace("-", "_")
         self.apis: dict[str, Member] = {}
@@ -68,9 +71,9 @@ class Cluster:
             self.postgres.make_database(self.database)
             stack.callback(self._end_processes)
             for number in range(1, self._counts[0] + 1):
-                self.apis[f"api{number}"] = self.add_member(f"api{number}", ("serve",))
+                self.apis[f"api{number}"] = self.add_member(f"api{number}", "api")
             for number in range(1, self._counts[1] + 1):
-                self.workers[f"worker{number}"] = self.add_member(f"worker{number}", ("worker",))
+                self.workers[f"worker{number}"] = self.add_member(f"worker{number}", "worker")
             self._stack = stack.pop_all()
         return self
 
@@ -94,7 +97,7 @@ class Cluster:
         for member in others:
             member.wait_until_ready()
 
-    def add_member(self, host: str, words: tuple[str, ...], **settings: object) -> Member:
+    def add_member(self, host: str, role: str, **settings: object) -> Member:
         """Add a process on a host of its own; it is not started."""
         address = self.network.add(host)
         bucket = self.s3.bucket(f"scale/{self.name}")
@@ -112,12 +115,17 @@ class Cluster:
             "s3_secret_key": bucket.secret_key,
             "sandbox_network": f'["{self.counter.endpoint}"]',
             "sandbox_network_ranges": f'["{self.network.subnet}"]',
-            "dispatch": "nats",
-            "nats_url": self.nats.urls,
-            "dispatch_lease_s": LEASE_S,
         }
+        if self._is_shared:
+            shared = {
+                "dispatch": "nats",
+                "role": role,
+                "keys_dir": self.folder / "keys",
+                "dispatch_lease_s": LEASE_S,
+            }
+            own |= shared | self.nats.settings
         values = DEFAULTS | own | self._settings | settings
-        return Member(self.network, host, words, values, self.folder / f"{host}.log")
+        return Member(self.network, host, values, self.folder / f"{host}.log")
 
     def service_name(self, host: str) -> str:
         """The name of a process on the engine: the label of its containers."""
@@ -133,7 +141,7 @@ class Cluster:
         """Print the warnings of all processes, for a test that has failed."""
         for host, member in self.members.items():
             lines = [line for line in member.read_log().splitlines() if " INFO " not in line]
-            print(f"---- {host}", *lines[-60:], sep="\n")
+            sys.stdout.write("\n".join([f"---- {host}", *lines[-_LINES:], ""]))
 
     def _end_processes(self) -> None:
         """End all processes at once, and remove the containers of those that were killed."""

@@ -1,20 +1,24 @@
 """A server outside of the sandboxes that programs report to: what it was sent is what they really did.
 
-A program has no other way to have an effect outside. The connection comes from the worker that runs the program, so
+A program has no other way to have an effect outside: it runs in a sandbox and may reach this server only. The connection comes from the worker that runs the program, so
 its address names the worker.
 """
 
+import contextlib
 import threading
 import time
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Self
 
 from tests.support.scale.network import Network
 
 _PROGRAM = """\
-import time, urllib.request
+import ctypes, time, urllib.request
+ctypes.CDLL(None).prctl(15, b"{mark}")
 def report(step):
     urllib.request.urlopen("http://{address}/{call}/" + step, timeout=30).close()
 report("began")
@@ -22,6 +26,20 @@ time.sleep({sleep_s})
 open("result.txt", "w").write("{call}")
 report("ended")
 """
+
+
+def find_processes(call: str) -> list[int]:
+    """The processes of this machine that run the program of a call: it gives itself a name."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (entry / "comm").read_text().strip() == _mark(call):
+                found.append(int(entry.name))
+    return found
+
+
+def _mark(call: str) -> str:
+    return f"pbs{zlib.crc32(call.encode()):08x}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +105,7 @@ class EffectCounter:
 
     def build_program(self, call: str, sleep_s: float) -> str:
         """A program that reports its begin, waits, writes ``result.txt`` and reports its end."""
-        return _PROGRAM.format(address=self.endpoint, call=call, sleep_s=sleep_s)
+        return _PROGRAM.format(address=self.endpoint, call=call, sleep_s=sleep_s, mark=_mark(call))
 
     def add(self, report: Report) -> None:
         """Note a report."""
@@ -117,8 +135,6 @@ class EffectCounter:
     def _count(self, step: str) -> int:
         return sum(report.step == step for report in self._reports)
 
-    def running_on(self, worker: str) -> set[str]:
-        """The calls whose programs have begun on a worker and not reported their end."""
-        reports = self.read()
-        ended = {report.call for report in reports if report.step == "ended"}
-        return {report.call for report in reports if report.worker == worker} - ended
+    def find_begun(self, worker: str = "") -> set[str]:
+        """The calls whose programs have begun, on one worker or on any."""
+        return {report.call for report in self.read() if not worker or report.worker == worker}

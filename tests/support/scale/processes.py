@@ -22,14 +22,12 @@ class Member:
 
     Attributes:
         network, host: where it runs.
-        words: its command line behind ``proofbox``, as ``serve``.
         settings: its settings by their names, as ``data_dir``.
         log: the file of its log; each start adds to it.
     """
 
     network: Network
     host: str
-    words: tuple[str, ...]
     settings: dict[str, object]
     log: Path
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
@@ -54,7 +52,7 @@ class Member:
         """Start it, and return at once."""
         own = {f"PROOFBOX_{name.upper()}": str(value) for name, value in self.settings.items()}
         outside = {name: value for name, value in os.environ.items() if not name.startswith("PROOFBOX_")}
-        command = self.network.command(self.host, sys.executable, "-m", "proofbox.cli", *self.words)
+        command = self.network.command(self.host, sys.executable, "-m", "proofbox.cli", "serve")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=REPOSITORY, env=outside | own, stdin=subprocess.DEVNULL, stdout=log, stderr=log
