@@ -1,4 +1,4 @@
-"""200 calls while a worker, a broker and an API process are killed: each has exactly one end, and ran at most once."""
+"""200 calls while a worker, a broker and an API process are killed: each has exactly one end, and ran once."""
 
 import pytest
 

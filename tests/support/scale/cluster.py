@@ -46,6 +46,7 @@ class Cluster:
     Attributes:
         network, postgres, s3, nats, counter: its parts.
         apis, workers: its processes by their hosts: ``api1``, ``worker1``.
+        locals: services of one process, beside the cluster.
         folder: data folders and logs.
     """
 
@@ -58,6 +59,7 @@ class Cluster:
         self.database = self.name.replace("-", "_")
         self.apis: dict[str, Member] = {}
         self.workers: dict[str, Member] = {}
+        self.locals: dict[str, Member] = {}
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -85,17 +87,25 @@ class Cluster:
     @property
     def members(self) -> dict[str, Member]:
         """All processes by their hosts."""
-        return self.apis | self.workers
+        return self.apis | self.workers | self.locals
 
     def start(self) -> None:
         """Start all processes: first one that makes the tables, then the others; wait until they are ready."""
-        first, *others = self.members.values()
+        first, *others = (self.apis | self.workers).values()
         first.launch()
         first.wait_until_ready()
         for member in others:
             member.launch()
         for member in others:
             member.wait_until_ready()
+
+    def add_local(self, host: str) -> Member:
+        """Add a service of one process, with a database of its own; it is not started."""
+        database = f"{self.database}_{host}"
+        local = {"dispatch": "local", "role": "all", "s3_prefix": f"scale/{self.name}-{host}"}
+        member = self.add_member(host, "all", database_url=self.postgres.make_database(database), **local)
+        self.locals[host] = member
+        return member
 
     def add_member(self, host: str, role: str, **settings: object) -> Member:
         """Add a process on a host of its own; it is not started."""

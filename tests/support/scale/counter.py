@@ -1,7 +1,7 @@
 """A server outside of the sandboxes that programs report to: what it was sent is what they really did.
 
-A program has no other way to have an effect outside: it runs in a sandbox and may reach this server only. The connection comes from the worker that runs the program, so
-its address names the worker.
+A program has no other way to have an effect outside: it runs in a sandbox and may reach this server only. The
+connection comes from the worker that runs the program, so its address names the worker.
 """
 
 import contextlib
