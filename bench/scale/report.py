@@ -81,8 +81,8 @@ def find_share(rates: list[RateFigures], figures: RateFigures) -> float:
 
 def _rates_text(rates: list[RateFigures]) -> str:
     text = (
-        f"## Workers and throughput\n\n{SLOTS} calls at a time for each worker, two API processes. Each program waits "
-        f"{rates[0].sleep_s:g} s (`time.sleep`), reports its begin and end over its network and writes a file. "
+        f"## Workers and throughput\n\n{SLOTS} calls at a time for each worker, two API processes. Each program "
+        f"waits {rates[0].sleep_s:g} s (`time.sleep`), reports its begin and end over its network and writes a file. "
         f"Median of {len(rates[0].per_s)} rounds, lowest and highest in brackets. The bar is {BAR:g} of linear.\n\n"
         "| workers | calls | calls per second | if a call took only its wait | of linear |\n|---|---|---|---|---|\n"
     )
@@ -99,8 +99,8 @@ def _added_text(added: AddedTime) -> str:
     values = _added_json(added)
     text = (
         f"## What dispatch adds\n\n{len(added.local_ms)} pairs of calls in turn: one process (`local`), and an API "
-        "process with a worker over NATS (`nats`), with the same PostgreSQL and S3 servers. The program writes a file. "
-        f"The bar is {BAR_MS:g} ms for p50.\n\n| | p50 | p95 |\n|---|---|---|\n"
+        "process with a worker over NATS (`nats`), with the same PostgreSQL and S3 servers. The program writes a "
+        f"file. The bar is {BAR_MS:g} ms for p50.\n\n| | p50 | p95 |\n|---|---|---|\n"
     )
     for name in ("local", "nats"):
         text += f"| `{name}` | {values[name]['p50']:.1f} ms | {values[name]['p95']:.1f} ms |\n"
@@ -118,8 +118,8 @@ def _added_json(added: AddedTime) -> dict[str, Any]:
 def _storms_text(storms: list[StormResult]) -> str:
     text = (
         f"## Calls while processes are killed\n\n{len(storms[0].records)} calls at the same time; a worker, the "
-        f"leading broker and an API process are killed with SIGKILL. Lease {storms[0].lease_s:g} s: calls that ran at a "
-        f"kill have to end within {storms[0].lease_s + GRACE_S:g} s after it.\n\n"
+        f"leading broker and an API process are killed with SIGKILL. Lease {storms[0].lease_s:g} s: calls that "
+        f"ran at a kill have to end within {storms[0].lease_s + GRACE_S:g} s after it.\n\n"
         "| repeat | outcomes | on the killed worker | program began twice | slowest end after a kill "
         "| last end after the last kill | all took | faults |\n|---|---|---|---|---|---|---|---|\n"
     )
@@ -152,8 +152,8 @@ def _storm_json(storm: StormResult) -> dict[str, Any]:
 def _operations_text(figures: OperationFigures) -> str:
     text = (
         f"## Operations of a call\n\n{figures.apis} API processes, {figures.workers} workers, three brokers. "
-        f"{figures.calls} calls one after the other, each in a conversation of its own, with one stored file. A running "
-        f"call renews its lease of {figures.lease_s:g} s. Messages of NATS include acknowledgements.\n\n"
+        f"{figures.calls} calls one after the other, each in a conversation of its own, with one stored file. A "
+        f"running call renews its lease of {figures.lease_s:g} s. Messages of NATS include acknowledgements.\n\n"
         "| | per call | per second of a running call | per second of the idle cluster |\n|---|---|---|---|\n"
     )
     columns = [asdict(each) for each in (figures.per_call, figures.per_running_s, figures.per_idle_s)]

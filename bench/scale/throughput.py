@@ -11,6 +11,8 @@ SLOTS = 4
 """Calls that a worker runs at the same time."""
 _QUEUED = 2  # calls in flight for each slot, so that no slot waits for a client
 _WORKERS = (1, 2, 4)
+_SETTLE_S = 3.0
+"""The pools of the workers fill meanwhile."""
 BAR = 0.85
 
 
@@ -66,9 +68,8 @@ async def measure_rates(load: Load) -> list[RateFigures]:
             for count in _WORKERS:
                 await asyncio.to_thread(_let_run, cluster, count)
                 calls = load.waves * count * SLOTS
-                took_s = await _send(
-                    cluster, f"rate-{number}-{count}", calls, count * SLOTS * _QUEUED, load.sleep_s
-                )
+                name, in_flight = f"rate-{number}-{count}", count * SLOTS * _QUEUED
+                took_s = await _send(cluster, name, calls, in_flight, load.sleep_s)
                 rates[count].append(calls / took_s)
     return [
         RateFigures(count, load.waves * count * SLOTS, load.sleep_s, found, count * SLOTS / load.sleep_s)
@@ -86,10 +87,6 @@ def _let_run(cluster: Cluster, count: int) -> None:
     for worker in list(cluster.workers.values())[:count]:
         worker.wait_until_ready()
     time.sleep(_SETTLE_S)
-
-
-_SETTLE_S = 3.0
-"""The pools of the workers fill meanwhile."""
 
 
 async def _send(cluster: Cluster, name: str, count: int, in_flight: int, sleep_s: float) -> float:

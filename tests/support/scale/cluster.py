@@ -20,6 +20,7 @@ from tests.support.scale.servers import S3, Postgres, wait_for
 LEASE_S = 6.0
 _LEAVE_S = 30.0
 _LINES = 60
+_LOCAL = "local"
 
 DEFAULTS: dict[str, object] = {
     "auth": "off",
@@ -73,7 +74,7 @@ class Cluster:
             self.postgres.make_database(self.database)
             stack.callback(self._end_processes)
             for number in range(1, self._counts[0] + 1):
-                self.apis[f"api{number}"] = self.add_member(f"api{number}", "api")
+                self.apis[f"api{number}"] = self.add_member(f"api{number}", "api" if self._is_shared else _LOCAL)
             for number in range(1, self._counts[1] + 1):
                 self.workers[f"worker{number}"] = self.add_member(f"worker{number}", "worker")
             self._stack = stack.pop_all()
@@ -102,8 +103,8 @@ class Cluster:
     def add_local(self, host: str) -> Member:
         """Add a service of one process, with a database of its own; it is not started."""
         database = f"{self.database}_{host}"
-        local = {"dispatch": "local", "role": "all", "s3_prefix": f"scale/{self.name}-{host}"}
-        member = self.add_member(host, "all", database_url=self.postgres.make_database(database), **local)
+        place = {"database_url": self.postgres.make_database(database), "s3_prefix": f"scale/{self.name}-{host}"}
+        member = self.add_member(host, _LOCAL, **place)
         self.locals[host] = member
         return member
 
@@ -126,7 +127,7 @@ class Cluster:
             "sandbox_network": f'["{self.counter.endpoint}"]',
             "sandbox_network_ranges": f'["{self.network.subnet}"]',
         }
-        if self._is_shared:
+        if role != _LOCAL:
             shared = {
                 "dispatch": "nats",
                 "role": role,
