@@ -82,8 +82,9 @@ def find_share(rates: list[RateFigures], figures: RateFigures) -> float:
 def _rates_text(rates: list[RateFigures]) -> str:
     text = (
         f"## Workers and throughput\n\n{SLOTS} calls at a time for each worker, two API processes. Each program "
-        f"waits {rates[0].sleep_s:g} s (`time.sleep`), reports its begin and end over its network and writes a file. "
-        f"Median of {len(rates[0].per_s)} rounds, lowest and highest in brackets. The bar is {BAR:g} of linear.\n\n"
+        f"waits {rates[0].sleep_s:g} s (`time.sleep`), reports its begin and end over its network and writes a "
+        f"file. Median of {len(rates[0].per_s)} rounds, lowest and highest in brackets. The bar is {BAR:g} of "
+        "linear.\n\n"
         "| workers | calls | calls per second | if a call took only its wait | of linear |\n|---|---|---|---|---|\n"
     )
     for each in rates:
