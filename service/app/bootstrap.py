@@ -283,10 +283,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
-    tools, store = (
-        all_tools(settings, parts),
-        SqlCallStore(stores.database, {**call_effects(), **dispatch_effects()}),
-    )
+    tools, store = all_tools(settings, parts), stores.calls
     needs = GatewayDependencies(
         stores.database, stores.artifacts, tools, parts.jobs, parts.policy, resolver, parts.tokens, audited
     )

@@ -207,7 +207,7 @@ class _SchemaLock:
             holder.close()
             if self._shared:
                 raise InUseError(
-                    "the database is in use by a process with PROOFBOX_DISPATCH=local or by a command; stop it first"
+                    "a process with PROOFBOX_DISPATCH=local or a command uses the database; stop it first"
                 )
             raise InUseError("the database is in use by another process of the service")
         self._holder = holder
