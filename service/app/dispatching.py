@@ -80,10 +80,16 @@ class Dispatching:
         self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s)
         self.remote = RemoteDispatch(
             RemoteParts(
-                self.link, dispatches, needs.store, needs.calls.waiting, settings.queue_max, needs.quotas.share
+                self.link,
+                dispatches,
+                needs.store,
+                needs.calls.runner,
+                needs.calls.waiting,
+                settings.queue_max,
+                needs.quotas.share,
             )
         )
-        needs.calls.dispatch = self.remote
+        needs.calls.dispatch = needs.calls.waiting.elsewhere = self.remote
         self.worker: Worker | None = None
         if settings.runs_calls:
             runner = CallRunner(needs.store, needs.call_settings, needs.meter, lambda: self._is_stopping)

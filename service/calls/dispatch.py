@@ -51,9 +51,6 @@ class Dispatch(Protocol):
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:
         """Begin to follow an open call that another process accepted."""
 
-    async def announce(self, stored: StoredCall) -> None:
-        """Let the other processes look at a call again that waited and does so no longer."""
-
 
 class LocalDispatch:
     """Runs each call in the process that accepted it."""
@@ -74,6 +71,3 @@ class LocalDispatch:
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.follow`."""
         raise AssertionError("no other process has calls")
-
-    async def announce(self, stored: StoredCall) -> None:
-        """See `Dispatch.announce`."""

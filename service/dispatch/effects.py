@@ -53,5 +53,16 @@ class SuspendClaimed(Effect):
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeDispatch(Effect):
+    """A call whose wait has ended waits for a worker that runs it on.
+
+    Attributes:
+        outcome: how the wait ended, as the JSON text of a `WaitOutcome`.
+    """
+
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetDispatch(Effect):
     """A call ended in its wait."""

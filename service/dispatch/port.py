@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from proofbox.service.calls.port import CallKey, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, StoredCall
 
 
 class DispatchState(StrEnum):
@@ -55,6 +55,7 @@ class ClaimedCall:
         request_id: the HTTP request.
         stop: why it is to be ended; None if it is to be run.
         events: how many events it has had.
+        outcome: how the wait ended after which it runs on, as JSON text; None if it has not waited.
     """
 
     stored: StoredCall
@@ -62,6 +63,7 @@ class ClaimedCall:
     request_id: str
     stop: StopReason | None
     events: int
+    outcome: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +169,8 @@ class DispatchStore(Protocol):
     async def withdraw(self, number: int) -> bool:
         """Remove an open call that no worker has, so that it may come again; False if one has it."""
 
-    async def states(self, numbers: Sequence[int]) -> Mapping[int, DispatchState | None]:
-        """Where those of the calls stand that are open; None for one that is not dispatched."""
+    async def states(self, numbers: Sequence[int]) -> Mapping[int, tuple[CallState, DispatchState | None]]:
+        """Where those of the calls stand that have not ended."""
 
     async def dead(self, limit: int) -> Sequence[DeadCall]:
         """The calls that were set aside, the oldest first."""

@@ -4,9 +4,9 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.events import TERMINAL_EVENTS
@@ -18,12 +18,14 @@ from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.dispatch import Accepted
 from proofbox.service.calls.events import CallEvent
 from proofbox.service.calls.interruptions import cancelled
-from proofbox.service.calls.port import CallState, CallStore, Effect, StoredCall
+from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
 from proofbox.service.calls.running import RunningCall
+from proofbox.service.calls.stored_calls import asked_of
+from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.calls.waiting import WaitingCalls
-from proofbox.service.dispatch.effects import EndQueued, QueueCall
-from proofbox.service.dispatch.messages import LOOK, decode_event, decode_replay
+from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
+from proofbox.service.dispatch.effects import EndQueued, ForgetDispatch, QueueCall, ResumeDispatch
+from proofbox.service.dispatch.messages import decode_event, decode_replay
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import DispatchState, DispatchStore, StopReason
 from proofbox.service.errors import (
@@ -71,6 +73,7 @@ class RemoteParts:
         link: the NATS servers.
         dispatches: the dispatched calls.
         store: the calls.
+        runner: follows them.
         waiting: the calls that wait for an answer from outside.
         queue_max: how many calls of this process may wait for a worker.
         share_of: what one caller may have of them.
@@ -79,6 +82,7 @@ class RemoteParts:
     link: NatsLink
     dispatches: DispatchStore
     store: CallStore
+    runner: CallRunner
     waiting: WaitingCalls
     queue_max: int
     share_of: Callable[[str], Share]
@@ -141,9 +145,21 @@ class RemoteDispatch:
         """See `Dispatch.follow`."""
         runner.carry(running, self._see_to_end(runner, running, stored, is_new=False))
 
-    async def announce(self, stored: StoredCall) -> None:
-        """See `Dispatch.announce`."""
-        await self._link.publish(self._link.subject("events", stored.number), LOOK)
+    def resumed_with(self, outcome: WaitOutcome) -> Sequence[Effect]:
+        """See `Elsewhere.resumed_with`."""
+        return (ResumeDispatch(json.dumps(asdict(outcome))),)
+
+    def end_effects(self) -> Sequence[Effect]:
+        """See `Elsewhere.end_effects`."""
+        return (ForgetDispatch(),)
+
+    def go_on(self, stored: StoredCall, waiting: WaitingCall | None, *, is_new: bool) -> None:
+        """See `Elsewhere.go_on`."""
+        running = RunningCall(stored.key, asked_of(stored), grace_s=0)
+        running.detach()
+        running.take_over(waiting)
+        runner = self._parts.runner
+        runner.carry(running, self._see_to_end(runner, running, stored, is_new=is_new))
 
     async def _see_to_end(
         self, runner: CallRunner, running: RunningCall, stored: StoredCall, *, is_new: bool
@@ -177,23 +193,26 @@ class RemoteDispatch:
     async def _poll_for_ever(self) -> None:
         while True:
             await asyncio.sleep(_POLL_S)
-            numbers = list(self._followed)
+            waiting = self._parts.waiting.followed()
+            numbers = [*self._followed, *waiting]
             for at in range(0, len(numbers), _AT_ONCE):
                 try:
-                    await self._poll(numbers[at : at + _AT_ONCE])
+                    await self._poll(numbers[at : at + _AT_ONCE], waiting)
                 except OurError as exc:
                     log.info("calls that ended cannot be looked for: %s", exc)
                 except Exception:
                     log.exception("calls that ended cannot be looked for")
 
-    async def _poll(self, numbers: Sequence[int]) -> None:
+    async def _poll(self, numbers: Sequence[int], waiting: Mapping[int, CallKey]) -> None:
         states = await self._parts.dispatches.states(numbers)
         for number in numbers:
+            if number in waiting and (number not in states or states[number][0] is not CallState.WAITING):
+                await self._parts.waiting.look_again(waiting[number])
             if (inbox := self._followed.get(number)) is None:
                 continue
-            if number not in states:
+            if number not in states or states[number][0] is CallState.WAITING:
                 inbox.put_nowait(_Look())
-            elif states[number] is DispatchState.DEAD:
+            elif states[number][1] is DispatchState.DEAD:
                 inbox.put_nowait(_Look(is_dead=True))
 
 

@@ -22,7 +22,7 @@ from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, CallStore, StoredCall
 from proofbox.service.calls.running import RunningCall
 from proofbox.service.calls.stored_calls import StoredCalls, asked_of, store_warning
-from proofbox.service.calls.suspension import CallRun, Suspension
+from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.dispatch.effects import EndClaimed, EndExpired
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim
@@ -189,7 +189,7 @@ class Worker:
         self._keeper.held[stored.number] = held
         try:
             async with _Published(parts.link, held):
-                parts.runner.start(running, call, _marking(call))
+                parts.runner.start(running, call, _marking(call, claimed.outcome))
                 if claimed.stop is not None:
                     held.stop(claimed.stop)
                 while parts.runner.running.get(stored.key) is running:
@@ -286,13 +286,16 @@ class _Published:
             await message.respond(encode_replay(self._held.running.events.after(int(asked["after"]))))
 
 
-def _marking(call: PreparedCall) -> CallRun:
-    """Runs a call, after it is recorded that it may have effects."""
-    if call.announces_start:
+def _marking(call: PreparedCall, outcome: str | None) -> CallRun:
+    """Runs a call, or runs it on after a wait, once it is recorded that it may have effects."""
+    if call.announces_start and outcome is None:
         return call.run
 
     async def run(observer: CallObserver) -> ToolCallResponse | Suspension:
         await observer.before_start()
-        return await call.run(observer)
+        if outcome is None:
+            return await call.run(observer)
+        resumed = await call.resume(WaitOutcome(**json.loads(outcome)))
+        return resumed if isinstance(resumed, ToolCallResponse) else await resumed(observer)
 
     return run

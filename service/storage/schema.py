@@ -238,6 +238,8 @@ dispatches = Table(
     Column("key_id", TEXT),
     Column("request_id", TEXT, nullable=False),
     Column("reason", TEXT),
+    # How the wait ended after which it runs on, as JSON.
+    Column("outcome", TEXT),
     CheckConstraint("(state IN ('claimed', 'started')) = (worker IS NOT NULL)"),
 )
 Index("dispatches_due", dispatches.c.state, dispatches.c.due)

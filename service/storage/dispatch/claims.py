@@ -91,9 +91,9 @@ _WITHDRAWN = delete(calls).where(
     exists().where(_c.call == calls.c.id, _c.state == _QUEUED),
 )
 _OPEN = (
-    select(calls.c.id, _c.state)
+    select(calls.c.id, calls.c.state.label("call_state"), _c.state)
     .join_from(calls, dispatches, _c.call == calls.c.id, isouter=True)
-    .where(calls.c.id.in_(bindparam("numbers", expanding=True)), calls.c.state == CallState.OPEN.value)
+    .where(calls.c.id.in_(bindparam("numbers", expanding=True)), calls.c.answer.is_(None))
 )
 _REQUEUED = (
     update(dispatches)
@@ -149,7 +149,7 @@ class SqlDispatchStore(DispatchStore):
             if taken is not None:
                 stop = None if taken.stop is None else StopReason(taken.stop)
                 stored = _stored(connection, taken)
-                return ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events)
+                return ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
             if (dead := connection.execute(_SET_ASIDE, {**values, **why}).first()) is not None:
                 return Refused(Refusal.DEAD, dead.claim)
             return _refusal(connection, number)
@@ -213,10 +213,13 @@ class SqlDispatchStore(DispatchStore):
         return await self._database.write(work)
 
     @override
-    async def states(self, numbers: Sequence[int]) -> Mapping[int, DispatchState | None]:
-        def work(connection: Connection) -> dict[int, DispatchState | None]:
+    async def states(self, numbers: Sequence[int]) -> Mapping[int, tuple[CallState, DispatchState | None]]:
+        def work(connection: Connection) -> dict[int, tuple[CallState, DispatchState | None]]:
             rows = connection.execute(_OPEN, {"numbers": list(numbers)})
-            return {row.id: None if row.state is None else DispatchState(row.state) for row in rows}
+            return {
+                row.id: (CallState(row.call_state), None if row.state is None else DispatchState(row.state))
+                for row in rows
+            }
 
         return await self._database.read(work)
 

@@ -12,6 +12,7 @@ from proofbox.service.dispatch.effects import (
     EndQueued,
     ForgetDispatch,
     QueueCall,
+    ResumeDispatch,
     SuspendClaimed,
 )
 from proofbox.service.dispatch.port import DispatchState
@@ -44,8 +45,20 @@ _END_QUEUED = delete(dispatches).where(
 _SUSPENDED = (
     update(dispatches)
     .where(*_IS_OURS, _IS_HELD)
-    .values(state=DispatchState.SUSPENDED.value, worker=None, events=bindparam("had_events"))
+    .values(state=DispatchState.SUSPENDED.value, worker=None, outcome=None, events=bindparam("had_events"))
 )
+_RESUMED = (
+    update(dispatches)
+    .where(_c.call == bindparam("of_call"), _c.state == DispatchState.SUSPENDED.value)
+    .values(
+        state=DispatchState.QUEUED.value,
+        attempts=0,
+        stop=None,
+        due=epoch_now() + PUBLISHED_WITHIN_S,
+        outcome=bindparam("new_outcome"),
+    )
+)
+_OUTCOME = update(dispatches).where(_c.call == bindparam("of_call")).values(outcome=bindparam("new_outcome"))
 _FORGOTTEN = delete(dispatches).where(_c.call == bindparam("of_call"))
 
 
@@ -57,6 +70,7 @@ def dispatch_effects() -> Mapping[type[Effect], ApplyEffect]:
         EndExpired: _end_expired,
         EndQueued: _end_queued,
         SuspendClaimed: _suspend,
+        ResumeDispatch: _resume,
         ForgetDispatch: _forget,
     }
 
@@ -81,6 +95,15 @@ def _end_queued(connection: Connection, call: CallRow, _effect: EndQueued) -> No
 def _suspend(connection: Connection, call: CallRow, effect: SuspendClaimed) -> None:
     values = {"of_call": call.number, "of_claim": effect.claim, "had_events": effect.events}
     _require(connection.execute(_SUSPENDED, values).rowcount)
+
+
+def _resume(connection: Connection, call: CallRow, effect: ResumeDispatch) -> None:
+    values = {"of_call": call.number, "new_outcome": effect.outcome}
+    if connection.execute(_RESUMED, values).rowcount == 1:
+        return
+    # It began to wait in a service of one process.
+    connection.execute(_NEW, {"of_call": call.number, "is_detached": 1, "of_key": None, "of_request": ""})
+    connection.execute(_OUTCOME, values)
 
 
 def _forget(connection: Connection, call: CallRow, _effect: ForgetDispatch) -> None:

@@ -35,6 +35,7 @@ def upgrade() -> None:
         sa.Column("key_id", _TEXT),
         sa.Column("request_id", _TEXT, nullable=False),
         sa.Column("reason", _TEXT),
+        sa.Column("outcome", _TEXT),
         sa.CheckConstraint("(state IN ('claimed', 'started')) = (worker IS NOT NULL)"),
     )
     op.create_index("dispatches_due", "dispatches", ["state", "due"])
