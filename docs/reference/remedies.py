@@ -159,6 +159,8 @@ REMEDIES = {
     "shutting_down": "Repeat the call after `Retry-After`: the next process of the service takes it.",
     "engine_unavailable": "Start the container engine, and check it with `proofbox doctor`. "
     "The service needs no restart.",
+    "set_aside": "Read the log of the workers, then release the call with `proofbox dispatch dead release` "
+    "([how](dispatch.md#calls-that-no-worker-can-begin)), or cancel it.",
     "store_failed": "Start the database or object store ([what an operator does](faults.md#what-an-operator-does)). "
     "Ask for the call again under the same id.",
     "store_full": "Free space on the disk of the data folder or of the database. No restart is needed.",

@@ -217,13 +217,17 @@ class NatsLink:
         parsed: dict[str, Any] = json.loads(answer.data)
         return parsed
 
-    async def queue(self, number: int, claim: int) -> None:
+    async def queue(self, number: int, attempt: str) -> None:
         """Put a call into the queue, unless it is there.
+
+        Args:
+            number: the call.
+            attempt: the same for messages of which one is enough.
 
         Raises:
             DispatchUnavailableError: that is not certain.
         """
-        headers = {"Nats-Msg-Id": f"{number}.{claim}"}
+        headers = {"Nats-Msg-Id": f"{number}.{attempt}"}
         answer = await self._ask(self.subject("calls", number), {"call": number}, headers)
         error = answer.get("error")
         if error and not (error.get("err_code") == _STORE_FAILED and "per subject" in error.get("description", "")):

@@ -59,7 +59,13 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Publish:
-    """Put the call into the queue."""
+    """Put the call into the queue.
+
+    Attributes:
+        attempt: what tells this from other messages about the same call.
+    """
+
+    attempt: str
 
 
 _Item = CallEvent | _Look | _Publish
@@ -174,7 +180,7 @@ class RemoteDispatch:
             async with self._link.listening(self._link.subject("events", number), on_message):
                 if not is_new:
                     await self._join(running, number)
-                inbox.put_nowait(_Publish() if is_new else _Look())
+                inbox.put_nowait(_Publish(_attempt_of(running)) if is_new else _Look())
                 followed = _FollowedCall(self._parts, runner, running, stored)
                 await followed.follow(inbox)
         except DispatchUnavailableError as exc:
@@ -242,7 +248,7 @@ class _FollowedCall:
     async def _take(self, event: _Item) -> bool:
         """Pass one event on; whether it was the last one."""
         if isinstance(event, _Publish):
-            await self._publish()
+            await self._publish(event.attempt)
             return False
         if isinstance(event, _Look):
             return await self._look(is_dead=event.is_dead)
@@ -262,9 +268,9 @@ class _FollowedCall:
         self._runner.end_followed(self._running, restore_answer(state, event.data))
         return True
 
-    async def _publish(self) -> None:
+    async def _publish(self, attempt: str) -> None:
         try:
-            await self._parts.link.queue(self._stored.number, 0)
+            await self._parts.link.queue(self._stored.number, attempt)
         except DispatchUnavailableError as exc:
             log.warning("call %s is published by another process: %s", self._running.key.tool_call_id, exc)
 
@@ -336,6 +342,11 @@ class _FollowedCall:
         except ServiceError as exc:
             log.warning("call %s cannot be cancelled yet: %s", running.key.tool_call_id, exc)
         return False
+
+
+def _attempt_of(running: RunningCall) -> str:
+    """A call is published again after each wait."""
+    return f"0.{running.events.last_id}"
 
 
 _SET_ASIDE = CallSetAsideError(

@@ -242,7 +242,7 @@ class Worker:
                 await self._end_lost(stored, lost.claim)
         for due in await dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX):
             with suppress(DispatchUnavailableError):
-                await self._parts.link.queue(due.number, due.claim)
+                await self._parts.link.queue(due.number, f"{due.claim}.again")
 
 
 class _Published:
