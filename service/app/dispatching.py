@@ -72,6 +72,7 @@ class Dispatching:
     def __init__(self, settings: Settings, needs: DispatchNeeds) -> None:
         boot_id = needs.call_settings.boot_id
         self._settings = settings
+        self.database = needs.database
         self._changes = needs.database.changes
         self._is_stopping = False
         self.link = NatsLink(_nats_settings(settings, boot_id))

@@ -97,14 +97,14 @@ class Worker:
     def __init__(self, parts: WorkerParts, settings: WorkerSettings) -> None:
         self._parts = parts
         self._settings = settings
-        self._keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
+        self.keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
         self._handling: set[asyncio.Task[None]] = set()
         self._has_room = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin to pull calls, and to look for those that lost workers left."""
-        self._keeper.start()
+        self.keeper.start()
         puller = CallPuller(self._parts.link, self._room, self._take)
         self._tasks = [asyncio.create_task(puller.pull_for_ever()), asyncio.create_task(self._sweep_for_ever())]
 
@@ -117,7 +117,7 @@ class Worker:
         await self._parts.runner.close(grace_s)
         if self._handling:
             await asyncio.wait(self._handling)
-        await self._keeper.stop()
+        await self.keeper.stop()
 
     async def _room(self) -> int:
         """Waits for free slots; calls that wait for the share of their caller take none, up to as many again."""
@@ -125,7 +125,7 @@ class Worker:
             self._has_room.clear()
             waiting = min(self._parts.admission.queued, self._settings.running_max)
             free = self._settings.running_max - (len(self._handling) - waiting)
-            if free > 0 and self._parts.can_run() and self._keeper.is_valid:
+            if free > 0 and self._parts.can_run() and self.keeper.is_valid:
                 return free
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
@@ -186,7 +186,7 @@ class Worker:
         running.detach()
         running.events = EventLog(before=claimed.events)
         held = HeldCall(running, claim, message)
-        self._keeper.held[stored.number] = held
+        self.keeper.held[stored.number] = held
         try:
             async with _Published(parts.link, held):
                 parts.runner.start(running, call, _marking(call, claimed.outcome))
@@ -195,8 +195,8 @@ class Worker:
                 while parts.runner.running.get(stored.key) is running:
                     await asyncio.wait([running.answer])
         finally:
-            if self._keeper.held.get(stored.number) is held:
-                del self._keeper.held[stored.number]
+            if self.keeper.held.get(stored.number) is held:
+                del self.keeper.held[stored.number]
         return _AGAIN_S if claim.is_released or claim.is_lost else None
 
     async def _end_unprepared(self, stored: StoredCall, claim: HeldClaim, exc: CallerError) -> None:
