@@ -19,7 +19,8 @@ async def main():
     folder, url, nats = json.loads(sys.argv[1])
     place = Place(Path(folder), SecretStr(url), nats)
     async with opened_process(place, sys.argv[2], **json.loads(sys.argv[3])) as process:
-        print("started", flush=True)
+        sys.stdout.write("started\n")
+        sys.stdout.flush()
         if sys.argv[2] == "api":
             ticket = await submit(process.calls, _CALL, hold="go")
             await ticket.answer()
