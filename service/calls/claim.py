@@ -7,7 +7,7 @@ from proofbox.service.calls.port import CallNotStoredError, Effect
 
 
 class ClaimLostError(CallNotStoredError):
-    """Another process has the call by now, or ended it: this one writes nothing of it."""
+    """Another process has the call by now, or ended it: this one writes no end."""
 
 
 class Claim(Protocol):

@@ -18,7 +18,7 @@ Jobs = Callable[[], Awaitable[None]]
 
 
 class Membership:
-    """Reports that a process lives, and runs the jobs of the service in the one that leads.
+    """Reports that a process is running, and runs the jobs of the service in the one that leads.
 
     A process that cannot report stops its jobs before another one leads. All jobs are written so that two processes
     that run one for a moment do no harm: each of their changes compares and sets.

@@ -21,7 +21,7 @@ def encode_event(event: CallEvent) -> bytes:
 
 
 def decode_event(body: bytes) -> CallEvent | None:
-    """The event of a message; None for the wish to look into the database."""
+    """The event of a message; None for the request to look into the database."""
     found = json.loads(body)
     return None if "look" in found else _event(found)
 

@@ -98,7 +98,7 @@ class QueuedCall:
 
 @dataclass(frozen=True, slots=True)
 class StopAnswer:
-    """What became of the wish to end a call.
+    """What became of the request to end a call.
 
     Attributes:
         state: where the call stands.
@@ -183,7 +183,7 @@ class MemberStore(Protocol):
     """The processes of a service. All methods raise StoreFailedError if the store fails."""
 
     async def beat(self, boot_id: str, role: str, lease_s: float) -> bool:
-        """Record that a process lives for ``lease_s`` seconds more; returns whether it leads.
+        """Record that a process counts as living for ``lease_s`` seconds more; returns whether it leads.
 
         One process leads at a time; if it is not heard of any more, another one does.
         """

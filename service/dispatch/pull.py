@@ -58,7 +58,7 @@ class CallPuller:
             await end_subscription(subscription)
 
     async def _ask(self, wanted: int, inbox: str, messages: "asyncio.Queue[Msg]") -> None:
-        """One request for so many calls; ends when all came, or the server says that no more do."""
+        """One request for so many calls; ends when all came, or the server reports that no more do."""
         ask = json.dumps({"batch": wanted, "expires": int(_EXPIRES_S * 1e9)}).encode()
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._link.stream}.{WORKERS}"
         await self._link.client.publish(subject, ask, reply=inbox)

@@ -62,7 +62,7 @@ class _Publish:
     """Put the call into the queue.
 
     Attributes:
-        attempt: what tells this from other messages about the same call.
+        attempt: the difference from other messages about the same call.
     """
 
     attempt: str

@@ -202,9 +202,9 @@ class Worker:
     async def _end_unprepared(self, stored: StoredCall, claim: HeldClaim, exc: CallerError) -> None:
         """Ends a call that this release refuses, although another process accepted it."""
         ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
-        kept = await self._parts.stored.parts_of(stored, None, [EndClaimed(claim.claim)])
+        parts = await self._parts.stored.parts_of(stored, None, [EndClaimed(claim.claim)])
         with suppress(ClaimLostError):
-            await store_warning(self._parts.store, stored.key, ending, kept, CallState.OPEN)
+            await store_warning(self._parts.store, stored.key, ending, parts, CallState.OPEN)
         await self._announce(stored.number)
 
     async def _end_lost(self, stored: StoredCall, claim: int) -> None:

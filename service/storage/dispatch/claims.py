@@ -84,7 +84,7 @@ _STOPPED = (
     .values(stop=bindparam("reason_"))
     .returning(_c.state, _c.worker)
 )
-_KEPT = update(dispatches).where(_CALL).values(detached=1)
+_DETACHED = update(dispatches).where(_CALL).values(detached=1)
 _WITHDRAWN = delete(calls).where(
     calls.c.id == bindparam("of_call"),
     calls.c.state == CallState.OPEN.value,
@@ -193,7 +193,7 @@ class SqlDispatchStore(DispatchStore):
 
     @override
     async def keep(self, number: int) -> None:
-        await self._database.write(lambda connection: connection.execute(_KEPT, {"of_call": number}))
+        await self._database.write(lambda connection: connection.execute(_DETACHED, {"of_call": number}))
 
     @override
     async def withdraw(self, number: int) -> bool:
