@@ -1,10 +1,11 @@
 """The link to the NATS servers: the queue of calls on JetStream, and messages between processes."""
 
+import asyncio
 import json
 import logging
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ class NatsLink:
     def __init__(self, settings: NatsSettings) -> None:
         self._settings = settings
         self._client: Client | None = None
+        self._closing = asyncio.Event()
+        self._later: set[asyncio.Task[None]] = set()
         self.stream = f"{settings.prefix}_calls"
         self.dead_stream = f"{settings.prefix}_dead"
         self.name = settings.name
@@ -153,8 +156,22 @@ class NatsLink:
             options["tls"] = context
         return options
 
+    def later(self, seconds: float, work: Coroutine[None, None, None]) -> None:
+        """Do something in a moment, or when the link is closed."""
+
+        async def wait_and_work() -> None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), seconds)
+            await work
+
+        task = asyncio.create_task(wait_and_work())
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
     async def close(self) -> None:
         """Send what waits, and disconnect."""
+        self._closing.set()
+        await asyncio.gather(*self._later, return_exceptions=True)
         client, self._client = self._client, None
         if client is not None:
             try:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("proofbox.dispatch")
 
-_EXPIRES_S = 5.0
-_LATE_S = 1.0
+_EXPIRES_S = 2.0
+_LATE_S = 0.5
 _AGAIN_S = 0.5
 _BATCH_MAX = 256
 

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
@@ -16,7 +15,7 @@ from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
 from proofbox.service.calls.call_runner import CallRunner
 from proofbox.service.calls.claim import ClaimLostError
-from proofbox.service.calls.events import CallEvent, EventLog
+from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import WORKER_LOST
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, CallStore, StoredCall
@@ -26,9 +25,10 @@ from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.dispatch.effects import EndClaimed, EndExpired
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim
-from proofbox.service.dispatch.messages import LOOK, encode_event, encode_replay
+from proofbox.service.dispatch.messages import LOOK
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
-from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused, StopReason
+from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused
+from proofbox.service.dispatch.published import PublishedEvents
 from proofbox.service.dispatch.pull import CallPuller
 from proofbox.service.errors import CallerError, OurError
 
@@ -43,7 +43,6 @@ _SWEPT_MAX = 500
 _AGAIN_S = 1.0
 _LATE_S = 0.05
 _ROOM_S = 0.5
-_REPLAYABLE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ class Worker:
         held = HeldCall(running, claim, message)
         self.keeper.held[stored.number] = held
         try:
-            async with _Published(parts.link, held):
+            async with PublishedEvents(parts.link, held):
                 parts.runner.start(running, call, _marking(call, claimed.outcome))
                 if claimed.stop is not None:
                     held.stop(claimed.stop)
@@ -243,47 +242,6 @@ class Worker:
         for due in await dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX):
             with suppress(DispatchUnavailableError):
                 await self._parts.link.queue(due.number, f"{due.claim}.again")
-
-
-class _Published:
-    """Sends the events of a held call, and answers questions about it.
-
-    Args:
-        link: the NATS servers.
-        held: the call.
-    """
-
-    def __init__(self, link: NatsLink, held: HeldCall) -> None:
-        self._link = link
-        self._held = held
-        self._subject = link.subject("events", held.claim.number)
-        self._events = asyncio.Queue[CallEvent | None]()
-
-    async def __aenter__(self) -> None:
-        with suppress(DispatchUnavailableError):
-            self._subscription = await self._link.subscribe(
-                self._link.subject("to", self._held.claim.number), self._on_message
-            )
-        self._held.running.events.on_event = self._events.put_nowait
-        self._sender = asyncio.create_task(self._send())
-
-    async def __aexit__(self, *_exc: object) -> None:
-        self._held.running.events.on_event = None
-        self._events.put_nowait(None)
-        await self._sender
-        loop = asyncio.get_running_loop()
-        loop.call_later(_REPLAYABLE_S, partial(self._later, self._subscription))
-
-    async def _send(self) -> None:
-        while (event := await self._events.get()) is not None:
-            await self._link.publish(self._subject, encode_event(event))
-
-    async def _on_message(self, message: "Msg") -> None:
-        asked = json.loads(message.data)
-        if "stop" in asked:
-            self._held.stop(StopReason(asked["stop"]))
-        elif message.reply:
-            await message.respond(encode_replay(self._held.running.events.after(int(asked["after"]))))
 
 
 def _marking(call: PreparedCall, outcome: str | None) -> CallRun:

@@ -142,7 +142,8 @@ class SqlDispatchStore(DispatchStore):
     @override
     async def claim(self, number: int, worker: str, lease_s: float, attempts_max: int) -> ClaimedCall | Refused:
         values = {"of_call": number, "by_worker": worker, "lease_s": lease_s, "attempts_max": attempts_max}
-        why = {"why": f"{attempts_max} workers were lost before its program began, or could not begin it"}
+        why = f"{attempts_max} workers were lost before its program began, or could not begin it"
+        aside = {"of_call": number, "attempts_max": attempts_max, "why": why}
 
         def work(connection: Connection) -> ClaimedCall | Refused:
             taken = connection.execute(_TAKEN, values).first()
@@ -150,7 +151,7 @@ class SqlDispatchStore(DispatchStore):
                 stop = None if taken.stop is None else StopReason(taken.stop)
                 stored = _stored(connection, taken)
                 return ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
-            if (dead := connection.execute(_SET_ASIDE, {**values, **why}).first()) is not None:
+            if (dead := connection.execute(_SET_ASIDE, aside).first()) is not None:
                 return Refused(Refusal.DEAD, dead.claim)
             return _refusal(connection, number)
 
