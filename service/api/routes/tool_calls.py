@@ -99,6 +99,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             errors.QueueFullError,
             errors.QueueTimeoutError,
             errors.ShuttingDownError,
+            errors.CallSetAsideError,
             errors.EngineUnavailableError,
             errors.StoreFailedError,
             errors.StoreFullError,
