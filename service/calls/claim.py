@@ -19,6 +19,9 @@ class Claim(Protocol):
 
     is_lost: bool
 
+    def prepare_start(self) -> None:
+        """Begin what `start` waits for, while the call gets its sandbox."""
+
     async def start(self) -> None:
         """Record that the program of the call may begin; a second call does nothing.
 

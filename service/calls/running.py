@@ -19,6 +19,7 @@ from proofbox.service.calls.port import CallKey
 from proofbox.service.calls.waiting import WaitingCall
 from proofbox.service.errors import CallAbandonedError, ServiceError
 from proofbox.service.observability.tracing import NO_SPAN, Span
+from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.port import StreamName
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
@@ -89,6 +90,12 @@ class RunningCall(CallObserver):
         if self.claim is not None:
             await self.claim.start()
             self.has_started = True
+
+    def on_limits(self, limits: CallLimits) -> None:
+        """See `CallObserver.on_limits`."""
+        super().on_limits(limits)
+        if self.claim is not None:
+            self.claim.prepare_start()
 
     def on_running(self) -> None:
         """See `CallObserver.on_running`."""

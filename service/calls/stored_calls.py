@@ -24,6 +24,7 @@ from proofbox.service.identity import ConversationKey
 
 log = logging.getLogger("proofbox.calls")
 
+_PARSED_AT_ONCE_CHARS = 64 * 1024  # a thread would take longer
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 """What reading JSON raises that does not have the fields of this release."""
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
@@ -86,8 +87,12 @@ class StoredCalls:
         Raises:
             CallerError: this release refuses a request that an earlier one accepted, or cannot read its wait.
         """
+        return (await self.read(stored))[1]
+
+    async def read(self, stored: StoredCall) -> tuple[ToolCallRequest, PreparedCall]:
+        """The request of a stored call, and the call as `prepare` makes it; raises as that does."""
         try:
-            request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
+            request = await _parse(stored.request)
         except ValidationError as exc:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
         try:
@@ -100,7 +105,7 @@ class StoredCalls:
                 call.restore(json.loads(stored.wait_spec))
             except UNREADABLE as exc:
                 raise InvalidRequestError("what its wait stored does not fit this release; call again") from exc
-        return call
+        return request, call
 
     async def parts_of(
         self, stored: StoredCall, call: PreparedCall | None, effects: Sequence[Effect] = ()
@@ -151,6 +156,12 @@ class CallParts:
                 build_draft, self.asked, self.record, self.service, ending.state, body, response
             )
         return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
+
+
+async def _parse(text: str) -> ToolCallRequest:
+    if len(text) < _PARSED_AT_ONCE_CHARS:
+        return ToolCallRequest.model_validate_json(text)
+    return await asyncio.to_thread(ToolCallRequest.model_validate_json, text)
 
 
 async def build_done(response: ToolCallResponse) -> CallResult:

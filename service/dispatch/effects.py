@@ -22,9 +22,15 @@ class QueueCall(Effect):
 
 @dataclass(frozen=True, slots=True)
 class EndClaimed(Effect):
-    """A call ended that a worker ran; refused with `ClaimLostError` if its claim has another number by now."""
+    """A call ended that a worker ran; refused with `ClaimLostError` if it has another claim by now.
+
+    Attributes:
+        claim: the number of its claim.
+        worker: who has it. A number alone may come again after the database has lost its last moments.
+    """
 
     claim: int
+    worker: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +50,12 @@ class SuspendClaimed(Effect):
     """A call began to wait for an answer from outside.
 
     Attributes:
-        claim: the number of its claim.
+        claim, worker: see `EndClaimed`.
         events: how many events it has had.
     """
 
     claim: int
+    worker: str
     events: int
 
 

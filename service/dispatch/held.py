@@ -31,41 +31,56 @@ class HeldClaim:
         store: the dispatched calls.
         number: the call.
         claim: the number of the claim.
-        lease_s: for how long it is valid, or renewed.
+        worker: this process.
+        lease_s: for how long the claim is valid, or renewed.
     """
 
-    def __init__(self, store: DispatchStore, number: int, claim: int, lease_s: float) -> None:
+    def __init__(self, store: DispatchStore, number: int, claim: int, worker: str, lease_s: float) -> None:
         self._store = store
+        self._worker = worker
         self._lease_s = lease_s
         self.number = number
         self.claim = claim
         self.is_lost = False
         self.is_released = False
+        self._starting: asyncio.Task[bool] | None = None
         self._has_started = False
+
+    def prepare_start(self) -> None:
+        """See `Claim.prepare_start`."""
+        if self._starting is None:
+            start = self._store.start(self.number, self.claim, self._worker, self._lease_s)
+            self._starting = asyncio.create_task(start)
 
     async def start(self) -> None:
         """See `Claim.start`."""
         if self._has_started:
             return
-        if self.is_lost or not await self._store.start(self.number, self.claim, self._lease_s) or self.is_lost:
+        self.prepare_start()
+        if self._starting is None:
+            raise AssertionError("it was prepared")
+        if not await asyncio.shield(self._starting):
             self.is_lost = True
+        if self.is_lost:
             raise ClaimLostError("another worker has the call, or may have it by now; nothing was run")
         self._has_started = True
 
     def end_effects(self) -> Sequence[Effect]:
         """See `Claim.end_effects`."""
-        return (EndClaimed(self.claim),)
+        return (EndClaimed(self.claim, self._worker),)
 
     def suspend_effects(self, events: int) -> Sequence[Effect]:
         """See `Claim.suspend_effects`."""
-        return (SuspendClaimed(self.claim, events),)
+        return (SuspendClaimed(self.claim, self._worker, events),)
 
     async def release(self) -> bool:
         """See `Claim.release`."""
         if self._has_started or self.is_lost:
             return False
         try:
-            self.is_released = await self._store.release(self.number, self.claim)
+            if self._starting is not None:
+                await asyncio.wait([self._starting])
+            self.is_released = await self._store.release(self.number, self.claim, self._worker)
         except OurError as exc:
             log.warning("call %d is given back when its claim expires: %s", self.number, exc)
             self.is_lost = True

@@ -139,14 +139,14 @@ class DispatchStore(Protocol):
         A call that was claimed ``attempts_max`` times and never began is set aside.
         """
 
-    async def start(self, number: int, claim: int, lease_s: float) -> bool:
+    async def start(self, number: int, claim: int, worker: str, lease_s: float) -> bool:
         """Record that the program of a claimed call may begin; False if the claim is not valid any more."""
 
     async def renew(self, worker: str, lease_s: float) -> Mapping[int, tuple[int, StopReason | None]]:
         """Prolong all claims of a worker: their numbers by call, and why a call is to be ended."""
 
-    async def release(self, number: int, claim: int) -> bool:
-        """Give a claimed call back that has not begun; False if that is not so."""
+    async def release(self, number: int, claim: int, worker: str) -> bool:
+        """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
 
     async def lost(self, limit: int) -> Sequence[QueuedCall]:
         """Claims that have expired."""

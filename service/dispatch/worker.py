@@ -6,13 +6,14 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
+from proofbox.service.calls.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.events import EventLog
@@ -20,10 +21,10 @@ from proofbox.service.calls.interruptions import WORKER_LOST
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, CallStore, StoredCall
 from proofbox.service.calls.running import RunningCall
-from proofbox.service.calls.stored_calls import StoredCalls, asked_of, store_warning
+from proofbox.service.calls.stored_calls import StoredCalls, store_warning
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.dispatch.effects import EndClaimed, EndExpired
+from proofbox.service.dispatch.effects import EndExpired
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim
 from proofbox.service.dispatch.messages import LOOK
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
@@ -174,14 +175,15 @@ class Worker:
     async def _run(self, claimed: ClaimedCall, message: "Msg | None") -> float | None:
         """Run a claimed call to its end; see `_refuse` for the result."""
         parts, stored = self._parts, claimed.stored
-        claim = HeldClaim(parts.dispatches, stored.number, claimed.claim, self._settings.lease_s)
+        worker, lease_s = self._settings.worker, self._settings.lease_s
+        claim = HeldClaim(parts.dispatches, stored.number, claimed.claim, worker, lease_s)
         try:
-            call = await parts.stored.prepare(stored)
-            asked = await asyncio.to_thread(asked_of, stored)
+            request, call = await parts.stored.read(stored)
         except CallerError as exc:
             await self._end_unprepared(stored, claim, exc)
             return None
-        running = RunningCall(stored.key, replace(asked, request_id=claimed.request_id), grace_s=0, claim=claim)
+        asked = AuditedCall(stored.key, request, stored.payload_sha256, stored.created, claimed.request_id)
+        running = RunningCall(stored.key, asked, grace_s=0, claim=claim)
         running.detach()
         running.events = EventLog(before=claimed.events)
         held = HeldCall(running, claim, message)
@@ -201,7 +203,7 @@ class Worker:
     async def _end_unprepared(self, stored: StoredCall, claim: HeldClaim, exc: CallerError) -> None:
         """Ends a call that this release refuses, although another process accepted it."""
         ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
-        parts = await self._parts.stored.parts_of(stored, None, [EndClaimed(claim.claim)])
+        parts = await self._parts.stored.parts_of(stored, None, claim.end_effects())
         with suppress(ClaimLostError):
             await store_warning(self._parts.store, stored.key, ending, parts, CallState.OPEN)
         await self._announce(stored.number)

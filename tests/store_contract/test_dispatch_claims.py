@@ -65,33 +65,39 @@ async def test_of_many_workers_one_gets_a_call(store, dispatches):
     assert (claims[0].request_id, claims[0].stop, claims[0].outcome) == ("request-1", None, None)
 
 
-async def test_an_expired_claim_is_taken_over_with_a_higher_number_and_the_old_one_writes_nothing(
-    store, dispatches
-):
+async def test_an_expired_claim_is_taken_over_and_the_old_one_writes_nothing(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", EXPIRED_S, 5)
     assert (await dispatches.claim(number, "w2", LONG_S, 5)).claim == 2
-    assert not await dispatches.start(number, 1, LONG_S)
-    assert not await dispatches.release(number, 1)
+    assert not await dispatches.start(number, 1, "w1", LONG_S)
+    assert not await dispatches.release(number, 1, "w1")
     with pytest.raises(ClaimLostError):
-        await finish(store, EndClaimed(1))
+        await finish(store, EndClaimed(1, "w1"))
     [stored] = await store.find(SCOPE.principal, "call-1")
     assert stored.state is CallState.OPEN
-    assert await dispatches.start(number, 2, LONG_S)
-    assert (await finish(store, EndClaimed(2))).state is CallState.DONE
+    assert await dispatches.start(number, 2, "w2", LONG_S)
+    assert (await finish(store, EndClaimed(2, "w2"))).state is CallState.DONE
     assert await dispatches.states([number]) == {}
+
+
+async def test_a_claim_of_the_same_number_by_another_worker_is_another_claim(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    assert not await dispatches.start(number, 1, "w2", LONG_S)
+    with pytest.raises(ClaimLostError):
+        await finish(store, EndClaimed(1, "w2"))
 
 
 async def test_a_claim_that_has_expired_begins_nothing(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", EXPIRED_S, 5)
-    assert not await dispatches.start(number, 1, LONG_S)
+    assert not await dispatches.start(number, 1, "w1", LONG_S)
 
 
 async def test_a_call_that_has_begun_is_never_claimed_again_but_ended(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
-    assert await dispatches.start(number, 1, EXPIRED_S)
+    assert await dispatches.start(number, 1, "w1", EXPIRED_S)
     found = await dispatches.claim(number, "w2", LONG_S, 5)
     assert (found.why, found.claim, found.stored.key) == (Refusal.LOST, 1, KEY)
     assert await dispatches.lost(10) == [QueuedCall(number, 1)]
@@ -103,7 +109,7 @@ async def test_a_call_that_has_begun_is_never_claimed_again_but_ended(store, dis
 async def test_a_worker_that_is_heard_of_again_keeps_its_call(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
-    await dispatches.start(number, 1, EXPIRED_S)
+    await dispatches.start(number, 1, "w1", EXPIRED_S)
     assert await dispatches.renew("w1", LONG_S) == {number: (1, None)}
     assert await dispatches.lost(10) == []
     assert await dispatches.expire(number, 1) is None
@@ -138,7 +144,7 @@ async def test_a_call_is_withdrawn_only_while_no_worker_has_it(store, dispatches
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
     assert not await dispatches.withdraw(number)
-    assert await dispatches.release(number, 1)
+    assert await dispatches.release(number, 1, "w1")
     assert await dispatches.withdraw(number)
     assert await store.find(SCOPE.principal, "call-1") == []
 
@@ -157,21 +163,21 @@ async def test_only_a_call_without_clients_elsewhere_is_abandoned(store, dispatc
 async def test_a_call_that_waited_is_claimed_with_the_answer_and_a_higher_number(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
-    await dispatches.start(number, 1, LONG_S)
-    assert await store.suspend(KEY, [SuspendClaimed(1, 7)]) is not None
+    await dispatches.start(number, 1, "w1", LONG_S)
+    assert await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)]) is not None
     assert (await dispatches.claim(number, "w2", LONG_S, 5)).why is Refusal.GONE
     assert await dispatches.states([number]) == {number: (CallState.WAITING, DispatchState.SUSPENDED)}
     assert await store.resume(KEY, "boot-2", [ResumeDispatch('{"how": "result"}')]) is not None
     claimed = await dispatches.claim(number, "w2", LONG_S, 5)
     assert (claimed.claim, claimed.events, claimed.outcome) == (2, 7, '{"how": "result"}')
     with pytest.raises(ClaimLostError):
-        await store.suspend(KEY, [SuspendClaimed(1, 8)])
+        await store.suspend(KEY, [SuspendClaimed(1, "w1", 8)])
 
 
 async def test_a_call_that_ends_in_its_wait_leaves_no_claim(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
-    await store.suspend(KEY, [SuspendClaimed(1, 7)])
+    await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)])
     await finish(store, ForgetDispatch(), was=CallState.WAITING)
     assert await dispatches.renew("w1", LONG_S) == {}
     assert await dispatches.states([number]) == {}
@@ -181,7 +187,7 @@ async def test_queued_calls_are_due_in_their_order_and_bounded(store, dispatches
     numbers = [await queued(store, key=replace(KEY, tool_call_id=f"call-{number}")) for number in range(3)]
     for number in numbers:
         await dispatches.claim(number, "w1", LONG_S, 5)
-        await dispatches.release(number, 1)
+        await dispatches.release(number, 1, "w1")
     assert [each.number for each in await dispatches.due(60, 2)] == numbers[:2]
     assert [each.number for each in await dispatches.due(60, 2)] == numbers[2:]
 

@@ -31,6 +31,7 @@ _QUEUED, _CLAIMED = DispatchState.QUEUED.value, DispatchState.CLAIMED.value
 _STARTED = DispatchState.STARTED.value
 _DEAD = DispatchState.DEAD.value
 _CALL, _CLAIM = _c.call == bindparam("of_call"), _c.claim == bindparam("of_claim")
+_BY = _c.worker == bindparam("by_worker")
 _IS_HELD = _c.state.in_([_CLAIMED, _STARTED])
 _IS_FREE = (_c.state == _QUEUED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
 _UNTIL = epoch_now() + bindparam("lease_s")
@@ -50,7 +51,7 @@ _FOUND = select(*_c, (_c.due - epoch_now()).label("left_s")).where(_CALL)
 _CALL_OF = NAMED_CALLS.where(calls.c.id == bindparam("of_call"))
 _BEGUN = (
     update(dispatches)
-    .where(_CALL, _CLAIM, _c.state == _CLAIMED, _c.due > epoch_now())
+    .where(_CALL, _CLAIM, _BY, _c.state == _CLAIMED, _c.due > epoch_now())
     .values(state=_STARTED, due=_UNTIL)
 )
 _RENEWED = (
@@ -60,9 +61,7 @@ _RENEWED = (
     .returning(_c.call, _c.claim, _c.stop)
 )
 _RELEASED = (
-    update(dispatches)
-    .where(_CALL, _CLAIM, _c.state == _CLAIMED)
-    .values(state=_QUEUED, worker=None, due=epoch_now())
+    update(dispatches).where(_CALL, _CLAIM, _BY, _IS_HELD).values(state=_QUEUED, worker=None, due=epoch_now())
 )
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
 _some_due = (
@@ -146,6 +145,9 @@ class SqlDispatchStore(DispatchStore):
         aside = {"of_call": number, "attempts_max": attempts_max, "why": why}
 
         def work(connection: Connection) -> ClaimedCall | Refused:
+            if connection.dialect.name == "postgresql":
+                # A claim that a crash of the server forgets is refused when its call is to begin.
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
             taken = connection.execute(_TAKEN, values).first()
             if taken is not None:
                 stop = None if taken.stop is None else StopReason(taken.stop)
@@ -158,8 +160,8 @@ class SqlDispatchStore(DispatchStore):
         return await self._database.write(work)
 
     @override
-    async def start(self, number: int, claim: int, lease_s: float) -> bool:
-        values = {"of_call": number, "of_claim": claim, "lease_s": lease_s}
+    async def start(self, number: int, claim: int, worker: str, lease_s: float) -> bool:
+        values = {"of_call": number, "of_claim": claim, "by_worker": worker, "lease_s": lease_s}
         return await self._database.write(lambda connection: connection.execute(_BEGUN, values).rowcount == 1)
 
     @override
@@ -171,8 +173,8 @@ class SqlDispatchStore(DispatchStore):
         return await self._database.write(work)
 
     @override
-    async def release(self, number: int, claim: int) -> bool:
-        values = {"of_call": number, "of_claim": claim}
+    async def release(self, number: int, claim: int, worker: str) -> bool:
+        values = {"of_call": number, "of_claim": claim, "by_worker": worker}
         return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
 
     @override

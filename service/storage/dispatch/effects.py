@@ -37,14 +37,15 @@ _NEW = dispatches.insert().values(
 )
 _IS_OURS = (_c.call == bindparam("of_call"), _c.claim == bindparam("of_claim"))
 _IS_HELD = _c.state.in_([DispatchState.CLAIMED.value, DispatchState.STARTED.value])
-_END_CLAIMED = delete(dispatches).where(*_IS_OURS, _IS_HELD)
+_IS_BY = _c.worker == bindparam("by_worker")
+_END_CLAIMED = delete(dispatches).where(*_IS_OURS, _IS_BY, _IS_HELD)
 _END_EXPIRED = delete(dispatches).where(*_IS_OURS, _c.state == DispatchState.STARTED.value, _c.due < epoch_now())
 _END_QUEUED = delete(dispatches).where(
     _c.call == bindparam("of_call"), _c.state.in_([DispatchState.QUEUED.value, DispatchState.DEAD.value])
 )
 _SUSPENDED = (
     update(dispatches)
-    .where(*_IS_OURS, _IS_HELD)
+    .where(*_IS_OURS, _IS_BY, _IS_HELD)
     .values(state=DispatchState.SUSPENDED.value, worker=None, outcome=None, events=bindparam("had_events"))
 )
 _RESUMED = (
@@ -81,7 +82,8 @@ def _queue(connection: Connection, call: CallRow, effect: QueueCall) -> None:
 
 
 def _end_claimed(connection: Connection, call: CallRow, effect: EndClaimed) -> None:
-    _require(connection.execute(_END_CLAIMED, {"of_call": call.number, "of_claim": effect.claim}).rowcount)
+    values = {"of_call": call.number, "of_claim": effect.claim, "by_worker": effect.worker}
+    _require(connection.execute(_END_CLAIMED, values).rowcount)
 
 
 def _end_expired(connection: Connection, call: CallRow, effect: EndExpired) -> None:
@@ -93,7 +95,8 @@ def _end_queued(connection: Connection, call: CallRow, _effect: EndQueued) -> No
 
 
 def _suspend(connection: Connection, call: CallRow, effect: SuspendClaimed) -> None:
-    values = {"of_call": call.number, "of_claim": effect.claim, "had_events": effect.events}
+    values = {"of_call": call.number, "of_claim": effect.claim, "by_worker": effect.worker}
+    values["had_events"] = effect.events
     _require(connection.execute(_SUSPENDED, values).rowcount)
 
 
