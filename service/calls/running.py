@@ -3,7 +3,7 @@
 import asyncio
 import codecs
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.network import ListedConnections, NetworkConnection
@@ -42,6 +42,7 @@ class RunningCall(CallObserver):
         "has_started",
         "is_suspending",
         "key",
+        "on_cancel",
         "request_id",
         "span",
         "task",
@@ -68,6 +69,8 @@ class RunningCall(CallObserver):
         self.answer: asyncio.Future[Answer] = loop.create_future()
         self.task: asyncio.Task[None] | None = None
         self.cancel_reason: ServiceError | None = None
+        self.on_cancel: Callable[[ServiceError], bool] | None = None
+        """Of a call that another process runs: has that end it, unless it returns False."""
         self._connections = ListedConnections()
         # Pieces end anywhere: a character that is cut is completed by the next piece.
         self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
@@ -169,6 +172,8 @@ class RunningCall(CallObserver):
         """Ends it, once; ``reason`` is what it will be answered with."""
         if self.is_suspending:
             return  # it waits in a moment, and is cancelled as a waiting call then
+        if self.on_cancel is not None and self.on_cancel(reason):
+            return
         if self.task is not None and self.cancel_reason is None and not self.answer.done():
             self.cancel_reason = reason
             self.task.cancel()

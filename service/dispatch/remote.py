@@ -68,7 +68,14 @@ class _Publish:
     attempt: str
 
 
-_Item = CallEvent | _Look | _Publish
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Have the call ended."""
+
+    reason: CallCancelledError
+
+
+_Item = CallEvent | _Look | _Publish | _Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +152,11 @@ class RemoteDispatch:
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.begin`."""
         self._queued[running] = running.owner
-        runner.carry(running, self._see_to_end(runner, running, stored, is_new=True))
+        self._carry(runner, running, stored, is_new=True)
 
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:
         """See `Dispatch.follow`."""
-        runner.carry(running, self._see_to_end(runner, running, stored, is_new=False))
+        self._carry(runner, running, stored, is_new=False)
 
     def resumed_with(self, outcome: WaitOutcome) -> Sequence[Effect]:
         """See `Elsewhere.resumed_with`."""
@@ -164,13 +171,17 @@ class RemoteDispatch:
         running = RunningCall(stored.key, asked_of(stored), grace_s=0)
         running.detach()
         running.take_over(waiting)
-        runner = self._parts.runner
-        runner.carry(running, self._see_to_end(runner, running, stored, is_new=is_new))
+        self._carry(self._parts.runner, running, stored, is_new=is_new)
+
+    def _carry(self, runner: CallRunner, running: RunningCall, stored: StoredCall, *, is_new: bool) -> None:
+        followed = _FollowedCall(self._parts, runner, running, stored)
+        running.on_cancel = followed.request_stop
+        runner.carry(running, self._see_to_end(followed, running, stored.number, is_new=is_new))
 
     async def _see_to_end(
-        self, runner: CallRunner, running: RunningCall, stored: StoredCall, *, is_new: bool
+        self, followed: "_FollowedCall", running: RunningCall, number: int, *, is_new: bool
     ) -> None:
-        number, inbox = stored.number, asyncio.Queue[_Item]()
+        inbox = followed.inbox
 
         async def on_message(message: "Msg") -> None:
             inbox.put_nowait(decode_event(message.data) or _Look())
@@ -181,8 +192,7 @@ class RemoteDispatch:
                 if not is_new:
                     await self._join(running, number)
                 inbox.put_nowait(_Publish(_attempt_of(running)) if is_new else _Look())
-                followed = _FollowedCall(self._parts, runner, running, stored)
-                await followed.follow(inbox)
+                await followed.follow()
         except DispatchUnavailableError as exc:
             log.info("call %s is not followed any more: %s", running.key.tool_call_id, exc)
         finally:
@@ -231,25 +241,33 @@ class _FollowedCall:
         self._running = running
         self._stored = stored
         self._is_dead = False
+        self._publishing: asyncio.Task[None] | None = None
+        self.inbox = asyncio.Queue[_Item]()
+        """Its events, and what else is to be done about it."""
 
-    async def follow(self, inbox: "asyncio.Queue[_Item]") -> None:
+    def request_stop(self, reason: ServiceError) -> bool:
+        """See `RunningCall.on_cancel`; the end of this process does not end a call that another one runs."""
+        if not isinstance(reason, CallCancelledError):
+            return False
+        self.inbox.put_nowait(_Stop(reason))
+        return True
+
+    async def follow(self) -> None:
         """Pass its events on until it has ended, or waits."""
-        while True:
-            try:
-                if await self._take(await inbox.get()):
-                    return
-            except asyncio.CancelledError:
-                if not isinstance(self._running.cancel_reason, CallCancelledError):
-                    raise
-                if await self._stop(self._running.cancel_reason):
-                    return
-                inbox.put_nowait(_Look())
+        try:
+            while not await self._take(await self.inbox.get()):
+                pass
+        finally:
+            if self._publishing is not None:
+                self._publishing.cancel()
 
     async def _take(self, event: _Item) -> bool:
         """Pass one event on; whether it was the last one."""
         if isinstance(event, _Publish):
-            await self._publish(event.attempt)
+            self._publishing = asyncio.create_task(self._publish(event.attempt))
             return False
+        if isinstance(event, _Stop):
+            return await self._stop(event.reason) or await self._look()
         if isinstance(event, _Look):
             return await self._look(is_dead=event.is_dead)
         events = self._running.events
@@ -321,7 +339,6 @@ class _FollowedCall:
     async def _stop(self, reason: CallCancelledError) -> bool:
         """Have the call ended; whether it has ended already, here."""
         running, number = self._running, self._stored.number
-        running.cancel_reason = None  # it may be asked for again
         is_abandoned = isinstance(reason, CallAbandonedError)
         try:
             why = StopReason.ABANDONED if is_abandoned else StopReason.CANCELLED

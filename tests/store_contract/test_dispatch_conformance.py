@@ -28,8 +28,8 @@ class Service:
 @asynccontextmanager
 async def local_service(place, opened_database, grace_s, queue_max):
     async with opened_database(place.folder / "data", place.url) as database:
-        store, tool = SqlCallStore(database), RecordingTool(place.folder)
-        admission = Admission(running_max=4, queue_max=queue_max)
+        store, admission = SqlCallStore(database), Admission(running_max=4, queue_max=queue_max)
+        tool = RecordingTool(place.folder, admission)
         calls = Calls({"a.tool": tool}, admission, store, CallSettings(100_000, "boot", "0", grace_s))
         try:
             yield Service(calls, calls, store, place.folder)

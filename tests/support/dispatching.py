@@ -4,9 +4,10 @@ import asyncio
 import itertools
 import json
 import os
+import time
 import uuid
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -27,7 +28,7 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.effects import dispatch_effects
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
-SANDBOX = SandboxInfo(isolation="shared_kernel", acquired="warm")
+SANDBOX = SandboxInfo(engine="docker", runtime="runc", image_digest="sha256:0", acquired="warm")
 _BOOTS = itertools.count(1)
 
 
@@ -44,7 +45,7 @@ class RecordingTool:
     """
 
     folder: Path
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    admission: Admission
 
     def prepare(self, _scope, request):
         params = request.params
@@ -54,14 +55,17 @@ class RecordingTool:
                 await asyncio.sleep(0.01)
 
         async def run(observer):
-            observer.on_queued(0)
+            deadline = time.monotonic() + 60
+            with await self.admission.enter(deadline, observer.on_queued, observer.owner):
+                return await run_in_slot(observer)
+
+        async def run_in_slot(observer):
             if "prepares" in params:
                 note(self.folder, "claimed", request.tool_call_id)
                 await wait_for(params["prepares"])
             await observer.before_start()
             observer.on_started(SANDBOX)
             note(self.folder, "began", request.tool_call_id)
-            self.begun.set()
             for text in params.get("prints", ()):
                 observer.on_output("stdout", text.encode(), truncated=False)
             if "hold" in params:
@@ -163,9 +167,9 @@ async def opened_process(place, role, grace_s=120.0, **more):
     database = Database(settings.data_dir, settings.database_url, shared=True)
     await database.open()
     try:
-        tool = RecordingTool(place.folder)
         store = SqlCallStore(database, dispatch_effects())
         admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
+        tool = RecordingTool(place.folder, admission)
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
         quotas = Quotas(NO_LIMITS)
