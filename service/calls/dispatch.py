@@ -48,8 +48,15 @@ class Dispatch(Protocol):
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:
         """Begin to see a new call to its end: run it here, or have it run elsewhere and follow it."""
 
+    async def join(self, stored: StoredCall) -> None:
+        """An open call of another process has clients here, too: that process does not abandon it any more.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:
-        """Begin to follow an open call that another process accepted."""
+        """Begin to follow such a call."""
 
 
 class LocalDispatch:
@@ -67,6 +74,9 @@ class LocalDispatch:
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.begin`."""
         runner.start(running, call, call.run)
+
+    async def join(self, stored: StoredCall) -> None:
+        """See `Dispatch.join`."""
 
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.follow`."""

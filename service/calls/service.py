@@ -252,6 +252,7 @@ class Calls:
 
     async def _follow(self, stored: StoredCall) -> RunningCall:
         """Follows an open call that another process accepted; its clients here do not decide whether it goes on."""
+        await self.dispatch.join(stored)
         asked = await asyncio.to_thread(asked_of, stored)
         if (known := self._running.get(stored.key)) is not None:
             return known

@@ -154,6 +154,10 @@ class RemoteDispatch:
         self._queued[running] = running.owner
         self._carry(runner, running, stored, is_new=True)
 
+    async def join(self, stored: StoredCall) -> None:
+        """See `Dispatch.join`."""
+        await self._parts.dispatches.keep(stored.number)
+
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:
         """See `Dispatch.follow`."""
         self._carry(runner, running, stored, is_new=False)
@@ -189,8 +193,6 @@ class RemoteDispatch:
         self._followed[number] = inbox
         try:
             async with self._link.listening(self._link.subject("events", number), on_message):
-                if not is_new:
-                    await self._join(running, number)
                 inbox.put_nowait(_Publish(_attempt_of(running)) if is_new else _Look())
                 await followed.follow()
         except DispatchUnavailableError as exc:
@@ -198,13 +200,6 @@ class RemoteDispatch:
         finally:
             self._followed.pop(number, None)
             self._queued.pop(running, None)
-
-    async def _join(self, running: RunningCall, number: int) -> None:
-        """The call has clients of this process, too: the one that accepted it does not abandon it any more."""
-        try:
-            await self._parts.dispatches.keep(number)
-        except OurError as exc:
-            log.info("call %s may be abandoned although it is followed: %s", running.key.tool_call_id, exc)
 
     async def _poll_for_ever(self) -> None:
         while True:

@@ -24,6 +24,7 @@ _ANSWERS_LATE_S = 5.0  # beyond the time limit of the server itself
 _OUR_LOCK = 0x50_42_4F_58  # "PBOX": the lock is ours among all advisory locks of a database
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))")
 _TRY_SHARED = text("SELECT pg_try_advisory_lock_shared(:ours, hashtext(current_schema()))")
+_UNLOCK = text("SELECT pg_advisory_unlock(:ours, hashtext(current_schema()))")
 _UNLOCK_ALL = text("SELECT pg_advisory_unlock_all()")
 _MIGRATIONS = 0x50_42_4F_4D  # "PBOM": processes that start together upgrade one after the other
 _MIGRATION_TURN = text("SELECT pg_advisory_xact_lock(:migrations, hashtext(current_schema()))")
@@ -104,6 +105,7 @@ class PostgresServer:
                     connection.execute(_MIGRATION_TURN, {"migrations": _MIGRATIONS})
                     self._lock.require_alone_for(not is_newest(connection))
                     migrate(connection)
+            self._lock.end_alone()
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
@@ -181,6 +183,7 @@ class _SchemaLock:
     def __init__(self, engine: Engine, *, shared: bool) -> None:
         self._engine = engine
         self._shared = shared
+        self._is_alone = False
         self._holder: Connection | None = None
         self._checked_at = 0.0
         self._turn = threading.Lock()
