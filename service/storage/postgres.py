@@ -228,6 +228,13 @@ class _SchemaLock:
             raise InUseError(
                 "the schema of the database is of an older release, whose processes run; stop them first"
             )
+        self._is_alone = True
+
+    def end_alone(self) -> None:
+        """Share the schema again after its upgrade."""
+        if self._is_alone and self._holder is not None:
+            self._holder.execute(_UNLOCK, {"ours": _OUR_LOCK})
+        self._is_alone = False
 
     def check(self) -> None:
         """Require that the lock is still held; checked every few seconds.

@@ -123,14 +123,16 @@ async def test_events_are_the_same_everywhere_and_none_is_missed(opened_service)
     async with opened_service() as service:
         await submit(service.calls, hold="go", prints=texts, detached=True)
         await noted(service.folder, "began")
-        late = asyncio.create_task(events_of(service.other))
-        some = asyncio.create_task(events_of(service.calls, after=10))
-        await asyncio.sleep(0)
+        followed = [await service.other.events(SCOPE.principal, "call-1", None, after=at) for at in (0, 10)]
+        begun = [await anext(events) for events in followed]
         (service.folder / "go").touch()
         expected = [(1, "queued"), (2, "started"), *((at, "stdout") for at in range(3, 53)), (53, "result")]
-        assert await late == expected
-        assert await some == expected[10:]
-        assert await events_of(service.calls) == expected
+        for first, events, after in zip(begun, followed, (0, 10), strict=True):
+            rest = [(event.id, event.name) async for event in events]
+            assert [(first.id, first.name), *rest] == expected[after:]
+        for calls in (service.calls, service.other):
+            assert await events_of(calls) == expected
+            assert await events_of(calls, after=10) == expected[10:]
 
 
 async def test_a_detached_call_runs_to_its_end_and_every_process_knows_it(opened_service):

@@ -48,32 +48,10 @@ class RecordingTool:
     admission: Admission
 
     def prepare(self, _scope, request):
-        params = request.params
-
-        async def wait_for(name):
-            while not (self.folder / name).exists():  # noqa: ASYNC110 - of another process
-                await asyncio.sleep(0.01)
-
         async def run(observer):
             deadline = time.monotonic() + 60
             with await self.admission.enter(deadline, observer.on_queued, observer.owner):
-                return await run_in_slot(observer)
-
-        async def run_in_slot(observer):
-            if "prepares" in params:
-                note(self.folder, "claimed", request.tool_call_id)
-                await wait_for(params["prepares"])
-            await observer.before_start()
-            observer.on_started(SANDBOX)
-            note(self.folder, "began", request.tool_call_id)
-            for text in params.get("prints", ()):
-                observer.on_output("stdout", text.encode(), truncated=False)
-            if "hold" in params:
-                await wait_for(params["hold"])
-            if "waits" in params:
-                return Suspension((), lambda code, message: response(f"{code}: {message}", ok=False))
-            note(self.folder, "ended", request.tool_call_id)
-            return response(f"ran {request.tool_call_id}")
+                return await self._run(request, observer)
 
         async def run_on(_observer):
             note(self.folder, "ran on", request.tool_call_id)
@@ -83,6 +61,27 @@ class RecordingTool:
             return run_on if ended.value == "go" else response(f"answered {ended.value}")
 
         return PreparedCall(run, lambda why: response(why.message, ok=False), resume=resume, announces_start=True)
+
+    async def _run(self, request, observer):
+        params, name = request.params, request.tool_call_id
+        if "prepares" in params:
+            note(self.folder, "claimed", name)
+            await self._wait_for(params["prepares"])
+        await observer.before_start()
+        observer.on_started(SANDBOX)
+        note(self.folder, "began", name)
+        for text in params.get("prints", ()):
+            observer.on_output("stdout", text.encode(), truncated=False)
+        if "hold" in params:
+            await self._wait_for(params["hold"])
+        if "waits" in params:
+            return Suspension((), lambda code, message: response(f"{code}: {message}", ok=False))
+        note(self.folder, "ended", name)
+        return response(f"ran {name}")
+
+    async def _wait_for(self, name):
+        while not (self.folder / name).exists():  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
 
 
 def note(folder, what, tool_call_id):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, select, update
 from typing_extensions import override
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
@@ -250,7 +250,7 @@ def _refusal(connection: Connection, number: int) -> Refused:
     return Refused(Refusal.TAKEN, row.claim, again_in_s=max(0.0, row.left_s))
 
 
-def _stored(connection: Connection, row: Row[Any]) -> StoredCall:
+def _stored(connection: Connection, row: Any) -> StoredCall:
     stored = build_stored_call(connection, connection.execute(_CALL_OF, {"of_call": row.call}).one())
     scope = stored.key.scope
     principal = replace(scope.principal, key_id=row.key_id)
@@ -261,7 +261,7 @@ def _queued(rows: Any) -> list[QueuedCall]:
     return [QueuedCall(row.call, row.claim) for row in rows]
 
 
-def _dead(row: Row[Any]) -> DeadCall:
+def _dead(row: Any) -> DeadCall:
     scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.name)
     tool_id = str(json.loads(row.request).get("tool_id", ""))
     key = CallKey(scope, row.tool_call_id)
