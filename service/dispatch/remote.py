@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -75,7 +76,14 @@ class _Stop:
     reason: CallCancelledError
 
 
-_Item = CallEvent | _Look | _Publish | _Stop
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """Fetch what came before."""
+
+
+_Item = CallEvent | _Look | _Publish | _Stop | _Join
+_LAST = frozenset({"waiting", *TERMINAL_EVENTS})
+"""Events after which the database has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +201,7 @@ class RemoteDispatch:
         self._followed[number] = inbox
         try:
             async with self._link.listening(self._link.subject("events", number), on_message):
-                inbox.put_nowait(_Publish(_attempt_of(running)) if is_new else _Look())
+                inbox.put_nowait(_Publish(_attempt_of(running)) if is_new else _Join())
                 await followed.follow()
         except DispatchUnavailableError as exc:
             log.info("call %s is not followed any more: %s", running.key.tool_call_id, exc)
@@ -263,6 +271,9 @@ class _FollowedCall:
             return False
         if isinstance(event, _Stop):
             return await self._stop(event.reason) or await self._look()
+        if isinstance(event, _Join):
+            await self._replay(sys.maxsize)
+            return await self._look()
         if isinstance(event, _Look):
             return await self._look(is_dead=event.is_dead)
         events = self._running.events
@@ -272,9 +283,7 @@ class _FollowedCall:
             return await self._look()
         if event.id <= events.last_id:
             return False
-        if event.name not in {"queued", "waiting"}:
-            self._running.has_started = True
-        events.put(event)
+        self._put(event)
         if event.name not in TERMINAL_EVENTS:
             return False
         state = CallState.DONE if event.name == "result" else CallState.FAILED
@@ -294,10 +303,16 @@ class _FollowedCall:
             ask = json.dumps({"after": events.last_id}).encode()
             body = await link.ask(link.subject("to", self._stored.number), ask, _REPLAY_S)
             missed = [event for event in decode_replay(body or b"[]") if event.id < before]
+            missed = [event for event in missed if event.name not in _LAST]
             if not missed:
                 return
             for event in missed:
-                events.put(event)
+                self._put(event)
+
+    def _put(self, event: CallEvent) -> None:
+        if event.name != "queued":
+            self._running.has_started = True
+        self._running.events.put(event)
 
     async def _look(self, *, is_dead: bool = False) -> bool:
         """Read the call from the database; whether it is not followed any more."""
