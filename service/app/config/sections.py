@@ -39,7 +39,7 @@ SECTIONS = (
     Section("logs", "Logs and traces", "log_format"),
     Section("network", "Network of programs", "sandbox_network"),
     Section("agents", "Agents and their tools", "gateway_env"),
-    Section("dispatch", "Many processes", "dispatch"),
+    Section("processes", "Many processes", "dispatch"),
 )
 SECTION_NAMES = frozenset(section.name for section in SECTIONS)
 
