@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from proofbox.contracts.network import NetworkUse
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.tool_call_request import Limits
 from proofbox.contracts.tool_call_response import SandboxInfo, Usage
 from proofbox.contracts.wire_model import WireModel

@@ -12,7 +12,7 @@ from proofbox.contracts.bounded_text import limit_utf8
 from proofbox.contracts.gateway.names import RunId
 from proofbox.contracts.logical_paths import parse
 from proofbox.contracts.network import NetworkAccess
-from proofbox.contracts.packages import PACKAGES_MAX, RequirementText
+from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
 from proofbox.contracts.wire_model import WireModel
 

@@ -20,7 +20,7 @@ from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.network import build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
-from proofbox.service.app.packages import build_packages
+from proofbox.service.app.packages.wiring import build_packages
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 
-from proofbox.service.app.packages import mounted_packages
+from proofbox.service.app.packages.wiring import mounted_packages
 from proofbox.service.app.settings import Settings
 from proofbox.service.observability.prometheus import Reading
 from proofbox.service.observability.tracing import Tracer

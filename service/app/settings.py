@@ -17,7 +17,7 @@ from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.own_image import own_image
-from proofbox.service.app.package_settings import PackageSettings
+from proofbox.service.app.packages.settings import PackageSettings
 from proofbox.service.app.setting_rules import find_conflicts
 from proofbox.service.web.urls import WebUrl
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from proofbox.contracts.network import NetworkConnection, NetworkUse
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.provenance import AuditGateway
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.contracts.tool_call_response import SandboxInfo

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.provenance import AuditInput, AuditLine
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest

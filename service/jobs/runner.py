@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal, Protocol
 
 from proofbox.contracts.codes import RuntimeCode
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, Timings

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from proofbox.contracts.packages import InstalledPackage, normal_name
+from proofbox.contracts.packages.installed import InstalledPackage
+from proofbox.contracts.packages.requirements import normal_name
 from proofbox.service.calls.admission import Admission
 from proofbox.service.errors import PackageIndexError, StoreFailedError, StoreFullError
 from proofbox.service.packages.downloads import Downloads
@@ -92,7 +93,7 @@ class PackageInstaller:
                 found.append(
                     (
                         number,
-                        f"{name} is not allowed by the operator ({shown}{', …' if len(self.allowed) > _NAMED_MAX else ''}); leave the entry out",
+                        f"{name} is not allowed by the operator ({shown}); leave the entry out",
                     )
                 )
         return found
@@ -164,9 +165,7 @@ class PackageInstaller:
 
         async def resolve(folder: Path) -> Lock:
             if known is not None:
-                with contextlib.suppress(
-                    PackageRefusedError
-                ):  # it may be gone from the index: then another version
+                with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
                     return await self._install(known, target, folder / "known", is_found=False)
             found = await self.parts.resolver.resolve(requirements, kept, target, _made(folder / "resolving"))
             lock = await self._install(found, target, folder, is_found=True)

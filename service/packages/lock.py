@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 
 _FORMAT = 1  # of overlays: a change of how wheels are unpacked needs another one
 

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tools import Language
 from proofbox.service.calls.validation import refusal
@@ -89,9 +89,7 @@ def check_packages(request: ToolCallRequest, language: Language, packages: Packa
     if not request.packages:
         return
     if packages is None:
-        errors = [
-            ("packages", "the operator has set no package index (PROOFBOX_PACKAGE_INDEX); leave the field out")
-        ]
+        why = "the operator has set no package index (PROOFBOX_PACKAGE_INDEX); leave the field out"
     elif language not in _LANGUAGES:
         why = f"programs in {language} find no Python packages; leave the field out"
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from proofbox.contracts.packages import InstalledPackage
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.service.packages.lock import Lock
 from proofbox.service.packages.target import Target
 

@@ -155,9 +155,7 @@ class Resolver:
         if status != 0:
             raise refuse_resolution(stderr, self._index.url, target)
         if output.stat().st_size > _OUTPUT_BYTES_MAX:
-            raise PackageRefusedError(
-                ContractCode.PACKAGES_TOO_LARGE, "the list of wheels is too long; ask for fewer"
-            )
+            raise PackageRefusedError(ContractCode.PACKAGES_TOO_LARGE, "the list of wheels is too long")
         locked = await asyncio.to_thread(lambda: tomllib.loads(output.read_text("utf-8")))
         packages: list[dict[str, object]] = locked.get("packages", [])
         return sorted(packages, key=lambda package: str(package["name"]))

@@ -16,7 +16,7 @@ from proofbox.service.app.config.values import is_secret
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
-from proofbox.service.app.package_settings import PackageSettings
+from proofbox.service.app.packages.settings import PackageSettings
 from proofbox.service.app.settings import Settings
 
 

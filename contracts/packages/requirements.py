@@ -1,11 +1,9 @@
-"""The packages of a call: which ones it asks for, and which were installed for its program."""
+"""The packages that a call asks for."""
 
 import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
-
-from proofbox.contracts.wire_model import WireModel
 
 PACKAGES_MAX = 20
 _CHARS_MAX = 200
@@ -42,16 +40,3 @@ def _requirement(text: str) -> str:
 
 RequirementText = Annotated[str, Field(max_length=_CHARS_MAX), AfterValidator(_requirement)]
 """A name with optional extras and versions: ``scikit-image==0.25.*``."""
-
-
-class InstalledPackage(WireModel):
-    """A package that was installed for the program of a call."""
-
-    name: str
-    """Its name."""
-    version: str
-    """Its version."""
-    filename: str
-    """The name of its wheel."""
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    """The SHA-256 of the wheel."""
