@@ -32,6 +32,11 @@ class ExecCall:
     params: ExecParams
     bounds: CallBounds
 
+    @property
+    def packages(self) -> list[str]:
+        """What it asks for: the caller's loop and its model."""
+        return [*self.request.packages, *self.params.packages]
+
     def parse(self) -> tuple[Contract, bytes]:
         """Parses its contract and its code.
 

@@ -39,6 +39,7 @@ from proofbox.service.jobs.runner import (
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
 from proofbox.service.jobs.workspace import new_workspace, notes_on
 from proofbox.service.packages.port import InstalledPackages, Packages, check_packages
+from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, room_bytes
 from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
@@ -85,7 +86,7 @@ class ExecTool:
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         if request.network is not None:
             self._network.check(request, scope.principal.caller)
-        check_packages(request, self._language, self._packages)
+        check_packages(request, params, self._language, self._packages)
         call = ExecCall(scope, request, self._language, params, bounds)
         return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
 
@@ -100,11 +101,11 @@ class ExecTool:
         try:
             call = await self._resolve_code(call, context)
             contract, code = call.parse()
-            if self._packages is None or not call.request.packages:
-                return await self._run_with(None, call, (contract, code), context)
-            return await self._install(self._packages, call, (contract, code), context)
         except ContractError as exc:
             return refuse(call, exc, timer.timings)
+        if self._packages is None or not call.packages:
+            return await self._run_with(None, call, (contract, code), context)
+        return await self._install(self._packages, call, (contract, code), context)
 
     async def _install(
         self, packages: Packages, call: ExecCall, parsed: tuple[Contract, bytes], context: JobContext
@@ -113,9 +114,13 @@ class ExecTool:
         observer = context.observer
         began = time.monotonic()
         async with AsyncExitStack() as stack:
-            with context.timer.phase("rehost"):
-                pinned = self._jobs.inputs.pinned_packages
-                found = await stack.enter_async_context(packages.use(call.request.packages, observer.owner, pinned))
+            try:
+                with context.timer.phase("rehost"):
+                    pinned = self._jobs.inputs.pinned_packages
+                    using = packages.use(call.packages, observer.owner, pinned)
+                    found = await stack.enter_async_context(using)
+            except PackageRefusedError as exc:
+                return refuse(call, exc, context.timer.timings)
             observer.on_packages(found.packages)
             deadline = context.bounds.deadline + time.monotonic() - began
             context = replace(context, bounds=replace(context.bounds, deadline=deadline))

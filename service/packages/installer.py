@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.packages.requirements import normal_name
@@ -83,19 +83,21 @@ class PackageInstaller:
 
     def find_mistakes(self, requirements: Sequence[str]) -> list[tuple[int, str]]:
         """See `Packages.find_mistakes`."""
-        names = [normal_name(Requirement(text).name) for text in requirements]
-        found = []
-        for number, name in enumerate(names):
-            if name in names[:number]:
+        found: list[tuple[int, str]] = []
+        names: set[str] = set()
+        shown = ", ".join(self.allowed[:_NAMED_MAX])
+        allowed = set(map(normal_name, self.allowed))
+        for number, text in enumerate(requirements):
+            try:
+                name = normal_name(Requirement(text).name)
+            except InvalidRequirement:
+                found.append((number, f"{text} has no version that can be; write name>=1,<2 or name==1.2.*"))
+                continue
+            if name in names:
                 found.append((number, f"{name} is asked for twice; write its versions in one entry, name>=1,<2"))
-            elif self.allowed and name not in map(normal_name, self.allowed):
-                shown = ", ".join(self.allowed[:_NAMED_MAX])
-                found.append(
-                    (
-                        number,
-                        f"{name} is not allowed by the operator ({shown}); leave the entry out",
-                    )
-                )
+            elif allowed and name not in allowed:
+                found.append((number, f"{name} is not allowed by the operator ({shown}); leave the entry out"))
+            names.add(name)
         return found
 
     def open(self) -> None:

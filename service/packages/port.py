@@ -5,10 +5,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tools import Language
-from proofbox.service.calls.validation import refusal
+from proofbox.service.calls.invalid_params import InvalidParamsError
+from proofbox.service.calls.validation import field_name, refusal
 from proofbox.service.errors import PackagesNotAllowedError
 from proofbox.service.sandbox.port import PackageFolder
 
@@ -80,24 +82,37 @@ class Packages(Protocol):
         """
 
 
-def check_packages(request: ToolCallRequest, language: Language, packages: Packages | None) -> None:
+def check_packages(
+    request: ToolCallRequest, params: ExecParams, language: Language, packages: Packages | None
+) -> None:
     """Refuses a call whose packages are not allowed.
 
     Raises:
-        PackagesNotAllowedError: with every entry that is refused, and why.
+        PackagesNotAllowedError: of the request: with every entry that is refused, and why.
+        InvalidParamsError: of the parameters: the same.
     """
-    if not request.packages:
-        return
-    if packages is None:
-        why = "the operator has set no package index (PROOFBOX_PACKAGE_INDEX); leave the field out"
-    elif language not in _LANGUAGES:
-        why = f"programs in {language} find no Python packages; leave the field out"
-    else:
-        found = packages.find_mistakes(request.packages)
-        if not found:
-            return
+    if found := _mistakes(request.packages, language, packages):
         raise refusal(
             PackagesNotAllowedError,
-            [{"loc": ("packages", number), "type": "packages_not_allowed", "msg": text} for number, text in found],
+            [{"loc": ("packages", *at), "type": "packages_not_allowed", "msg": text} for at, text in found],
         )
-    raise refusal(PackagesNotAllowedError, [{"loc": ("packages",), "type": "packages_not_allowed", "msg": why}])
+    if found := _mistakes([*request.packages, *params.packages] if params.packages else [], language, packages):
+        before = len(request.packages)
+        errors = [
+            {"field": field_name(("params", "packages", *(number - before for number in at))), "message": text}
+            for at, text in found
+        ]
+        raise InvalidParamsError(errors, len(errors))
+
+
+def _mistakes(
+    requirements: Sequence[str], language: Language, packages: Packages | None
+) -> list[tuple[tuple[int, ...], str]]:
+    """What is wrong with requirements: at which entry, nowhere for all, and why."""
+    if not requirements:
+        return []
+    if packages is None:
+        return [((), "the operator has set no package index (PROOFBOX_PACKAGE_INDEX); leave it out")]
+    if language not in _LANGUAGES:
+        return [((), f"programs in {language} find no Python packages; leave it out")]
+    return [((number,), text) for number, text in packages.find_mistakes(requirements)]
