@@ -43,7 +43,7 @@ class Downloads:
         """Downloads wheels into a folder; each comes back with its hash.
 
         Raises:
-            PackageRefusedError: they are too large, or one is not what the index says.
+            PackageRefusedError: they are too large, or one is not what the index announced.
             PackageIndexError: the index does not answer in time.
         """
         if sum(wheel.size_bytes or 0 for wheel in wheels) > self._bytes_max:

@@ -1,11 +1,11 @@
-"""What packages have to fit, as the sandbox image tells it."""
+"""What packages have to fit, as the sandbox image shows."""
 
 import platform
 
 from proofbox.service.packages.target import Target
 from proofbox.service.sandbox.image_inventory import ImageInventory
 
-_OLD_GLIBC = 28  # of an image that does not tell: what every Debian since 10 has
+_OLD_GLIBC = 28  # of an image that does not name it: what every Debian since 10 has
 
 
 async def find_target(image: ImageInventory) -> Target | None:

@@ -1,4 +1,4 @@
-"""Installs the packages of calls: resolved, downloaded, unpacked and kept as overlays that sandboxes read."""
+"""Installs the packages of calls: resolved, downloaded, unpacked and unchanged as overlays that sandboxes read."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ class InstallerParts:
         overlays: has what is installed.
         resolutions: has what was found before.
         places: bounds what is installed at the same time, with a line for each caller.
-        target: returns what packages have to fit; None if the image does not tell.
+        target: returns what packages have to fit; None if the image has not answered.
     """
 
     resolver: Resolver
@@ -125,10 +125,10 @@ class PackageInstaller:
         if target is None:
             raise PackageIndexError("packages: the sandbox image did not tell its Python yet; call again")
         asked = {normal_name(found.name): found.specifier for found in map(Requirement, requirements)}
-        kept = target.kept(asked)
-        present = tuple(f"{name} {kept[name]}" for name in sorted(asked) if name in kept)
+        unchanged = target.unchanged(asked)
+        present = tuple(f"{name} {unchanged[name]}" for name in sorted(asked) if name in unchanged)
         for _ in range(2):  # what is there may be removed between its installation and its use
-            lock = await self._lock(requirements, kept, target, owner, pinned)
+            lock = await self._lock(requirements, unchanged, target, owner, pinned)
             names = [wheel.name for wheel in lock.wheels]
             if not names:
                 yield InstalledPackages("", (), present)
@@ -145,7 +145,7 @@ class PackageInstaller:
     async def _lock(
         self,
         requirements: Sequence[str],
-        kept: dict[str, str],
+        unchanged: dict[str, str],
         target: Target,
         owner: str,
         pinned: Sequence[InstalledPackage] | None,
@@ -169,7 +169,7 @@ class PackageInstaller:
             if known is not None:
                 with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
                     return await self._install(known, target, folder / "known", is_found=False)
-            found = await self.parts.resolver.resolve(requirements, kept, target, _made(folder / "resolving"))
+            found = await self.parts.resolver.resolve(requirements, unchanged, target, _made(folder / "resolving"))
             lock = await self._install(found, target, folder, is_found=True)
             resolutions.put(key, lock)
             return lock

@@ -137,12 +137,12 @@ class Overlays:
             self._known[tag] = overlay
         await self._evict(tag)
 
-    async def _evict(self, kept: str) -> None:
+    async def _evict(self, added: str) -> None:
         total = sum(overlay.size_bytes for overlay in self._known.values())
         for tag, overlay in sorted(self._known.items(), key=lambda item: item[1].used):
             if total <= self._bytes_max:
                 return
-            if tag == kept or self._in_use[tag]:
+            if tag == added or self._in_use[tag]:
                 continue
             del self._known[tag]
             total -= overlay.size_bytes

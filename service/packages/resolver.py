@@ -87,13 +87,13 @@ class Resolver:
         self._limits = limits
 
     async def resolve(
-        self, requirements: Sequence[str], kept: Mapping[str, str], target: Target, folder: Path
+        self, requirements: Sequence[str], unchanged: Mapping[str, str], target: Target, folder: Path
     ) -> Lock:
         """The wheels to install beside the libraries of the image.
 
         Args:
             requirements: names, extras and versions.
-            kept: version by name of the libraries of the image that stay as they are.
+            unchanged: version by name of the libraries of the image that stay as they are.
             target: what the wheels have to fit.
             folder: an empty folder to work in, below one of its own file system.
 
@@ -101,9 +101,9 @@ class Resolver:
             PackageRefusedError: the call has to ask for others.
             PackageIndexError: the index does not answer.
         """
-        constraints = [f"{name}=={version}" for name, version in kept.items()]
+        constraints = [f"{name}=={version}" for name, version in unchanged.items()]
         locked = await self._locked(requirements, constraints, target, folder)
-        added = [package for package in locked if kept.get(package["name"]) != package.get("version")]
+        added = [package for package in locked if unchanged.get(package["name"]) != package.get("version")]
         self._refuse_many(len(added))
         tags = {tag: rank for rank, tag in enumerate(target.tags())}
         return Lock(tuple(_best_wheel(package, tags) for package in added))

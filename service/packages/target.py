@@ -50,7 +50,7 @@ class Target:
         own = cpython_tags(version, [f"cp{major}{minor}"], platforms)
         return [*own, *compatible_tags(version, f"cp{major}{minor}", platforms)]
 
-    def kept(self, asked: Mapping[str, SpecifierSet]) -> dict[str, str]:
+    def unchanged(self, asked: Mapping[str, SpecifierSet]) -> dict[str, str]:
         """Version by name of the libraries that stay: all but those that are asked for in another version."""
         found = {}
         for name, text in self.libraries.items():

@@ -1,4 +1,4 @@
-"""Unpacks wheels, which anybody may have written, into a folder; nothing of them is run.
+"""Unpacks wheels, which anybody may have written, into a folder; no code of them runs.
 
 Names, kinds, numbers and sizes of all members are checked before the first one is written. A member cannot be
 longer than the table of members states, because the library stops there.

@@ -36,8 +36,8 @@ class Inventory:
         libraries: version by name of the installed Python libraries, such as ``{"python-docx": "1.2.0"}``.
         commands: the names of the commands that a shell finds.
         languages: the languages that it can run.
-        machine: its processor, such as ``x86_64``; empty if the image does not tell.
-        glibc: the version of its C library, such as ``2.41``; empty if the image does not tell.
+        machine: its processor, such as ``x86_64``; empty if the image does not name it.
+        glibc: the version of its C library, such as ``2.41``; empty if the image does not name it.
         image_digest: the id of the image.
     """
 
