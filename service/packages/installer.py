@@ -1,4 +1,4 @@
-"""Installs the packages of calls: resolved, downloaded, unpacked and unchanged as overlays that sandboxes read."""
+"""Installs the packages of calls: resolved, downloaded, unpacked and stored as overlays that sandboxes read."""
 
 import asyncio
 import contextlib
