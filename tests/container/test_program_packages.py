@@ -123,8 +123,18 @@ async def test_a_model_reads_why_a_package_cannot_be_had_and_nothing_runs(box):
 
 
 async def test_packages_are_of_python_and_shell_programs_only(box):
-    with pytest.raises(PackagesNotAllowedError, match="find no Python packages"):
-        await box.call.submit("1", language="node", packages=["tiny"])
+    answer = await box.call("1", language="node", packages=["tiny"])
+    assert answer.error.code == "invalid_params"
+    assert "params.packages: programs in node find no Python packages" in answer.report
+
+
+async def test_the_loop_can_ask_for_packages_in_place_of_the_model(box):
+    box.index.add("tiny", "1.0")
+    body = {**box.call.body(VERSION), "packages": ["tiny"]}
+    answer = await box.call.of(body)
+    assert answer.output.stdout.startswith("1.0 "), answer.report
+    with pytest.raises(PackagesNotAllowedError, match=r"packages\[1\]: tiny is asked for twice"):
+        await box.call.of({**box.call.body(VERSION), "packages": ["tiny", "tiny==1.0"]})
 
 
 async def test_a_rerun_runs_with_the_packages_of_the_first_time(box):

@@ -118,7 +118,7 @@ def test_a_member_that_states_less_than_it_holds_is_cut_there_and_refused(folder
 
 
 @pytest.mark.parametrize(
-    "names", [[f"{number}.py" for number in range(60)], ["/".join("abcdefghij") + f"/{n}/x" for n in range(20)]]
+    "names", [[f"{number}.py" for number in range(60)], [f"a/b/c/{n}/x" for n in range(40)]]
 )
 def test_more_files_and_folders_than_may_be_are_refused(folder, names):
     refused(

@@ -116,7 +116,7 @@ def resolver(index: PackageIndex, *, time_s: float = 30, bytes_max: int = 32 * M
     return Resolver(Index(index.url), ResolverLimits(time_s, bytes_max, most))
 
 
-def installer(
+def installer(  # noqa: PLR0913 - its limits
     index: PackageIndex,
     folder: Path,
     *,

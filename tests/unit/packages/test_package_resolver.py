@@ -125,8 +125,8 @@ async def test_an_index_that_is_away_or_fails_may_answer_later(index, tmp_path):
     with pytest.raises(PackageIndexError, match="does not answer"):
         await resolve(index, tmp_path, "broken")
     index.server.port = 1
+    (tmp_path / "work").rename(tmp_path / "first")
     with pytest.raises(PackageIndexError, match="does not answer"):
-        (tmp_path / "work").rename(tmp_path / "first")
         await resolve(index, tmp_path, "anything")
 
 
