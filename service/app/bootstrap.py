@@ -236,7 +236,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, image),
+        packages=build_packages(settings, image, outside.resolver),
     )
 
 

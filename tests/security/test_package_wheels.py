@@ -117,9 +117,7 @@ def test_a_member_that_states_less_than_it_holds_is_cut_there_and_refused(folder
     assert sum(found.stat().st_size for found in folder.rglob("*")) <= 10
 
 
-@pytest.mark.parametrize(
-    "names", [[f"{number}.py" for number in range(60)], [f"a/b/c/{n}/x" for n in range(40)]]
-)
+@pytest.mark.parametrize("names", [[f"{number}.py" for number in range(60)], [f"a/b/c/{n}/x" for n in range(40)]])
 def test_more_files_and_folders_than_may_be_are_refused(folder, names):
     refused(
         wheel_bytes("evil", "1.0", dict.fromkeys(names, "")), folder, ContractCode.PACKAGES_TOO_LARGE, files_left=55

@@ -15,6 +15,8 @@ from proofbox.service.packages.overlays import Overlays
 from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits
 from proofbox.service.packages.target import Target
+from proofbox.service.web.client.resolver import SystemResolver
+from proofbox.service.web.client.tls import loaded_when_asked
 from tests.support.web_server import WebServer, response, web_server
 
 MIB = 1024 * 1024
@@ -136,7 +138,7 @@ def installer(  # noqa: PLR0913 - its limits
 
     parts = InstallerParts(
         resolver(index, time_s=time_s),
-        Downloads(Index(index.url), bytes_max),
+        Downloads(Index(index.url), bytes_max, SystemResolver(), (), loaded_when_asked(None)),
         overlays,
         Resolutions(overlays.resolutions, index.url, resolution_s),
         Admission(running_max=2, queue_max=10),

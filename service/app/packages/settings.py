@@ -1,5 +1,6 @@
 """The settings of the packages of calls."""
 
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from pydantic import Field, SecretStr
@@ -17,6 +18,9 @@ class PackageSettings(BaseSettings):
     """Package index that calls get wheels from, such as https://pypi.org/simple; empty: no call gets packages."""
     package_index_login: SecretStr = SecretStr("")
     """User and password at that index, user:password; empty: none."""
+    package_index_ranges: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Networks beyond the public internet that files of the index may be in, as a JSON list; its own host may be
+    anywhere."""
     package_names: tuple[str, ...] = ()
     """Names that calls may ask for, as a JSON list; what these need comes with them. Empty: all of the index."""
     package_dir: Path | None = None

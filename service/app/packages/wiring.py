@@ -6,6 +6,8 @@ from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.packages.port import Packages
 from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.client.tls import loaded_when_asked
 
 _MOUNTED = "mounted"
 
@@ -15,7 +17,7 @@ def mounted_packages(settings: Settings) -> Path | None:
     return _folder(settings) / _MOUNTED if settings.package_index else None
 
 
-def build_packages(settings: Settings, image: ImageInventory) -> Packages | None:
+def build_packages(settings: Settings, image: ImageInventory, resolve: Resolver) -> Packages | None:
     """Build what installs packages; None if the operator has no index."""
     if not settings.package_index:
         return None
@@ -32,7 +34,9 @@ def build_packages(settings: Settings, image: ImageInventory) -> Packages | None
     overlays = Overlays(_folder(settings), _MOUNTED, settings.package_cache_bytes_max)
     parts = InstallerParts(
         Resolver(index, ResolverLimits(time_s, bytes_max, settings.package_call_count_max)),
-        Downloads(index, bytes_max),
+        Downloads(
+            index, bytes_max, resolve, settings.package_index_ranges, loaded_when_asked(settings.web_ca_file)
+        ),
         overlays,
         Resolutions(overlays.resolutions, index.url, settings.package_resolution_s),
         Admission(running_max=settings.package_installing_max, queue_max=settings.queue_max),

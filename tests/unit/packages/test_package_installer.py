@@ -156,6 +156,24 @@ async def test_an_index_that_fails_in_a_download_may_answer_later(index, folder)
     assert (await use(packages, "tiny")).packages[0].version == "1.0"
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.2:{port}/files/x", "http://localhost:1/x", "http://[::1]:1/x"])
+async def test_a_redirect_or_link_from_the_index_to_a_private_address_is_refused(index, folder, address):
+    index.add("tiny", "1.0")
+    index.server.answers["/files/tiny-1.0-py3-none-any.whl"] = redirect(address.format(port=index.server.port))
+    asked = len(index.asked)
+    with pytest.raises(PackageRefusedError, match="not on the public internet"):
+        await use(installer(index, folder), "tiny")
+    assert "/files/x" not in index.asked[asked:]
+
+
+async def test_a_redirect_within_the_index_is_followed(index, folder):
+    index.add("tiny", "1.0")
+    path = "/files/tiny-1.0-py3-none-any.whl"
+    index.server.answers["/elsewhere"] = index.server.answers[path]
+    index.server.answers[path] = redirect("/elsewhere")
+    assert (await use(installer(index, folder), "tiny")).packages[0].version == "1.0"
+
+
 async def test_another_image_has_an_overlay_of_its_own(index, folder):
     index.add("tiny", "1.0")
     first = await use(installer(index, folder), "tiny")
