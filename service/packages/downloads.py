@@ -117,11 +117,11 @@ class Downloads:
                 asyncio.TaskGroup() as group,
             ):
                 tasks = [group.create_task(fetch_one(number, wheel)) for number, wheel in enumerate(wheels)]
-        except* (PackageRefusedError, PackageIndexError) as failed:
-            raise failed.exceptions[0] from None
-        except* TimeoutError:
+        except TimeoutError as exc:
             message = f"packages: downloading took more than {time_s:g} s; call again later"
-            raise PackageIndexError(message) from None
+            raise PackageIndexError(message) from exc
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _fetch(

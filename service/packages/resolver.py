@@ -153,7 +153,7 @@ class Resolver:
         ]  # fmt: skip
         status, stderr = await self._run(command, folder)
         if status != 0:
-            raise refuse_resolution(stderr, self._index.url, target)
+            raise refuse_resolution(stderr.replace(str(folder), ""), self._index.url, target)
         if output.stat().st_size > _OUTPUT_BYTES_MAX:
             raise PackageRefusedError(ContractCode.PACKAGES_TOO_LARGE, "the list of wheels is too long")
         locked = await asyncio.to_thread(lambda: tomllib.loads(output.read_text("utf-8")))

@@ -201,7 +201,12 @@ def test_a_sound_wheel_has_its_files_and_no_right_beyond_reading_and_running(fol
         found = unpacked(content, folder)
     finally:
         os.umask(old)
-    assert found == ["a/b.py", "c.py", "evil-1.0.dist-info/METADATA", "evil-1.0.dist-info/WHEEL", "tool"]
+    assert found == [
+        "a/b.py",
+        "c.py",
+        *(f"evil-1.0.dist-info/{name}" for name in ("METADATA", "RECORD", "WHEEL")),
+        "tool",
+    ]
     assert stat.S_IMODE((folder / "tool").stat().st_mode) == 0o755
     assert stat.S_IMODE((folder / "c.py").stat().st_mode) == 0o644
 

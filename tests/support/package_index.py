@@ -42,10 +42,12 @@ def wheel_bytes(
     stem = f"{name.replace('-', '_')}-{version}.dist-info"
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, content in (files or {f"{name.replace('-', '_')}.py": f"VERSION = {version!r}\n"}).items():
-            archive.writestr(path, content)
-        archive.writestr(f"{stem}/METADATA", metadata(name, version, requires))
-        archive.writestr(f"{stem}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n")
+        placed = dict(files or {f"{name.replace('-', '_')}.py": f"VERSION = {version!r}\n"})
+        placed[f"{stem}/METADATA"] = metadata(name, version, requires)
+        placed[f"{stem}/WHEEL"] = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        placed[f"{stem}/RECORD"] = "".join(f"{path},,\n" for path in (*placed, f"{stem}/RECORD"))
+        for path, content in placed.items():  # of one time, so that the same wheel has the same hash
+            archive.writestr(zipfile.ZipInfo(path), content, zipfile.ZIP_DEFLATED)
         for info, content in members:
             archive.writestr(info, content)
     return target.getvalue()
