@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from packaging.tags import Tag
@@ -139,7 +140,7 @@ class Resolver:
 
     async def _locked(
         self, requirements: Sequence[str], constraints: Sequence[str], target: Target, folder: Path, *options: str
-    ) -> list[dict[str, object]]:
+    ) -> list[dict[str, Any]]:
         output = folder / "pylock.toml"
         (folder / "home").mkdir()
         (folder / "asked.in").write_text("\n".join(requirements) + "\n", "utf-8")
@@ -157,7 +158,7 @@ class Resolver:
         if output.stat().st_size > _OUTPUT_BYTES_MAX:
             raise PackageRefusedError(ContractCode.PACKAGES_TOO_LARGE, "the list of wheels is too long")
         locked = await asyncio.to_thread(lambda: tomllib.loads(output.read_text("utf-8")))
-        packages: list[dict[str, object]] = locked.get("packages", [])
+        packages: list[dict[str, Any]] = locked.get("packages", [])
         return sorted(packages, key=lambda package: str(package["name"]))
 
     async def _run(self, command: list[str], folder: Path) -> tuple[int, str]:
@@ -240,7 +241,7 @@ def _filename(row: Mapping[str, str]) -> str:
     return row.get("name") or unquote(urlsplit(row.get("url", "")).path.rpartition("/")[2])
 
 
-def _best_wheel(package: Mapping[str, object], tags: Mapping[Tag, int]) -> LockedWheel:
+def _best_wheel(package: Mapping[str, Any], tags: Mapping[Tag, int]) -> LockedWheel:
     """The wheel of a resolved package that fits best.
 
     Raises:
