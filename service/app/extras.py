@@ -8,6 +8,7 @@ EXTRAS = {
     "s3": ("botocore",),
     "postgres": ("psycopg",),
     "packages": ("packaging", "uv"),
+    "nats": ("nats", "nkeys"),
     "otlp": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }
 """The modules that each extra brings; `pyproject.toml` names their packages."""

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from proofbox.service.app.config.sources import ConfigFileSource, SecretFiles
+from proofbox.service.app.dispatch_settings import DispatchSettings
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
@@ -31,7 +32,7 @@ def _checked_url(value: str) -> str:
     return value
 
 
-class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings):
+class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, DispatchSettings):
     """The operator's decisions: of the environment, files of secrets and the file that PROOFBOX_CONFIG names.
 
     Raises:
@@ -128,6 +129,8 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings):
     """Secret of s3_access_key."""
     s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
     """Part size of larger files; each of up to 8 transfers has one part in memory."""
+    s3_retry_s: float = Field(default=60, ge=0)
+    """Time for which saving the files of a call is tried again while the server does not answer; 0: not again."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
     """Lifetime of a download link."""
 
@@ -333,6 +336,11 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings):
     def sandbox_image(self) -> str:
         """The sandbox image that calls run in."""
         return self.image or own_image()
+
+    @property
+    def keys_folder(self) -> Path:
+        """The folder of the keys of links and webhooks."""
+        return self.keys_dir or self.data_dir
 
     @property
     def audit_files(self) -> tuple[Path, Path]:

@@ -1,5 +1,7 @@
 """Programs with packages of their own, in real sandboxes of both engines, with an index on loopback."""
 
+import asyncio
+
 import pytest
 import pytest_asyncio
 
@@ -69,6 +71,8 @@ async def test_the_second_call_gets_a_waiting_sandbox_and_does_not_ask_the_index
     box.index.add("tiny", "1.0")
     await box.call(VERSION, packages=["tiny"])
     asked = len(box.index.asked)
+    while not box.service.engine.pool.ready:  # noqa: ASYNC110 - the pool informs nobody when it has filled itself
+        await asyncio.sleep(0.02)
     answer = await box.call(VERSION, packages=["tiny"])
     assert answer.ok, answer.report
     assert (len(box.index.asked), answer.sandbox.acquired) == (asked, "warm")
