@@ -17,6 +17,7 @@ ServiceError
 │   ├── UnsafeNameError
 │   ├── LimitNotAllowedError
 │   ├── NetworkNotAllowedError
+│   ├── PackagesNotAllowedError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
@@ -38,6 +39,7 @@ ServiceError
     ├── ShuttingDownError
     ├── CallSetAsideError
     ├── EngineUnavailableError
+    ├── PackageIndexError
     ├── StoreFailedError
     │   └── StoreDefectError
     └── StoreFullError
@@ -196,6 +198,14 @@ class NetworkNotAllowedError(CallerError):
     code = ProblemCode.NETWORK_NOT_ALLOWED
     status = 422
     where = "network"
+
+
+class PackagesNotAllowedError(CallerError):
+    """The call asks for packages that the operator or its tool does not allow."""
+
+    code = ProblemCode.PACKAGES_NOT_ALLOWED
+    status = 422
+    where = "packages"
 
 
 class AssetRefusedError(CallerError):
@@ -362,6 +372,13 @@ class EngineUnavailableError(OurError):
 
     code = ProblemCode.ENGINE_UNAVAILABLE
     where = "engine"
+
+
+class PackageIndexError(OurError):
+    """The package index does not answer, or not in time."""
+
+    code = ProblemCode.PACKAGE_INDEX_UNAVAILABLE
+    where = "packages"
 
 
 class StoreFailedError(OurError):
