@@ -24,7 +24,7 @@ from proofbox.service.app.packages.wiring import build_packages
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.shared_jobs import SharedJobs
-from proofbox.service.app.stores import Stores, build_stores
+from proofbox.service.app.stores import Stores, build_attachments, build_stores
 from proofbox.service.app.telemetry import build_meter, build_tracer
 from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
 from proofbox.service.app.web_client import build_web_client
@@ -165,15 +165,6 @@ def _memory_search(settings: Settings, stores: Stores, files: ConversationFiles)
         files,
         MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
         half_life_days=settings.memory_half_life_days,
-    )
-
-
-def _attachments(settings: Settings, stores: Stores) -> Attachments:
-    return Attachments(
-        stores.artifacts,
-        stores.sources,
-        bytes_max=settings.attachment_bytes_max,
-        inline_bytes_max=settings.inline_bytes_max,
     )
 
 
@@ -324,7 +315,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
-        attachments=_attachments(settings, stores),
+        attachments=build_attachments(settings, stores),
         engine=engine,
         image=image,
         calls=calls,

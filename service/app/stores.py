@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.settings import Settings
+from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.database import Database
@@ -43,3 +44,13 @@ def build_stores(settings: Settings, boot_id: str) -> Stores:
     artifacts = SqlArtifactStore(database, build_blob_store(settings), boot_id if settings.is_shared else "")
     calls = SqlCallStore(database, {**call_effects(), **dispatch_effects()})
     return Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database), calls)
+
+
+def build_attachments(settings: Settings, stores: Stores) -> Attachments:
+    """Build what stores the files that clients add."""
+    return Attachments(
+        stores.artifacts,
+        stores.sources,
+        bytes_max=settings.attachment_bytes_max,
+        inline_bytes_max=settings.inline_bytes_max,
+    )
