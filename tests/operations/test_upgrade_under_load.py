@@ -1,4 +1,4 @@
-"""The release of the schema before, running under load, is replaced by this one: no answer is lost, none changes."""
+"""The release of the schema before, running under load, is replaced by this one: no answer is lost or changes."""
 
 import pytest
 from earlier_release import previous_commit, unpack
