@@ -4,6 +4,7 @@ Run by `make test-deploy`.
 """
 
 import json
+import subprocess
 import sys
 import tomllib
 
@@ -61,13 +62,8 @@ NATS = {
     "secretName": "proofbox",
     "serviceMonitor": {"enabled": True, "keySecret": "metrics"},
 }
-SCALED = {
-    **NATS,
-    "dispatch": {
-        **NATS["dispatch"],
-        "autoscaling": {"enabled": True, "monitoring": "nats.nats.svc:8222", "workersMax": 50, "callsPerWorker": 9},
-    },
-}
+SCALING = {"enabled": True, "monitoring": "nats.nats.svc:8222", "workersMax": 50, "callsPerWorker": 9}
+SCALED = {**NATS, "dispatch": {**NATS["dispatch"], "autoscaling": SCALING}}
 OF_OPERATORS = {"ScaledObject", "ServiceMonitor"}
 
 
@@ -228,8 +224,8 @@ def test_api_pods_have_no_engine_and_workers_have_one(chart):
     objects = documents(chart, NATS)
     assert ("StatefulSet", "pbx") not in objects
     api, worker = (deployed(objects, role)["spec"] for role in ("api", "worker"))
-    assert "initContainers" not in api
-    assert [one["name"] for one in worker["initContainers"]] == ["engine", "engine-proxy"]
+    assert [one["name"] for one in api["initContainers"]] == ["keys"]
+    assert [one["name"] for one in worker["initContainers"]] == ["keys", "engine", "engine-proxy"]
     assert all("hostPath" not in volume for volume in [*api["volumes"], *worker["volumes"]])
 
 
@@ -261,6 +257,29 @@ def test_the_processes_get_settings_that_fit_together(chart, tmp_path):
         assert (environment["PROOFBOX_ROLE"], environment["PROOFBOX_NATS_PREFIX"]) == (role, "tools")
         given = {name: value for name, value in environment.items() if name.startswith("PROOFBOX_")}
         assert [mistake.sentence for mistake in find_mistakes(given)] == []
+
+
+def test_keys_that_the_pods_share_can_be_read_by_the_service_alone(chart, tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    target.mkdir()
+    for name in ("gateway-key", "link-keys.json"):
+        (source / name).write_text(name)
+        (source / name).chmod(0o440)  # as a volume of a Secret has it
+    pod = deployed(documents(chart, NATS), "api")["spec"]
+    [keys] = [one for one in pod["initContainers"] if one["name"] == "keys"]
+    shell, flags, script = keys["command"]
+    for path, folder in (("/run/secrets/proofbox-keys", source), ("/run/proofbox-keys", target)):
+        assert path in {mount["mountPath"] for mount in keys["volumeMounts"]}
+        script = script.replace(path, str(folder))
+    subprocess.run([shell, flags, script], check=True)
+    assert {path.name: path.stat().st_mode & 0o077 for path in target.iterdir()} == {
+        "gateway-key": 0,
+        "link-keys.json": 0,
+    }
+    [process] = pod["containers"]
+    [mount] = [one for one in process["volumeMounts"] if one["name"] == "keys"]
+    assert environment_of({"spec": pod})["PROOFBOX_KEYS_DIR"] == mount["mountPath"]
 
 
 def test_a_worker_that_is_removed_may_end_its_calls(chart):

@@ -34,7 +34,7 @@ seccompProfile: {type: RuntimeDefault}
 - {name: secrets, mountPath: /run/secrets/proofbox, readOnly: true}
 {{- end }}
 {{- if ne .role "all" }}
-- {name: keys, mountPath: /run/secrets/proofbox-keys, readOnly: true}
+- {name: keys, mountPath: /run/proofbox-keys}
 {{- end }}
 {{- if include "proofbox.sidecar" . }}
 - {name: engine-proxy, mountPath: /run/proofbox-engine}
@@ -52,7 +52,7 @@ seccompProfile: {type: RuntimeDefault}
 - {name: PROOFBOX_ROLE, value: {{ .role }}}
 - {name: PROOFBOX_NATS_URLS, value: {{ .Values.dispatch.nats.urls | quote }}}
 - {name: PROOFBOX_NATS_PREFIX, value: {{ .Values.dispatch.nats.prefix | quote }}}
-- {name: PROOFBOX_KEYS_DIR, value: /run/secrets/proofbox-keys}
+- {name: PROOFBOX_KEYS_DIR, value: /run/proofbox-keys}
 {{- end }}
 {{- if eq .role "worker" }}
 - {name: PROOFBOX_RUNNING_MAX, value: {{ .Values.dispatch.worker.slots | quote }}}

@@ -8,8 +8,22 @@ securityContext: {fsGroup: 10002, fsGroupChangePolicy: OnRootMismatch}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- if or (include "proofbox.sidecar" .) (and .Values.firstKey (eq .role "all")) }}
+{{- if or (include "proofbox.sidecar" .) .Values.firstKey (ne .role "all") }}
 initContainers:
+  {{- if ne .role "all" }}
+  # Copied, because files of a Secret can be read by their group, and the service uses no keys that others can read.
+  - name: keys
+    image: {{ include "proofbox.image" . | quote }}
+    imagePullPolicy: {{ .Values.image.pullPolicy }}
+    command: [/bin/sh, -ec, "umask 077; cp /run/secrets/proofbox-keys/* /run/proofbox-keys/"]
+    securityContext:
+      {{- include "proofbox.unprivileged" . | nindent 6 }}
+      runAsUser: 10002
+      runAsGroup: 10002
+    volumeMounts:
+      - {name: secret-keys, mountPath: /run/secrets/proofbox-keys, readOnly: true}
+      - {name: keys, mountPath: /run/proofbox-keys}
+  {{- end }}
   {{- if include "proofbox.sidecar" . }}
   - name: engine
     image: {{ .Values.engine.sidecar.image | quote }}
@@ -113,6 +127,8 @@ volumes:
   - name: data
     emptyDir: {}
   - name: keys
+    emptyDir: {medium: Memory}
+  - name: secret-keys
     secret: {secretName: {{ .Values.dispatch.keysSecret }}, defaultMode: 288}
   {{- end }}
   - name: config
