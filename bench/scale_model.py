@@ -1,19 +1,19 @@
 """A model of many workers: rates, connections and cost, from measured figures of one call and named assumptions.
 
 Usage: python -m bench.scale_model [--workers 1000] [--program-s 5] …. It prints Markdown; docs/scale.md has what it
-prints without arguments. The figures are in bench/results/scale_figures.json, which `bench.scale_figures` measures.
+prints without arguments. The figures are in bench/results: scale_figures.json of `bench.scale_figures`, and scale.json of `make bench-scale`.
 """
 
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-FIGURES = Path(__file__).parent / "results" / "scale_figures.json"
+RESULTS = Path(__file__).parent / "results"
+FIGURES, SCALE = RESULTS / "scale_figures.json", RESULTS / "scale.json"
 _DAY_S, _HOUR_S, _MONTH_S = 86_400, 3_600, 30 * 86_400
 _MILLION = 1_000_000
-_CALL_ENDS_MESSAGES = 6  # publish, its acknowledgement, pull, delivery, acknowledgement, notice of the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,13 @@ class Figures:
         s3_bytes: bytes between service and bucket, both ways.
         service_cpu_ms: processor time of the service, without the container.
         connections: connections to the database that one process has.
+        sql_idle_s: statements in a second of one process without calls.
         machine: what it was measured on.
+        sql_running_s: statements in a second of one call that runs.
+        queue_messages: messages between processes and queue; as its protocol has it, unless it was counted.
+        queue_running_s: the same in a second of one call that runs.
+        queue_idle_s: the same in a second of one process without calls.
+        queue_source: where these three are from.
     """
 
     sql_statements: float
@@ -42,16 +48,47 @@ class Figures:
     s3_bytes: float
     service_cpu_ms: float
     connections: float
+    sql_idle_s: float
     machine: str
+    sql_running_s: float = 0
+    queue_messages: float = 6  # publish, its acknowledgement, pull, delivery, acknowledgement, notice of the end
+    queue_running_s: float = 0.2  # three renewals in a lease of 15 s
+    queue_idle_s: float = 0.5
+    queue_source: str = "messages of the queue by its protocol, not counted"
 
 
-def read_figures(path: Path = FIGURES) -> Figures:
-    """The figures of a file.
+def read_figures(path: Path = FIGURES, scale: Path = SCALE) -> Figures:
+    """The figures of a file, with what `make bench-scale` counted on several processes, if it did.
+
+    Args:
+        path: the file of `bench.scale_figures`.
+        scale: the results of `make bench-scale`; may be missing.
 
     Raises:
-        TypeError: one is missing, or not known.
+        TypeError: a figure is missing, or not known.
     """
-    return Figures(**json.loads(path.read_text(encoding="utf-8")))
+    figures = Figures(**json.loads(path.read_text(encoding="utf-8")))
+    counted = json.loads(scale.read_text(encoding="utf-8")).get("operations") if scale.exists() else None
+    if counted is None:
+        return figures
+    processes = counted["apis"] + counted["workers"]
+    call, idle, running = counted["per_call"], counted["per_idle_s"], counted["per_running_s"]
+    return replace(
+        figures,
+        sql_statements=call["statements"],
+        sql_transactions=call["transactions"],
+        sql_idle_s=idle["statements"] / processes,
+        sql_running_s=running["statements"],
+        connections=max(each["postgres"] for each in counted["connections"].values()),
+        queue_messages=_messages(call),
+        queue_running_s=_messages(running),
+        queue_idle_s=_messages(idle) / processes,
+        queue_source="statements, connections and messages of the queue as `make bench-scale` counted them",
+    )
+
+
+def _messages(counted: dict[str, float]) -> float:
+    return counted["nats_sent"] + counted["nats_received"]
 
 
 def _assume(default: float, meaning: str) -> float:
@@ -69,12 +106,10 @@ class Assumptions:
     program_s: float = _assume(5, "duration of a program, in seconds")
     api_cores: float = _assume(4, "cores of a machine with an API process")
     api_cpu_used: float = _assume(0.5, "part of one core that an API process may use on average")
-    api_cpu_share: float = _assume(
-        0.5, "part of the service's processor time that is an API process's"
-    )
-    lease_s: float = _assume(30, "lease of a call, which its worker renews three times in it")
+    api_cpu_share: float = _assume(0.5, "part of the service's processor time that is an API process's")
     message_bytes: float = _assume(600, "size of a message on the queue")
     replicas: float = _assume(3, "copies of each message of the queue")
+    sql_statements_max: float = _assume(100_000, "statements per second of the database")
     sql_transactions_max: float = _assume(20_000, "transactions per second of the database")
     sql_connections_max: float = _assume(2_000, "connections of the database")
     s3_writes_max: float = _assume(3_500, "writes per second below one prefix of the bucket")
@@ -135,14 +170,29 @@ class Model:
         return self.calls_per_s * self.assumed.program_s
 
     @property
-    def renewals_per_s(self) -> float:
-        """Renewals of leases in a second."""
-        return self.running * 3 / self.assumed.lease_s
+    def processes(self) -> float:
+        """All processes of the service."""
+        return self.assumed.workers + self.api_processes
 
     @property
     def messages_per_s(self) -> float:
         """Messages of the queue in a second, without the copies among its servers."""
-        return self.calls_per_s * _CALL_ENDS_MESSAGES + self.renewals_per_s
+        figures = self.figures
+        return (
+            self.calls_per_s * figures.queue_messages
+            + self.running * figures.queue_running_s
+            + self.processes * figures.queue_idle_s
+        )
+
+    @property
+    def statements_per_s(self) -> float:
+        """Statements of the database in a second."""
+        figures = self.figures
+        return (
+            self.calls_per_s * figures.sql_statements
+            + self.running * figures.sql_running_s
+            + self.processes * figures.sql_idle_s
+        )
 
     @property
     def api_processes(self) -> float:
@@ -158,7 +208,7 @@ class Model:
     @property
     def connections(self) -> float:
         """Connections to the database."""
-        return (self.assumed.workers + self.api_processes) * self.figures.connections
+        return self.processes * self.figures.connections
 
     def limits(self) -> list[Limit]:
         """The shared resources, the fullest first."""
@@ -169,6 +219,12 @@ class Model:
                 self.connections,
                 assumed.sql_connections_max,
                 "a pooler between workers and database, or larger workers",
+            ),
+            Limit(
+                "statements of the database per second",
+                self.statements_per_s,
+                assumed.sql_statements_max,
+                "a larger database",
             ),
             Limit(
                 "transactions of the database per second",
@@ -186,7 +242,7 @@ class Model:
                 "messages of the queue per second, with copies",
                 self.messages_per_s * assumed.replicas,
                 assumed.queue_messages_max,
-                "a longer lease, or one stream for each group of workers",
+                "one queue for each group of projects",
             ),
         ]
         return sorted(found, key=lambda limit: -limit.share)
@@ -215,7 +271,7 @@ def build_text(model: Model) -> str:
     rows = [
         ("calls that run", "", f"{model.running:,.0f}"),
         ("calls", "1", f"{rate:,.0f}/s"),
-        ("SQL statements", _shown(figures.sql_statements), f"{rate * figures.sql_statements:,.0f}/s"),
+        ("SQL statements", _shown(figures.sql_statements), f"{model.statements_per_s:,.0f}/s"),
         ("SQL transactions", _shown(figures.sql_transactions), f"{rate * figures.sql_transactions:,.0f}/s"),
         ("bytes to and from the database", _bytes(figures.sql_bytes), f"{_bytes(rate * figures.sql_bytes)}/s"),
         (
@@ -227,7 +283,7 @@ def build_text(model: Model) -> str:
         ("writes to the bucket", _shown(figures.s3_writes), f"{rate * figures.s3_writes:,.0f}/s"),
         ("reads of the bucket", _shown(figures.s3_reads), f"{rate * figures.s3_reads:,.0f}/s"),
         ("bytes to and from the bucket", _bytes(figures.s3_bytes), f"{_bytes(rate * figures.s3_bytes)}/s"),
-        ("messages of the queue", _shown(model.messages_per_s / rate), f"{model.messages_per_s:,.0f}/s"),
+        ("messages of the queue", _shown(figures.queue_messages), f"{model.messages_per_s:,.0f}/s"),
         (
             "bytes of the queue, with copies",
             "",
@@ -269,7 +325,7 @@ def _assumptions_text(model: Model) -> str:
     for each in fields(model.assumed):
         value = getattr(model.assumed, each.name)
         text += f"| `{_option(each.name)}` | {value:,g} | {each.metadata['help']} |\n"
-    return text + f"\nMeasured: {model.figures.machine}\n"
+    return text + f"\nMeasured: {model.figures.queue_source}; {model.figures.machine}\n"
 
 
 def _option(name: str) -> str:
@@ -292,12 +348,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--figures", type=Path, default=FIGURES, help="the file of the measured figures")
+    parser.add_argument("--scale", type=Path, default=SCALE, help="the results of make bench-scale")
     for each in fields(Assumptions):
         parser.add_argument(
             _option(each.name), type=_positive, default=each.default, help=f"{each.metadata['help']} (%(default)s)"
         )
     given = vars(parser.parse_args(arguments))
-    figures = read_figures(given.pop("figures"))
+    figures = read_figures(given.pop("figures"), given.pop("scale"))
     print(build_text(Model(figures, Assumptions(**given))), end="")
 
 

@@ -17,25 +17,43 @@ ONE = Figures(
     s3_bytes=4_000,
     service_cpu_ms=10,
     connections=8,
+    sql_idle_s=0.5,
     machine="a desk",
+    queue_messages=6,
+    queue_running_s=0.1,
+    queue_idle_s=0,
 )
-SMALL = Assumptions(workers=10, slots=4, used=0.5, program_s=2, lease_s=30)
+SMALL = Assumptions(workers=10, slots=4, used=0.5, program_s=2)
+COUNTED = {
+    "apis": 2,
+    "workers": 3,
+    "per_call": {"nats_sent": 4, "nats_received": 5, "statements": 40, "transactions": 12, "s3_requests": 3},
+    "per_idle_s": {"nats_sent": 1, "nats_received": 4, "statements": 10, "transactions": 10, "s3_requests": 0},
+    "per_running_s": {
+        "nats_sent": 0.2,
+        "nats_received": 0.1,
+        "statements": 0.4,
+        "transactions": 0.4,
+        "s3_requests": 0,
+    },
+    "connections": {"api-1": {"postgres": 7, "nats": 1, "s3": 0}, "worker-1": {"postgres": 9, "nats": 1, "s3": 2}},
+}
 
 
 def test_rates_follow_from_slots_and_the_duration_of_programs():
     model = Model(ONE, SMALL)
     assert (model.calls_per_s, model.running) == (10, 20)  # 10 workers, 4 slots, half used, 2 s each
-    assert model.renewals_per_s == 2  # 20 calls, each every 10 s
-    assert model.messages_per_s == 62  # six for each call beside the renewals
+    assert model.api_processes == 2
+    assert model.messages_per_s == 62  # six for each call, and 20 calls that each renew their lease every 10 s
+    assert model.statements_per_s == 206  # 20 for each call, and half a statement for each of 12 processes
 
 
 def test_twice_the_workers_are_twice_the_load_and_the_same_cost_of_workers():
     one, two = (Model(ONE, replace(SMALL, workers=workers)) for workers in (1_000, 2_000))
     assert two.calls_per_s == 2 * one.calls_per_s
-    assert two.messages_per_s == pytest.approx(2 * one.messages_per_s)
     shares = [{limit.name: limit.share for limit in model.limits()} for model in (one, two)]
-    for name in set(shares[0]) - {"connections of the database"}:  # those of API processes come in whole ones
-        assert shares[1][name] == pytest.approx(2 * shares[0][name])
+    for name, share in shares[0].items():
+        assert shares[1][name] == pytest.approx(2 * share, rel=0.01)  # API processes come in whole ones
     assert two.costs()["workers"] == pytest.approx(one.costs()["workers"])
     assert two.costs()["database"] == pytest.approx(one.costs()["database"] / 2)
 
@@ -68,7 +86,22 @@ def test_the_cost_of_a_million_calls():
 def test_each_assumption_is_shown_and_can_be_changed(tmp_path, capsys):
     file = tmp_path / "figures.json"
     file.write_text(json.dumps(asdict(ONE)))
-    main(["--figures", str(file), "--workers", "10", "--slots", "4", "--used", "0.5", "--program-s", "2"])
+    main(
+        [
+            "--figures",
+            str(file),
+            "--scale",
+            str(tmp_path / "none"),
+            "--workers",
+            "10",
+            "--slots",
+            "4",
+            "--used",
+            "0.5",
+            "--program-s",
+            "2",
+        ]
+    )
     printed = capsys.readouterr().out
     assert printed == build_text(Model(ONE, SMALL))
     assert "| calls | 1 | 10/s |" in printed
@@ -80,6 +113,19 @@ def test_an_assumption_that_makes_no_sense_is_refused(value, capsys):
     with pytest.raises(SystemExit):
         main(["--workers", value])
     assert "--workers" in capsys.readouterr().err
+
+
+def test_counts_of_several_processes_replace_those_of_one(tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps(asdict(ONE)))
+    (tmp_path / "many.json").write_text(json.dumps({"operations": COUNTED}))
+    figures = read_figures(tmp_path / "one.json", tmp_path / "many.json")
+    assert (figures.sql_statements, figures.sql_transactions, figures.connections) == (40, 12, 9)
+    assert (figures.queue_messages, figures.queue_idle_s, figures.sql_idle_s) == (9, 1, 2)
+    assert (figures.queue_running_s, figures.sql_running_s) == (pytest.approx(0.3), 0.4)
+    assert (figures.s3_writes, figures.service_cpu_ms) == (ONE.s3_writes, ONE.service_cpu_ms)
+    assert "as `make bench-scale` counted them" in build_text(Model(figures, SMALL))
+    (tmp_path / "many.json").write_text(json.dumps({"throughput": {}}))
+    assert read_figures(tmp_path / "one.json", tmp_path / "many.json") == ONE
 
 
 def test_the_measured_figures_are_whole():
