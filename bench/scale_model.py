@@ -1,8 +1,8 @@
 """A model of many workers: rates, connections and cost, from measured figures of one call and named assumptions.
 
 Usage: python -m bench.scale_model [--workers 1000] [--program-s 5] …. It prints Markdown; docs/scale.md has what it
-prints without arguments. The figures are in bench/results: scale_figures.json of `bench.scale_figures`, and scale.json
-of `make bench-scale`.
+prints without arguments. The figures are in bench/results: scale_figures.json of `bench.scale_figures`, and
+scale.json of `make bench-scale`.
 """
 
 import argparse
