@@ -33,9 +33,8 @@ class ServiceProcess:
 
     def __init__(self, folder: Path, *, checkout: Path = ROOT, **settings: object) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.data_dir = folder / "data"
         self.settings: dict[str, object] = {
-            "data_dir": self.data_dir,
+            "data_dir": folder / "data",
             "port": free_port(),
             "pool_size": 2,
             "import_once": "off",
@@ -92,6 +91,11 @@ class ServiceProcess:
     def client(self, **headers: str) -> httpx.Client:
         """A client of its API."""
         return httpx.Client(base_url=self.url, headers=headers, timeout=60)
+
+    @property
+    def data_dir(self) -> Path:
+        """Its data folder."""
+        return Path(str(self.settings["data_dir"]))
 
     @property
     def port(self) -> int:

@@ -45,7 +45,7 @@ def test_an_api_key_is_rotated_without_a_refused_call(service):
         load.wait_for(SOME)  # the old secret works on
         load.headers = bearer(fresh)
         load.wait_for(SOME)
-        last = made_key(process, "rotate", key["id"])["secret"]
+        last = made_key(process, "rotate", key["id"], "--overlap", "0s")["secret"]
         load.headers = bearer(last)
     with process.client() as client:
         until(lambda: client.get("/v1/caller", headers=bearer(key["secret"])).status_code == 401)

@@ -30,14 +30,15 @@ def settings(request):
 
 
 def test_calls_go_on_while_one_release_replaces_the_other(service, earlier, settings):
-    old = service(checkout=earlier, **settings)
-    new = service(**{**settings, "port": old.port})
+    old = service("old", checkout=earlier, **settings)
+    new = service("new", **settings, data_dir=old.data_dir, port=old.port)
+    beside = service("beside", **settings, data_dir=old.data_dir)
     old.start()
     with Load(old.url, write_request, clients=3) as load:
         load.wait_for(BEFORE)
         # Beside the old one, this one is refused and leaves the database as it is.
         with pytest.raises(NotStartedError, match="in use by another process of the service"):
-            new.start()
+            beside.start()
         load.wait_for(BEFORE)
         old.stop()
         new.start()

@@ -73,7 +73,7 @@ def test_a_wrong_map_is_refused(monkeypatch, value):
 def test_a_refusal_names_the_variable_and_the_place_and_no_value(monkeypatch):
     with pytest.raises(ValidationError) as wrong:
         settings(monkeypatch, {"default": {**GOOD, "url": "https://me:secret-pass@llm.example", "can": ["audio"]}})
-    first, second = [mistake.sentence for mistake in list_mistakes(wrong.value)]
+    first, second, *_ = [mistake.sentence for mistake in list_mistakes(wrong.value)]
     assert first.startswith(
         "PROOFBOX_LLM_ENDPOINTS: default.url the address holds a user name or a password; give it without"
     )
