@@ -28,7 +28,7 @@ class Figures:
         database_bytes: by how much the database grew.
         s3_writes: requests that write objects: PUT, COPY, POST.
         s3_reads: GET and HEAD.
-        s3_bytes: bytes between service and bucket, both ways.
+        s3_bytes: bytes between service and bucket, both ways, for a file of a kilobyte.
         service_cpu_ms: processor time of the service, without the container.
         connections: connections to the database that one process has.
         sql_idle_s: statements in a second of one process without calls.
@@ -109,6 +109,9 @@ class Assumptions:
     api_cpu_used: float = _assume(0.5, "part of one core that an API process may use on average")
     api_cpu_share: float = _assume(0.5, "part of the service's processor time that is an API process's")
     message_bytes: float = _assume(600, "size of a message on the queue")
+    file_bytes: float = _assume(
+        100_000, "bytes of the files of a call, which the bucket stores twice: by hash and by name"
+    )
     replicas: float = _assume(3, "copies of each message of the queue")
     sql_statements_max: float = _assume(100_000, "statements per second of the database")
     sql_transactions_max: float = _assume(20_000, "transactions per second of the database")
@@ -207,6 +210,11 @@ class Model:
         return float(max(2, -(-self.api_processes // self.assumed.api_cores)))
 
     @property
+    def bucket_bytes(self) -> float:
+        """Bytes of a call between service and bucket; the second copy is the server's own."""
+        return self.figures.s3_bytes + self.assumed.file_bytes
+
+    @property
     def connections(self) -> float:
         """Connections to the database."""
         return self.processes * self.figures.connections
@@ -219,7 +227,7 @@ class Model:
                 "connections of the database",
                 self.connections,
                 assumed.sql_connections_max,
-                "a pooler between workers and database, or larger workers",
+                "more connections, or fewer workers with more slots",
             ),
             Limit(
                 "statements of the database per second",
@@ -259,7 +267,7 @@ class Model:
             "database": hours * assumed.database_hour,
             "queue": hours * assumed.queue_hour,
             "records stored": figures.database_bytes * _MILLION / 1e9 * assumed.database_gb_month * months,
-            "files stored": figures.s3_bytes * _MILLION / 1e9 * assumed.s3_gb_month * months,
+            "files stored": 2 * assumed.file_bytes * _MILLION / 1e9 * assumed.s3_gb_month * months,
             "requests to the bucket": figures.s3_writes * assumed.s3_write_million
             + figures.s3_reads * assumed.s3_read_million,
         }
@@ -283,7 +291,12 @@ def build_text(model: Model) -> str:
         ("connections to the database", "", f"{model.connections:,.0f}"),
         ("writes to the bucket", _shown(figures.s3_writes), f"{rate * figures.s3_writes:,.0f}/s"),
         ("reads of the bucket", _shown(figures.s3_reads), f"{rate * figures.s3_reads:,.0f}/s"),
-        ("bytes to and from the bucket", _bytes(figures.s3_bytes), f"{_bytes(rate * figures.s3_bytes)}/s"),
+        ("bytes to and from the bucket", _bytes(model.bucket_bytes), f"{_bytes(rate * model.bucket_bytes)}/s"),
+        (
+            "growth of the bucket",
+            _bytes(2 * assumed.file_bytes),
+            f"{_bytes(rate * 2 * assumed.file_bytes * _DAY_S)}/day",
+        ),
         ("messages of the queue", _shown(figures.queue_messages), f"{model.messages_per_s:,.0f}/s"),
         (
             "bytes of the queue, with copies",
@@ -339,7 +352,7 @@ def _shown(value: float) -> str:
 
 def _bytes(value: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
-        if value < 1_000:  # noqa: PLR2004 - the next unit
+        if value < 999.5:  # noqa: PLR2004 - else it is shown as 1 of the next unit
             return f"{value:.3g} {unit}"
         value /= 1_000
     return f"{value:.3g} TB"

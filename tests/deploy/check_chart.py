@@ -312,5 +312,5 @@ def test_the_first_key_is_made_once_by_a_job(chart):
     [container] = spec["containers"]
     assert "proofbox keys create --name first --json >/var/lib/proofbox/first-key.json" in container["args"][0]
     assert ("Job", "pbx-first-key") not in documents(chart, {})
-    texts = chart.render(NATS, name="pbx", namespace="tools", is_install=False).values()
+    texts = chart.render(NATS, name="pbx", namespace="tools", is_upgrade=True).values()
     assert not any("kind: Job" in text for text in texts)  # an upgrade of a Job would be refused

@@ -23,7 +23,7 @@ ONE = Figures(
     queue_running_s=0.1,
     queue_idle_s=0,
 )
-SMALL = Assumptions(workers=10, slots=4, used=0.5, program_s=2)
+SMALL = Assumptions(workers=10, slots=4, used=0.5, program_s=2, file_bytes=2_000)
 COUNTED = {
     "apis": 2,
     "workers": 3,
