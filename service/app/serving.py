@@ -69,6 +69,7 @@ def application(service: Service) -> FastAPI:
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
         gateway=service.gateway.services,
+        network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
     )
     app = create_app(services, facades=build_facades(service, services))
