@@ -53,11 +53,8 @@ class HostHeader:
     projects: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if (
-            not _TOKEN.fullmatch(self.name)
-            or self.name.lower() in _OF_PROXY
-            or self.name.lower().startswith("proxy-")
-        ):
+        name = self.name.lower()
+        if not _TOKEN.fullmatch(name) or name in _OF_PROXY or name.startswith("proxy-"):
             raise HeaderRefusedError(f"{self.variable}: {self.name!a} is no header that can be set")
         if not SECRET_CHARS_MIN <= len(self.secret) <= _SECRET_CHARS_MAX:
             raise HeaderRefusedError(

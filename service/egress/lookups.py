@@ -53,8 +53,8 @@ class CallPlaces:
 class TenantShares:
     """All places, of which a tenant takes another one only while more are free than it has.
 
-    So a tenant with none finds one free, whatever a few others hold: two that hold all they get leave 2 of 8. A place
-    that comes back goes to the tenant with the fewest, of those to the one that has waited the longest.
+    So a tenant with none finds one free, whatever a few others hold: two that hold all they get leave 2 of 8. A
+    place that comes back goes to the tenant with the fewest, of those to the one that has waited the longest.
 
     Args:
         count: how many there are.

@@ -1,6 +1,7 @@
 """A program's connection after its TLS: what it sends and gets inside, as the server that it takes this for."""
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import Callable
 
@@ -99,10 +100,8 @@ class TlsSide:
 
     async def write_end(self) -> None:
         """See `ProgramConnection.write_end`."""
-        try:
+        with contextlib.suppress(ssl.SSLError):  # the program's end is still to come, or it closed in another way
             self._tls.unwrap()
-        except ssl.SSLError:
-            pass  # the program's end is still to come, or it closed in another way
         await self._flush()
         await self._program.write_end()
 
@@ -131,7 +130,7 @@ def _reason(exc: ssl.SSLError) -> str:
     reason = str(exc.reason or "TLS failed").lower().replace("_", " ")
     if "unknown ca" in reason or "certificate" in reason:
         return (
-            f"the program does not accept the proxy's certificate for a host with a secret ({reason}); let it trust "
-            "the file that SSL_CERT_FILE names"
+            f"the program does not accept the proxy's certificate for a host with a secret ({reason}); let it "
+            "trust the file that SSL_CERT_FILE names"
         )
     return f"the program made no valid TLS connection ({reason})"
