@@ -100,7 +100,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-network bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -205,6 +205,9 @@ bench-memsearch: venv ## measure how often memory searches find the right passag
 
 bench-gateway: venv images services ## measure waiting calls across a restart, and events of spaces with 5,000 listeners; QUICK=1 for fewer
 	@$(ENGINE) $(BIN)/python -m bench.gateway --postgres "$$(tests/services/postgres.sh --print-url)" $(if $(QUICK),--quick)
+
+bench-network: venv images ## measure downloads of programs: plain, through CONNECT and with ended TLS: [ENGINES=docker] [MB=1000]
+	@$(ENGINE) $(BIN)/python -m bench.network $(if $(ENGINES),--engines $(ENGINES)) $(if $(MB),--mb $(MB))
 
 bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it
 	@$(ENGINE) $(BIN)/python -m bench.tokens

@@ -163,9 +163,8 @@ print(hash(blocks[-1]) and blocks[-1])
 
 async def test_another_host_of_the_call_gets_the_placeholder_only(box):
     box.other.requests.clear()
-    box.server.answers["/away"] = (
-        f"HTTP/1.1 307 Away\r\nLocation: https://{OTHER}:{box.other.port}/taken\r\nContent-Length: 0\r\n\r\n".encode()
-    )
+    location = f"https://{OTHER}:{box.other.port}/taken"
+    box.server.answers["/away"] = f"HTTP/1.1 307 Away\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
     code = f"""
 import os, requests
 sent = {{"Authorization": os.environ[{VARIABLE!r}], "X-Key": os.environ[{VARIABLE!r}]}}
