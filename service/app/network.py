@@ -16,7 +16,7 @@ from proofbox.service.errors import ServiceError
 from proofbox.service.web.client.resolver import Resolver
 from proofbox.service.web.client.tls import Tls, checked_tls
 
-_ROOTS_BYTES_MAX = 256 * 1024  # a program's certificates travel in one message
+_ROOTS_BYTES_MAX = 128 * 1024  # a program's certificates travel in one message
 LOOKUPS = 32
 """Names that programs resolve at the same time, each on a thread."""
 

@@ -38,6 +38,8 @@ class MaskedResponse(ResponseFilter):
         method: of the request.
     """
 
+    shows_mistakes = False
+
     def __init__(self, headers: tuple[HostHeader, ...], method: bytes) -> None:
         self._mask = SecretMask(headers)
         self._method = method
@@ -87,6 +89,7 @@ class EndedTls:
         self._program = program
         self._target = target
         self._headers = headers
+        self._replaced = {header.name.lower().encode() for header in headers} | {b"accept-encoding"}
         self._client = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._server = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES_MAX)
 
@@ -174,8 +177,7 @@ class EndedTls:
 
     def _head(self, request: h11.Request) -> h11.Request:
         """The head that the host is sent."""
-        replaced = {header.name.lower().encode() for header in self._headers} | {b"accept-encoding"}
-        kept = [(name, value) for name, value in end_to_end(request.headers) if name not in replaced]
+        kept = [(name, value) for name, value in end_to_end(request.headers) if name not in self._replaced]
         return h11.Request(
             method=request.method,
             target=request.target,

@@ -123,7 +123,13 @@ class MessageReader:
 
 
 class ResponseFilter:
-    """What is changed of a response: nothing."""
+    """What is changed of a response: nothing.
+
+    Attributes:
+        shows_mistakes: whether the reason of a response that is no HTTP may quote it.
+    """
+
+    shows_mistakes = True
 
     def head(self, response: h11.Response) -> h11.Response:
         """The head that the program gets.
@@ -227,7 +233,8 @@ class HttpExchange:
         try:
             await self._pass_on_response(MessageReader(self._server, relay.receive))
         except h11.RemoteProtocolError as exc:
-            raise self._failed(f"the host sent no valid HTTP: {exc}") from exc
+            quoted = f": {exc}" if self._response.shows_mistakes else ""
+            raise self._failed(f"the host sent no valid HTTP{quoted}") from exc
 
     async def _pass_on_response(self, messages: "MessageReader") -> None:
         while True:

@@ -451,7 +451,7 @@ async def test_neither_key_nor_secret_is_among_what_a_sandbox_is_given(issuer, s
 
 async def test_no_connection_however_it_ends_shows_secret_or_placeholder(issuer, server):
     server.answers["/echo"] = echo_of(SECRET.encode())
-    server.answers["/broken"] = b"HTTP/1.1 200 " + SECRET.encode() + b"\r\nContent-Length: a\r\n\r\n"
+    server.answers["/broken"] = b"HTTP/1.1 200 OK\r\nX Y " + SECRET.encode() + b"\r\n\r\n"
     server.answers["/gone"] = (
         b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\n" + SECRET.encode()
     )
