@@ -132,7 +132,7 @@ class EndedTls:
             await asyncio.wait([reading, ended], return_when=asyncio.FIRST_COMPLETED)
             return None if ended.done() else await reading
         finally:
-            await end_tasks([reading, ended])  # type: ignore[list-item]
+            await end_tasks([reading, ended])
 
     async def _read_request(self) -> h11.Request | None:
         try:

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from proofbox.contracts.codes import WebCode
 from proofbox.contracts.network import Endpoint
@@ -140,7 +141,7 @@ class Connector:
         return task
 
 
-async def end_tasks(tasks: Sequence[asyncio.Future[None]]) -> list[BaseException]:
+async def end_tasks(tasks: Sequence[asyncio.Future[Any]]) -> list[BaseException]:
     """Cancels tasks and waits for their end; returns the exceptions of those that had failed."""
     for task in tasks:
         task.cancel()

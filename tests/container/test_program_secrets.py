@@ -22,6 +22,7 @@ from tests.support.secret_hosts import HOST, OTHER, SECRET, VARIABLE
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
 MIB = 1024 * 1024
+BYTES_MAX = 300 * MIB
 PLACEHOLDER = f"placeholder-of-{VARIABLE}"
 
 
@@ -39,6 +40,15 @@ class Box:
     def __init__(self, service, server, other):
         self.service, self.server, self.other = service, server, other
         self.call = Caller(service)
+
+    async def call_of_another_tenant(self, code):
+        """The answer to a call of a tenant without secrets, as JSON."""
+        stranger = Principal("other", "default", "registered", "eve")
+        request = ToolCallRequest.model_validate(Caller(self.service).body(code, network=self.network))
+        ticket = await self.service.calls.submit(
+            stranger, request, idempotency_key=None, request_id="test", detached=False
+        )
+        return json.loads((await ticket.answer()).body)
 
     @property
     def url(self):
@@ -65,6 +75,7 @@ async def box(request, tmp_path_factory):
             sandbox_network_ranges=("127.0.0.0/8",),
             sandbox_network_secrets={VARIABLE: {**secret, "file": folder / "key"}},
             sandbox_network_ca_file=issuer.path,
+            sandbox_network_bytes_max=BYTES_MAX,
         )
         service = build(settings, resolve=all_on("127.0.0.1", HOST, OTHER))
         async with running(service):
@@ -198,21 +209,64 @@ open("turn_1/files/echo.txt", "w").write(response.text)
 
 async def test_a_call_of_another_tenant_has_neither_placeholder_nor_secret(box):
     box.server.requests.clear()
-    stranger = Principal("other", "default", "registered", "eve")
-    call = Caller(box.service)
     code = f"""
 import os, requests
 print(os.environ.get({VARIABLE!r}))
 print(requests.get({box.url + "/"!r}).status_code)
 """
-    request = ToolCallRequest.model_validate(call.body(code, network=box.network))
-    ticket = await box.service.calls.submit(
-        stranger, request, idempotency_key=None, request_id="test", detached=False
-    )
-    answer = json.loads((await ticket.answer()).body)
+    answer = await box.call_of_another_tenant(code)
     assert answer["output"]["stdout"].startswith("None\n"), answer["report"]
     assert [each["tls_ended"] for each in answer["network"]["connections"]] == [False]
     assert [came.values("authorization") for came in box.server.requests] == [[]]
+
+
+async def test_the_flood_of_one_tenant_leaves_room_for_the_call_of_another(box):
+    box.server.answers["/"] = ok(b"hello")
+    flood = f"""
+import socket
+target = "{HOST}:{box.server.port}"
+held = [socket.create_connection(("127.0.0.1", 3128)) for _ in range(8)]
+for s in held:
+    s.sendall(f"CONNECT {{target}} HTTP/1.1\\r\\nHost: {{target}}\\r\\n\\r\\n".encode())
+made = 0
+for _ in range(2_000):
+    try:
+        with socket.create_connection(("127.0.0.1", 3128)) as s:
+            s.sendall(b"CONNECT evil.test:443 HTTP/1.0\\r\\n\\r\\n")
+            made += s.recv(12) == b"HTTP/1.1 403"
+    except ConnectionError:
+        break
+print(made)
+"""
+    flooding = asyncio.ensure_future(box.call_of_another_tenant(flood))
+    answer = await box.call(f"import requests; print(requests.get({box.url + '/'!r}).text)", network=box.network)
+    assert answer.output.stdout == "hello\n", answer.report
+    flooded = await flooding
+    assert int(flooded["output"]["stdout"]) == 1_000 - 8
+
+
+async def test_a_download_of_10_gb_ends_at_the_limit_of_a_call_and_the_report_has_the_reason(box):
+    async def endless(_request, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
+        while True:
+            writer.write(bytes(65_536))
+            await writer.drain()
+
+    box.server.answers["/10gb"] = endless
+    code = f"""
+import requests
+got = 0
+try:
+    with requests.get({box.url + "/10gb"!r}, stream=True) as response:
+        for piece in response.iter_content(1 << 20):
+            got += len(piece)
+except requests.RequestException as exc:
+    print(got > 250_000_000, type(exc).__name__)
+"""
+    answer = await box.call(code, network=box.network)
+    assert answer.output.stdout.startswith("True "), answer.report
+    assert f"moved over {BYTES_MAX} bytes, the operator's limit for a call" in answer.report
+    assert answer.network.bytes_received <= BYTES_MAX
 
 
 async def test_a_large_download_through_ended_tls_leaves_the_memory_of_the_service_flat(box):
