@@ -10,6 +10,7 @@ from proofbox.service.sandbox.network import ProgramConnection
 
 _READ_BYTES = 64 * 1024
 _WRITE_BYTES = 128 * 1024
+_TRUST = "let it trust the file that SSL_CERT_FILE names"
 
 
 class NoTlsError(ValueError):
@@ -52,7 +53,9 @@ class TlsSide:
             except ssl.SSLWantReadError:
                 await self._flush()
                 if not await self._receive():
-                    raise NoTlsError("the program closed the connection during its TLS handshake") from None
+                    raise NoTlsError(
+                        f"the program closed the connection during its TLS handshake; {_TRUST}"
+                    ) from None
             except ssl.SSLError as exc:
                 await self._flush()
                 raise NoTlsError(_reason(exc)) from exc
@@ -129,8 +132,5 @@ def _reason(exc: ssl.SSLError) -> str:
     """Why a program's TLS failed; what OpenSSL names is a constant."""
     reason = str(exc.reason or "TLS failed").lower().replace("_", " ")
     if "unknown ca" in reason or "certificate" in reason:
-        return (
-            f"the program does not accept the proxy's certificate for a host with a secret ({reason}); let it "
-            "trust the file that SSL_CERT_FILE names"
-        )
+        return f"the program does not accept the proxy's certificate for a host with a secret ({reason}); {_TRUST}"
     return f"the program made no valid TLS connection ({reason})"

@@ -16,7 +16,7 @@ from proofbox.service.egress.call_authority import CallAuthority
 from proofbox.service.egress.host_headers import HostHeaders
 from tests.support.api_server import api_server, ok
 from tests.support.certificates import context_of, issue, make_issuer
-from tests.support.program_proxy import LIMITS, all_on, client_hello, listener, program_proxy, with_extension
+from tests.support.program_proxy import LIMITS, all_on, client_hello, program_proxy, with_extension
 from tests.support.secret_hosts import HOST, OTHER, SECRET, VARIABLE, host_header, request, sandbox
 
 VALUE = f"Bearer {SECRET}".encode()
@@ -208,15 +208,12 @@ async def test_http_2_is_not_offered(issuer, server):
 
 
 async def test_a_plain_request_to_host_and_port_of_a_secret_carries_none(issuer):
-    async with listener() as (port, received), sandbox(issuer, [port]) as box:
-        head = f"GET http://{HOST}:{port}/ HTTP/1.1\r\nHost: {HOST}:{port}\r\nAuthorization: {PLACEHOLDER}\r\n\r\n"
-        reader, writer = await box.proxy.open()
-        writer.write(head.encode())
-        writer.write_eof()
-        writer.close()
-        came = await received.get()
-        del reader
-    assert SECRET.encode() not in came
+    async with api_server(None) as plain, sandbox(issuer, [plain.port]) as box:
+        host = f"{HOST}:{plain.port}"
+        head = f"GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\nAuthorization: {PLACEHOLDER}\r\n\r\n"
+        assert (await box.proxy.ask(head.encode())).startswith(b"HTTP/1.1 204 ")
+    [came] = plain.requests
+    assert came.values("authorization") == [PLACEHOLDER.encode()]
 
 
 @pytest.mark.parametrize(
@@ -272,27 +269,28 @@ def echo_of(form):
 
 
 @pytest.mark.parametrize(
-    "form",
+    ("form", "certain"),
     [
-        SECRET.encode(),
-        base64.b64encode(SECRET.encode()),
-        base64.b64encode(b"user:" + SECRET.encode() + b":more")[8:40],
-        base64.urlsafe_b64encode(b"ab" + SECRET.encode())[4:30],
+        (SECRET.encode(), slice(None)),
+        (base64.b64encode(SECRET.encode()), slice(None)),
+        (base64.b64encode(b"user:" + SECRET.encode() + b":more"), slice(7, 38)),
+        (base64.urlsafe_b64encode(b"ab" + SECRET.encode()), slice(3, 34)),
     ],
     ids=["as-it-is", "base64", "base64-within", "base64-url"],
 )
-async def test_a_secret_that_the_host_repeats_is_masked(issuer, server, form):
+async def test_a_secret_that_the_host_repeats_is_masked(issuer, server, form, certain):
     server.answers["/"] = echo_of(form)
     async with sandbox(issuer, [server.port]) as box:
         program = await box.inside(server.port)
         got = await program.ask(request("/", "Connection: close", port=server.port))
-    assert form not in got
+    core = form[certain]
+    assert core not in got
     assert b"X-Trailer" not in got
     head, _, body = got.partition(b"\r\n\r\n")
-    assert head.count(b"*" * 16) == 2
+    assert head.count(b"*" * len(core)) == 2
     joined = b"".join(body.split(b"\r\n")[1::2])
-    assert joined.startswith(b"<*")
-    assert joined.count(b"*") >= 2 * (len(form) - 4)
+    assert core not in joined
+    assert joined.count(b"*" * len(core)) == 2
 
 
 async def test_a_masked_response_has_its_length_and_its_connection_stays_open(issuer, server):
