@@ -119,7 +119,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector:../.. ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p page_text -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours -m bench.network
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache

@@ -120,7 +120,7 @@ http.request({{host: "127.0.0.1", port: 3128, method: "CONNECT", path, headers: 
   }}).end();
 """
     answer = await box.call(code, language="node", network=box.network)
-    assert answer.output.stdout == "hello\n", answer.report
+    assert answer.output.stdout.split() == ["hello"], answer.report
     assert box.server.requests[0].values("authorization") == [f"Bearer {SECRET}".encode()]
 
 
