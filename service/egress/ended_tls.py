@@ -177,14 +177,14 @@ class EndedTls:
 
     def _head(self, request: h11.Request) -> h11.Request:
         """The head that the host is sent."""
-        kept = [(name, value) for name, value in end_to_end(request.headers) if name not in self._replaced]
+        passed_on = [(name, value) for name, value in end_to_end(request.headers) if name not in self._replaced]
         return h11.Request(
             method=request.method,
             target=request.target,
             headers=[
                 (b"Host", self._authorities[-1].encode()),
                 (b"Accept-Encoding", b"identity"),
-                *kept,
+                *passed_on,
                 *(header.header for header in self._headers),
                 *framing_of(request.headers),
             ],
