@@ -33,6 +33,7 @@ _EXAMPLES: dict[str, Any] = {
     "nats_certificate_key_file": "/etc/proofbox/nats-key.pem",
     "nats_credentials_file": "/etc/proofbox/nats.creds",
     "oci_image_archive": "/var/lib/proofbox/proofbox-sandbox.tar",
+    "package_dir": "/var/lib/proofbox/packages",
     "pool_reserve": 2,
     "running_max": 8,
     "sandbox_network_ca_file": "/etc/proofbox/network-ca.pem",

@@ -42,6 +42,7 @@ def _extras_are_installed(settings: "Settings") -> Iterator[Conflict]:
         ("postgres", "database_url", bool(settings.database_url.get_secret_value())),
         ("nats", "dispatch", settings.is_shared),
         ("otlp", "otlp_endpoint", settings.is_traced),
+        ("packages", "package_index", bool(settings.package_index)),
     )
     for extra, name, is_needed in needs:
         if is_needed and (message := missing_extra(extra, _variable(name))):
