@@ -123,18 +123,18 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, reco
 class _Sample:
     """All counts at one moment."""
 
-    statements: int
-    transactions: int
-    sql_bytes: int
-    writes: int
-    reads: int
-    s3_bytes: int
+    statements: float
+    transactions: float
+    sql_bytes: float
+    writes: float
+    reads: float
+    s3_bytes: float
     cpu_ms: float
 
     def minus(self, other: "_Sample", scale: float = 1) -> "_Sample":
         return _Sample(*(mine - scale * its for mine, its in zip(_values(self), _values(other), strict=True)))
 
-    def per_call(self, calls: int) -> dict[str, float]:
+    def per_call(self, calls: int) -> dict[str, Any]:
         names = ("sql_statements", "sql_transactions", "sql_bytes", "s3_writes", "s3_reads", "s3_bytes")
         rates = dict(zip((*names, "service_cpu_ms"), _values(self), strict=True))
         return {name: round(max(0.0, value / calls), 2) for name, value in rates.items()}

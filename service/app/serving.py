@@ -70,6 +70,7 @@ def application(service: Service) -> FastAPI:
         absent_tools=absent_tools(),
         has_packages=service.packages is not None,
         gateway=service.gateway.services,
+        network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
     )
     app = create_app(services, facades=build_facades(service, services))

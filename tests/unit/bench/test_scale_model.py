@@ -92,6 +92,8 @@ def test_each_assumption_is_shown_and_can_be_changed(tmp_path, capsys):
             str(file),
             "--scale",
             str(tmp_path / "none"),
+            "--file-bytes",
+            "2000",
             "--workers",
             "10",
             "--slots",
