@@ -36,6 +36,7 @@ _EXAMPLES: dict[str, Any] = {
     "package_dir": "/var/lib/proofbox/packages",
     "pool_reserve": 2,
     "running_max": 8,
+    "sandbox_network_ca_file": "/etc/proofbox/network-ca.pem",
     "seccomp_profile": "/etc/proofbox/sandbox.json",
     "skills_dir": "/srv/skills",
     "starts_max": 4,

@@ -18,7 +18,7 @@ from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
-from proofbox.service.app.network import build_network
+from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.packages.wiring import build_packages
 from proofbox.service.app.sandbox_engine import sandbox_engine
@@ -265,6 +265,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
         StoreFailedError: the settings of the object store make no client.
+        HostSecretRefusedError: a secret of ``sandbox_network_secrets`` cannot be used.
     """
     audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
     stores = build_stores(settings, audited.boot_id)
@@ -274,8 +275,8 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     load = partial(_load, admission)
     engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
-    resolver, resolver_of_programs = SystemResolver(), SystemResolver()
-    network = build_network(settings, quotas, resolve or resolver_of_programs)
+    resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
+    network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
     outside = _Outside(resolver, network)
     parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
     link_keys = LinkKeyFile(settings.keys_folder)

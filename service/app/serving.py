@@ -71,6 +71,7 @@ def application(service: Service) -> FastAPI:
         absent_tools=absent_tools(),
         has_packages=service.packages is not None,
         gateway=service.gateway.services,
+        network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
     )
     if service.dispatching is not None and not service.settings.accepts_calls:

@@ -161,7 +161,8 @@ class ExecTool:
         return build_response(call, contract, run, timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
-        network = self._network.open(call.request, observer.on_connection, call.scope.principal.tenant)
+        principal = call.scope.principal
+        network = self._network.open(call.request, observer.on_connection, principal.tenant, principal.project)
         if network is not None:
             observer.on_network(network.use)
         return network

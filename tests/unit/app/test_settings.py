@@ -81,6 +81,7 @@ NAMES |= {"librechat", "librechat_key_file", "librechat_issuer", "librechat_audi
 # Of the console, and of agents; GATEWAY.md names `wait_s_max`, whose unit is inside.
 NAMES |= {"console", "gateway_env", "llm_endpoints", "gateway_networks", "gateway_ports", "space_origins"}
 NAMES |= {"sandbox_network", "sandbox_network_ranges", "sandbox_pip_index_url"}
+NAMES |= {"sandbox_network_secrets", "sandbox_network_ca_file"}
 NAMES |= {"package_index", "package_index_login", "package_index_ranges", "package_names", "package_dir"}
 COUNTS |= {"package_call_count_max", "package_installing_max"}
 COUNTS |= {"sandbox_network_open_max", "sandbox_network_connections_max"}
