@@ -11,6 +11,7 @@ from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
+from proofbox.service.gateway.mcp.run_pins import RunPins
 from proofbox.service.gateway.records.port import AgentStates
 from proofbox.service.gateway.runs import Runs
 from proofbox.service.gateway.spaces.feed import SpaceFeed
@@ -30,6 +31,7 @@ class GatewayServices:
         tokens: makes space tokens.
         runs: the runs of agents.
         catalogue: the tools of agents and runs.
+        pins: what a run that begins now would get of MCP servers.
         agents: the agents.
         states: what agents have noted.
         environment: the operator's secrets.
@@ -44,6 +46,7 @@ class GatewayServices:
     tokens: SpaceTokens
     runs: Runs
     catalogue: ToolCatalogue
+    pins: RunPins
     agents: AgentStore
     states: AgentStates
     environment: Environment

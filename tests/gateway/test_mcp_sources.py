@@ -311,3 +311,17 @@ asyncio.run(main())
 def test_without_servers_the_sdk_is_not_imported(tmp_path):
     done = subprocess.run([sys.executable, "-c", LAZILY, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+async def test_the_tools_that_a_run_of_an_agent_would_have_are_listed_before_it_begins(loop, modern):
+    gone = {"name": "gone", "url": "http://nobody.example/mcp", "transport": "http"}
+    loop.pipeline.names.answers["nobody.example"] = [["127.0.0.77"]]
+    await write_with(loop, gone, modern.entry(allowedTools=["add"]))
+    listed = (await loop.web.get("/v1/tools", params={"agent_id": "helper"})).json()
+    assert [tool["name"] for tool in listed["tools"] if tool["source"] == "mcp"] == ["desk__add"]
+    assert codes(listed) == ["mcp_unavailable"]
+    functions = await loop.web.get("/v1/tools", params={"agent_id": "helper", "format": "openai"})
+    assert "desk__add" in [tool["function"]["name"] for tool in functions.json()["tools"]]
+    await write_with(loop, {**gone, "required": True}, modern.entry())
+    refused = await loop.web.get("/v1/tools", params={"agent_id": "helper"})
+    assert (refused.status_code, refused.json()["code"]) == (503, "mcp_unavailable")

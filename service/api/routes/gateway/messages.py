@@ -136,8 +136,8 @@ async def find_own_to(
     own_link: Annotated[
         bool,
         Query(
-            description="A link to this service, also if an object store has the file. It is relative to the request, "
-            "so that it works under any name of the service."
+            description="A link to this service, also if an object store has the file. It is relative to the "
+            "request, so that it works under any name of the service."
         ),
     ] = False,
 ) -> Request | None:
