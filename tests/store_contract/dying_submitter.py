@@ -1,8 +1,8 @@
 """A service that dies while it takes an answer: ``dying_submitter.py FOLDER``, the database in DYING_DATABASE_URL.
 
-It kills itself with SIGKILL before the first, second, third … change or commit of the answer, each time in a process
-and a data folder of its own (``FOLDER/<number>``), until one comes through. After each it prints ``died`` or
-``came through`` and waits for a line: meanwhile the test looks at what is stored, and empties the database.
+It kills itself with SIGKILL before the first, second, third … change or commit of the answer, each time in a
+process and a data folder of its own (``FOLDER/<number>``), until one comes through. After each it prints ``died``
+or ``came through`` and waits for a line: meanwhile the test looks at what is stored, and empties the database.
 """
 
 import asyncio
