@@ -62,6 +62,7 @@ from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.effects import call_effects
+from proofbox.service.storage.gateway.run_retention import SqlRunRetention
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
@@ -316,7 +317,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter),
+        retention=_retention(settings, stores, conversations, admission, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -378,6 +379,13 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         stack.push_async_callback(service.retention.stop)
         stack.push_async_callback(service.conversations.close)
         yield
+
+
+def _retention(
+    settings: Settings, stores: _Stores, conversations: Conversations, admission: Admission, meter: PrometheusMeter
+) -> RetentionSweeper:
+    runs = SqlRunRetention(stores.database)
+    return RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter, runs)
 
 
 def retention_policy(settings: Settings) -> RetentionPolicy:
