@@ -204,7 +204,9 @@ def _nats_is_whole(settings: "Settings") -> Iterator[Conflict]:
         ("nats_credentials_file", "nats_user", not (settings.nats_credentials_file and settings.nats_user)),
     ):
         if not is_whole:
-            together = "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
+            together = (
+                "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
+            )
             yield Conflict((one, other), f"{_variable(one)} and {_variable(other)} {together} or none")
 
 

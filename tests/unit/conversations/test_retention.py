@@ -223,9 +223,7 @@ class EndedRuns:
 
 
 @pytest.mark.parametrize(("days", "left"), [(7, 0), (0, RUNS_AT_ONCE + 1)])
-async def test_a_pass_deletes_ended_runs_if_anything_is_deleted_by_age(
-    conversations, meter, days, left
-):
+async def test_a_pass_deletes_ended_runs_if_anything_is_deleted_by_age(conversations, meter, days, left):
     runs = EndedRuns(RUNS_AT_ONCE + 1)
     policy = RetentionPolicy(days, 60, (("state:", 3_600.0),))
     sweeper = RetentionSweeper(conversations, policy, lambda: False, meter, runs)
