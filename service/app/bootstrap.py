@@ -39,6 +39,7 @@ from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
+from proofbox.service.jobs.output_retry import RetriedOutputs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
@@ -214,7 +215,13 @@ def _tool_dependencies(
     fetcher, searcher = build_web_client(settings, outside.resolver)
     return ToolDependencies(
         jobs=JobRunner(
-            admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
+            admission,
+            InputResolver(files, stores.sources, workspace),
+            engine,
+            stores.artifacts,
+            stores.sources,
+            # A disk that fails does not recover by itself, and its store may have moved the files.
+            RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
         ),
         policy=CallPolicy(
             _call_limits(settings),

@@ -128,6 +128,8 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, DispatchSettings):
     """Secret of s3_access_key."""
     s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
     """Part size of larger files; each of up to 8 transfers has one part in memory."""
+    s3_retry_s: float = Field(default=60, ge=0)
+    """Time for which saving the files of a call is tried again while the server does not answer; 0: not again."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
     """Lifetime of a download link."""
 
