@@ -49,7 +49,11 @@ async def test_no_template_is_filled_on_the_event_loop(loop, elsewhere, name):
 
 
 async def test_a_call_of_an_own_tool_ends_without_filling_a_template(tmp_path):
-    execution = {"tool": "exec_tools.execute_code_python", "code": "print({{input.x}})"}
+    execution = {
+        "tool": "exec_tools.execute_code_python",
+        "code": "print({{input.x}})",
+        "params": {"explore": True},
+    }
     tool = {"name": "t", "description": "d", "executionType": "gateway", "execution": execution}
     async with opened_loop(tmp_path) as loop:
         running = asyncio.Event()
@@ -61,7 +65,8 @@ async def test_a_call_of_an_own_tool_ends_without_filling_a_template(tmp_path):
         loop.pipeline.engine.program = run_for_ever
         await loop.begin({**tool, "inputSchema": {"type": "object"}})
         asking = asyncio.create_task(loop.post_call("t", {"x": "y" * 100_000}))
-        await running.wait()
+        async with asyncio.timeout(20):
+            await running.wait()
         with filled_in_this_thread() as ran:
             await loop.web.delete("/v1/tool-calls/call-1")
         assert (await asking).json()["code"] == "cancelled"

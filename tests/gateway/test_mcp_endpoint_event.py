@@ -81,7 +81,7 @@ async def test_a_message_before_the_endpoint_is_refused_at_once(loop):
         (response(b"", status="404 Not Found"), "HTTP status 404"),
         (redirect("/login"), "HTTP status 302"),
         (redirect("https://elsewhere.example/", "307 Temporary Redirect"), "another origin"),
-        (redirect("http://[half/", "308 Permanent Redirect"), "cannot be read"),
+        (redirect("http://a:b/", "308 Permanent Redirect"), "cannot be read"),
     ],
 )
 async def test_an_endpoint_that_takes_no_message_is_refused_at_once(loop, posted, why):

@@ -95,7 +95,7 @@ async def test_a_run_stays_while_its_calls_are_stored(database, store, retention
 
 async def test_the_messages_of_a_deleted_run_stay(database, world, store, retention):
     await SqlOutbox(database).send(ANN, OutgoingText(world.run_id, "call-1", world.space_id, "hello"))
-    await store.finish(ANN, world.run_id, 1, RunEnd(RunStatus.COMPLETED), cancel_waits=True)
+    await store.cancel(ANN, world.run_id)
     await age(database, world.run_id)
     assert await delete_all(retention) == [1]
     [message] = await world.records()
