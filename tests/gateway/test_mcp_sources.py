@@ -212,7 +212,7 @@ async def test_a_claim_leaves_a_run_queued_whose_required_server_is_away(loop, m
     await write_with(loop, modern.entry(), agent_id="second")
     second = await loop.web.post("/v1/runs", json={"agent_id": "second", "queued": True})
     assert second.json()["warnings"] == []
-    claimed = await loop.web.post("/v1/runs/claim", json={})
+    claimed = await loop.web.post("/v1/runs/claim", json={"wait_s": 20})
     assert claimed.json()["run_id"] == second.json()["run_id"]
     loop.run = claimed.json()
     assert "desk__add" in await mcp_tools_of(loop)
