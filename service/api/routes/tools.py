@@ -117,7 +117,11 @@ async def list_tools(
     began; with `agent_id` the servers are asked, as when a run begins.
     """
     image = _contents(await services.image.get())
-    tools = [tool for tool in catalogue(image) if tool.tool_id not in services.absent_tools]
+    tools = [
+        tool
+        for tool in catalogue(image, has_packages=services.has_packages)
+        if tool.tool_id not in services.absent_tools
+    ]
     if run_id is not None or agent_id is not None:
         of_agent, warnings = await _tools_of(request, services, run_id, agent_id)
         found = in_image(of_agent.tools, tools)
