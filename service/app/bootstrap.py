@@ -18,8 +18,9 @@ from proofbox.service.app.auth_policy import allowances, refuse_without_keys
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
-from proofbox.service.app.network import build_network
+from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
+from proofbox.service.app.packages.wiring import build_packages
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -44,6 +45,7 @@ from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
+from proofbox.service.packages.port import Packages
 from proofbox.service.previews.service import Previews
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
@@ -111,6 +113,7 @@ class Service:
         meter: metrics.
         tracer: traces.
         network: decides about the network of programs.
+        packages: installs packages for programs; None if the operator has no index.
         resolvers: resolve host names, of web pages and of programs.
     """
 
@@ -142,6 +145,7 @@ class Service:
     meter: PrometheusMeter
     tracer: Tracer
     network: NetworkPolicy
+    packages: Packages | None
     resolvers: tuple[SystemResolver, ...]
 
 
@@ -239,6 +243,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
+        packages=build_packages(settings, image, outside.resolver),
     )
 
 
@@ -281,6 +286,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     Raises:
         OSError: the seccomp profile or the certificates of ``web_ca_file`` cannot be read.
         StoreFailedError: the settings of the object store make no client.
+        HostSecretRefusedError: a secret of ``sandbox_network_secrets`` cannot be used.
     """
     audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
     stores = _build_stores(settings)
@@ -290,8 +296,8 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     load = partial(_load, admission)
     engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
-    resolver, resolver_of_programs = SystemResolver(), SystemResolver()
-    network = build_network(settings, quotas, resolve or resolver_of_programs)
+    resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
+    network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
     outside = _Outside(resolver, network)
     parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
     link_keys = LinkKeyFile(settings.data_dir)
@@ -342,6 +348,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         meter=meter,
         tracer=tracer,
         network=network,
+        packages=parts.packages,
         resolvers=(resolver, resolver_of_programs),
     )
 
@@ -373,6 +380,9 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
+        if service.packages is not None:
+            await asyncio.to_thread(service.packages.open)
+            stack.push_async_callback(service.packages.close)
         stack.push_async_callback(service.engine.stop)
         await service.engine.start()
         stack.push_async_callback(service.image.close)

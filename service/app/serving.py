@@ -68,7 +68,9 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
+        has_packages=service.packages is not None,
         gateway=service.gateway.services,
+        network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
     )
     app = create_app(services, facades=build_facades(service, services))

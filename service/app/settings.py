@@ -18,6 +18,7 @@ from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.own_image import own_image
+from proofbox.service.app.packages.settings import PackageSettings
 from proofbox.service.app.setting_rules import find_conflicts
 from proofbox.service.web.urls import WebUrl
 
@@ -31,7 +32,7 @@ def _checked_url(value: str) -> str:
     return value
 
 
-class Settings(LogSettings, GatewaySettings, NetworkSettings, DispatchSettings):
+class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, DispatchSettings):
     """The operator's decisions: of the environment, files of secrets and the file that PROOFBOX_CONFIG names.
 
     Raises:
