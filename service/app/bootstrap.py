@@ -66,6 +66,7 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.run_retention import SqlRunRetention
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
@@ -312,7 +313,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter),
+        retention=_retention(settings, stores, conversations, admission, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -390,6 +391,13 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             await dispatching.start(jobs.begin, jobs.end)
         stack.push_async_callback(service.conversations.close)
         yield
+
+
+def _retention(
+    settings: Settings, stores: _Stores, conversations: Conversations, admission: Admission, meter: PrometheusMeter
+) -> RetentionSweeper:
+    runs = SqlRunRetention(stores.database)
+    return RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter, runs)
 
 
 def retention_policy(settings: Settings) -> RetentionPolicy:

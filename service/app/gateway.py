@@ -268,6 +268,7 @@ def build_gateway(
         tokens=build_space_tokens(link_keys),
         runs=runs,
         catalogue=parts.catalogue,
+        pins=parts.mcp.pins,
         agents=parts.agents,
         states=parts.records.states,
         environment=parts.environment,

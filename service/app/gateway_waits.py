@@ -6,7 +6,7 @@ from typing import Any
 
 from proofbox.contracts.problems import FieldError
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.api.wait_services import WaitServices
+from proofbox.service.api.gateway_services import WaitServices
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallStore

@@ -56,16 +56,21 @@ def postgres_of_this_run(postgres_server):
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.fixture
-def postgres_url(postgres_of_this_run):
-    """The same, with no rows in it."""
-    with psycopg.connect(postgres_of_this_run, autocommit=True) as database:
+def _empty(url):
+    """Removes all rows of a database on a server."""
+    with psycopg.connect(url, autocommit=True) as database:
         tables = database.execute(
             "SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables "
             "WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
         ).fetchone()[0]
         if tables is not None:
             database.execute(f"TRUNCATE {tables} RESTART IDENTITY")
+
+
+@pytest.fixture
+def postgres_url(postgres_of_this_run):
+    """The same, with no rows in it."""
+    _empty(postgres_of_this_run)
     return SecretStr(postgres_of_this_run)
 
 
@@ -73,6 +78,17 @@ def postgres_url(postgres_of_this_run):
 def database_url(request):
     """Each database that the records may be in."""
     return NO_SERVER if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def empty_database(database_url):
+    """Removes all rows, if the database is on a server: a local one is in a folder of its own."""
+
+    def empty():
+        if database_url.get_secret_value():
+            _empty(database_url.get_secret_value())
+
+    return empty
 
 
 @asynccontextmanager
