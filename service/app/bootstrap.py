@@ -21,6 +21,7 @@ from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gat
 from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.packages.wiring import build_packages
+from proofbox.service.app.retention import build_retention
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.shared_jobs import SharedJobs
@@ -35,10 +36,9 @@ from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
-from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
+from proofbox.service.conversations.retention import RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.egress.policy import NetworkPolicy
-from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
@@ -66,7 +66,6 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.run_retention import SqlRunRetention
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
@@ -313,7 +312,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=_retention(settings, stores, conversations, admission, meter),
+        retention=build_retention(settings, stores, conversations, admission, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -391,16 +390,3 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             await dispatching.start(jobs.begin, jobs.end)
         stack.push_async_callback(service.conversations.close)
         yield
-
-
-def _retention(
-    settings: Settings, stores: _Stores, conversations: Conversations, admission: Admission, meter: PrometheusMeter
-) -> RetentionSweeper:
-    runs = SqlRunRetention(stores.database)
-    return RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter, runs)
-
-
-def retention_policy(settings: Settings) -> RetentionPolicy:
-    """Return which conversations the retention sweeper deletes."""
-    temporary = ((STATE_PREFIX, STATE_SWEPT_S),) if settings.librechat else ()
-    return RetentionPolicy(settings.retention_days, settings.retention_every_s, temporary)

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from proofbox.service.app import dispatch_settings, gateway_settings, log_settings, network_settings, settings
-from proofbox.service.app.bootstrap import retention_policy
 from proofbox.service.app.packages import settings as package_settings
+from proofbox.service.app.retention import retention_policy
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 

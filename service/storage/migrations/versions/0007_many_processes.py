@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 
 _TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 _ROW_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")
