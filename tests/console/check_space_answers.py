@@ -1,4 +1,4 @@
-"""Answers of persons in the page of a space: exact numbers, inputs that were shown, focus, empty values; pictures."""
+"""Answers of persons in the page of a space: numbers, inputs that were shown, focus, empty values; pictures."""
 
 import json
 import re
