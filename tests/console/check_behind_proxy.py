@@ -2,7 +2,6 @@
 
 import re
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -52,8 +51,6 @@ def test_a_program_runs_and_its_files_are_shown(page):
     file = page.locator(".file", has_text="sales.png")
     file.get_by_role("button", name="Preview").click()
     expect(page.get_by_alt_text(re.compile("sales.png"))).to_be_visible()
-    page.reload()
-    expect(page.locator(".call-head .badge", has_text="Succeeded")).to_be_visible()
 
 
 def test_every_view_and_the_documents_are_below_the_prefix(page, site):
@@ -62,10 +59,11 @@ def test_every_view_and_the_documents_are_below_the_prefix(page, site):
         page.get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
         expect(page.get_by_role("alert")).to_have_count(0)
-    for name in ("Documentation", "API"):
-        target = page.get_by_role("link", name=name, exact=True).evaluate("each => each.href")
-        assert target.startswith(f"{url}/docs")
-        assert httpx.get(target, verify=False, follow_redirects=True, trust_env=False).status_code == 200
+    documentation = page.get_by_role("link", name="Documentation", exact=True)
+    assert documentation.evaluate("each => each.href") == f"{url}/docs/site"
+    page.get_by_role("link", name="API", exact=True).click()
+    expect(page).to_have_title(re.compile("Proofbox"))
+    assert page.url == f"{url}/docs"
 
 
 def test_a_shared_space_is_live_and_answered_behind_the_prefix(open_page, page, site):
@@ -79,7 +77,7 @@ def test_a_shared_space_is_live_and_answered_behind_the_prefix(open_page, page, 
         link = page.get_by_label("Link").input_value()
         assert link.startswith(f"{url}/spaces/{stage.space}#token=")
         page.get_by_role("button", name="Close").click()
-        page.get_by_role("link", name="Spaces", exact=True).click()
+        page.get_by_label("Path").get_by_role("link", name="Spaces").click()
         expect(page.get_by_role("heading", name="Spaces", level=1)).to_be_visible()
         guest = opened(open_page, stage, "ben", **_TLS)
         call = stage.new_call_id()

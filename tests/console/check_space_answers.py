@@ -82,19 +82,20 @@ def test_a_long_input_is_approved_only_when_all_of_it_was_shown(open_page, stage
     assert stage.result(call)["ok"] is True
 
 
-def test_an_input_that_is_too_large_for_a_card_is_shown_before_it_is_approved(open_page, stage):
+def test_an_input_that_is_too_large_for_a_card_cannot_be_approved_in_the_page(open_page, stage):
     page = opened(open_page, stage)
     call = stage.new_call_id()
-    stage.call("guarded", {"text": "c" * 300_000, "last": BEYOND}, call)
+    stage.call("guarded", {"text": "c" * 300_000}, call)
     shown = card(page, "guarded")
     expect(shown).to_contain_text("too many for a card")
+    expect(shown.locator(".note")).to_contain_text("it cannot be approved here")
+    expect(shown.get_by_role("button", name="Deny")).to_be_enabled()
     expect(approve(shown)).to_be_disabled()
-    shown.get_by_role("button", name="Show all").click()
-    expect(shown.locator("pre")).to_contain_text(f'"last": {BEYOND}')
-    expect(approve(shown)).to_be_enabled()
-    approve(shown).click()
-    expect(done(shown)).to_be_visible()
-    assert stage.result(call)["ok"] is True
+    approve(shown).focus()
+    page.keyboard.press("Enter")
+    shown.get_by_role("button", name="Deny").click()
+    expect(shown.locator(".badge", has_text="denied")).to_be_visible()
+    assert stage.result(call)["error"]["code"] == "denied"
 
 
 # ---- the keyboard ----

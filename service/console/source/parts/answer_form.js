@@ -88,12 +88,12 @@ const GIVE_UP = [{ text: "Cancel", title: "Give no answer; the agent goes on wit
 
 function ResultForm({ schema, place, wrap, send, submit = "Submit", actions = GIVE_UP }) {
   const node = useMemo(() => describeSchema(schema), [JSON.stringify(schema)]);
-  const draft = useSignal(null);
+  const draft = useSignal(undefined);
   const errors = useSignal(new Map());
   const isBusy = useSignal(false);
   const steady = useSteady();
   const form = steady.ref;
-  if (draft.value === null) draft.value = emptyDraft(node);
+  if (draft.value === undefined) draft.value = emptyDraft(node);
   const isRequired = node.kind !== "json" || Object.keys(node.schema).length > 0;
   const fail = (found) => {
     errors.value = found;

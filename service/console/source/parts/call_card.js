@@ -1,16 +1,14 @@
 // The card of a tool call in a space: what it shows by `custom_ui`, its state, and the answer that it waits for.
 import { readChart } from "../lib/chart_data.js";
 import { duration, time, visible, words } from "../lib/format.js";
-import { jsonText, parseJson } from "../lib/json_text.js";
 import { Reading, ReadingContext } from "../lib/reading.js";
 import { readableText } from "../lib/text_links.js";
-import { report } from "../lib/toasts.js";
-import { html, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useSignal, useSignalEffect } from "../lib/ui.js";
+import { html, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useSignal } from "../lib/ui.js";
 import { AnswerForm } from "./answer_form.js";
 import { Badge, ProblemNote } from "./basics.js";
 import { Chart } from "./chart.js";
 import { Icon } from "./icons.js";
-import { FileLine, Picture, filesOf, isArtifactPath, isPicture, readFile } from "./message_files.js";
+import { FileLine, Picture, filesOf, isArtifactPath, isPicture } from "./message_files.js";
 import { JsonSource, JsonValue } from "./outside_text.js";
 
 const STATES = {
@@ -90,29 +88,13 @@ function Value({ title, tool, name, cut, message, isOpen }) {
   </details>`;
 }
 
-// A value that is too large for a record. Of what is to be approved, the file can be opened here.
+// A value that is too large for a record. What nobody can read here cannot be approved here.
 function CutValue({ title, cut, message }) {
   const reading = useContext(ReadingContext);
   const id = useId();
-  const text = useSignal(null);
-  const isBusy = useSignal(false);
-  const file = cut.artifact_path && isArtifactPath(cut.artifact_path) ? { artifact_path: cut.artifact_path, size_bytes: cut.size_bytes } : null;
-  useLayoutEffect(() => (reading !== null && text.value === null ? reading.close(id, file ? cut.size_bytes : Infinity) : undefined), [reading, text.value]);
-  const open = async () => {
-    if (isBusy.value || text.value !== null) return;
-    isBusy.value = true;
-    try {
-      text.value = jsonText(parseJson(await readFile(message, file)), 2);
-    } catch (problem) {
-      report(problem);
-    }
-    isBusy.value = false;
-  };
-  useSignalEffect(() => { if (file && reading?.openings.value > 0) open(); });
+  useLayoutEffect(() => reading?.close(id, Infinity), [reading]);
   return html`<div class="card-part"><h3>${title}</h3><p class="faint small">It has ${cut.size_bytes.toLocaleString("en")} bytes, too many for a card.</p>
-    ${file && html`<${FileLine} message=${message} file=${file} />`}
-    ${file && reading && text.value === null && html`<button type="button" class="button quiet small" aria-disabled=${String(isBusy.value)} onClick=${open}>Show it here</button>`}
-    ${text.value !== null && html`<pre class="block-text">${readableText(text.value)}</pre>`}</div>`;
+    ${cut.artifact_path && isArtifactPath(cut.artifact_path) && html`<${FileLine} message=${message} file=${{ artifact_path: cut.artifact_path, size_bytes: cut.size_bytes }} />`}</div>`;
 }
 
 const isEmpty = (value) => typeof value === "object" && Object.keys(value).length === 0;

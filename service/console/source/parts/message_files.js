@@ -1,5 +1,5 @@
 // Artifacts that a message names. They come through the message, by a signed link to this service: the page's policy allows no other.
-import { blob, text } from "../lib/api.js";
+import { blob } from "../lib/api.js";
 import { saveBlob } from "../lib/downloads.js";
 import { bytes, fileName } from "../lib/format.js";
 import { useLoad } from "../lib/load.js";
@@ -38,9 +38,6 @@ export function filesOf(output) {
 
 export const isPicture = (file) => PICTURES.has(String(file.mime).split(";")[0]) && file.size_bytes <= PICTURE_BYTES;
 
-// The text of a file.
-export const readFile = (message, file) => text(address(message, file.artifact_path), OWN);
-
 // Whether an element has been near the window: what is further away is not loaded.
 function useNear() {
   const ref = useRef(null);
@@ -54,15 +51,15 @@ function useNear() {
 }
 
 // The frame has its size before the picture is there, so that nothing below it moves.
-export function Picture({ message, file, text: alt }) {
+export function Picture({ message, file, text }) {
   const { ref, isNear } = useNear();
   const isSized = [file.width, file.height].every((each) => Number.isInteger(each) && each > 0);
   const style = isSized ? { aspectRatio: `${file.width} / ${file.height}`, width: `min(${file.width}px, ${Math.ceil((FRAME_PX * file.width) / file.height)}px)` } : { height: `${UNSIZED_PX}px` };
-  return html`<figure class="picture"><div ref=${ref} class="picture-frame" style=${style}>${isNear.value && html`<${LoadedPicture} message=${message} file=${file} alt=${alt} />`}</div>
+  return html`<figure class="picture"><div ref=${ref} class="picture-frame" style=${style}>${isNear.value && html`<${LoadedPicture} message=${message} file=${file} text=${text} />`}</div>
     <figcaption><${FileLine} message=${message} file=${file} /></figcaption></figure>`;
 }
 
-function LoadedPicture({ message, file, alt }) {
+function LoadedPicture({ message, file, text }) {
   const url = useSignal(null);
   const loaded = useLoad(async (signal) => {
     const content = await blob(address(message, file.artifact_path), OWN, { signal });
@@ -71,7 +68,7 @@ function LoadedPicture({ message, file, alt }) {
     return true;
   }, [message.message_id, file.artifact_path]);
   useEffect(() => () => { if (url.peek()) URL.revokeObjectURL(url.peek()); }, []);
-  return html`<${Loaded} of=${loaded}>${() => html`<img src=${url.value} alt=${alt} />`}<//>`;
+  return html`<${Loaded} of=${loaded}>${() => html`<img src=${url.value} alt=${text} />`}<//>`;
 }
 
 // A file by name, with its size and a download.

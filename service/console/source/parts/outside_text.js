@@ -3,7 +3,7 @@ import { count } from "../lib/format.js";
 import { isDeep, jsonText, textAt } from "../lib/json_text.js";
 import { ReadingContext } from "../lib/reading.js";
 import { readableText, splitText } from "../lib/text_links.js";
-import { html, useContext, useId, useLayoutEffect, useSignal, useSignalEffect } from "../lib/ui.js";
+import { html, useContext, useId, useLayoutEffect, useSignal } from "../lib/ui.js";
 
 const SHOWN_CHARS = 2_000;
 const SHOWN_LINES = 24;
@@ -30,7 +30,8 @@ function Clipped({ text, children }) {
   const isOpen = useSignal(false);
   const wasOpen = useSignal(false);
   const open = () => { isOpen.value = wasOpen.value = true; };
-  useSignalEffect(() => { if (reading?.openings.value > 0) open(); });
+  const openings = reading?.openings.value ?? 0;
+  useLayoutEffect(() => { if (openings > 0) open(); }, [openings]);
   const head = headOf(text);
   const hidden = text.length - head.length;
   useLayoutEffect(() => (reading !== null && hidden > 0 && !wasOpen.value ? reading.close(id, hidden) : undefined), [reading, hidden, wasOpen.value]);
