@@ -302,7 +302,7 @@ advisories: venv ## look the pinned packages up in a copy of OSV's archive of Py
 lock: venv ## re-pin the service's own packages
 	@$(BIN)/python -m pip install --quiet pip-tools
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(addprefix --extra ,memory gateway s3 postgres otlp dev image) -o requirements.lock pyproject.toml
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(addprefix --extra ,memory gateway s3 postgres nats packages otlp dev image) -o requirements.lock pyproject.toml
 
 sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 	@$(ENGINE) docker run --rm --network none --entrypoint cat "$$(sandbox_images/build.sh --print-reference)" /opt/proofbox/sbom.cdx.json

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from proofbox.contracts.bounded_text import limit_utf8
+from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.paths import (
     Namespace,
     UnsafePathError,
@@ -96,6 +97,8 @@ class ExecParams(BaseModel):
     """Working directory below ``files/``."""
     workspace: Literal["full", "read"] | None = None
     """``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes."""
+    packages: Annotated[list[RequirementText], Field(max_length=PACKAGES_MAX)] = []
+    """Further Python packages to install before the run, such as scikit-image==0.25.*."""
 
     @model_validator(mode="after")
     def _contract_or_explore(self) -> Self:

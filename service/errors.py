@@ -17,6 +17,7 @@ ServiceError
 │   ├── UnsafeNameError
 │   ├── LimitNotAllowedError
 │   ├── NetworkNotAllowedError
+│   ├── PackagesNotAllowedError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
@@ -37,6 +38,7 @@ ServiceError
     ├── QueueTimeoutError
     ├── ShuttingDownError
     ├── EngineUnavailableError
+    ├── PackageIndexError
     ├── StoreFailedError
     │   └── StoreDefectError
     └── StoreFullError
@@ -197,6 +199,14 @@ class NetworkNotAllowedError(CallerError):
     where = "network"
 
 
+class PackagesNotAllowedError(CallerError):
+    """The call asks for packages that the operator or its tool does not allow."""
+
+    code = ProblemCode.PACKAGES_NOT_ALLOWED
+    status = 422
+    where = "packages"
+
+
 class AssetRefusedError(CallerError):
     """An asset of the request is missing, or its store is not allowed."""
 
@@ -354,6 +364,13 @@ class EngineUnavailableError(OurError):
 
     code = ProblemCode.ENGINE_UNAVAILABLE
     where = "engine"
+
+
+class PackageIndexError(OurError):
+    """The package index does not answer, or not in time."""
+
+    code = ProblemCode.PACKAGE_INDEX_UNAVAILABLE
+    where = "packages"
 
 
 class StoreFailedError(OurError):

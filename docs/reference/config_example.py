@@ -28,6 +28,7 @@ _EXAMPLES: dict[str, Any] = {
     "key_running_calls": 6,
     "librechat_key_file": "/etc/proofbox/librechat.pem",
     "oci_image_archive": "/var/lib/proofbox/proofbox-sandbox.tar",
+    "package_dir": "/var/lib/proofbox/packages",
     "pool_reserve": 2,
     "running_max": 8,
     "seccomp_profile": "/etc/proofbox/sandbox.json",

@@ -143,6 +143,7 @@ class Services:
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
         absent_tools: the tools that the catalogue leaves out, and why.
+        has_packages: whether calls can ask for packages.
         space_origins: the origins of web pages that may use the routes of spaces.
         gateway: agents, runs, spaces and waits; None: an application without their routes, for tests.
     """
@@ -179,6 +180,7 @@ class Services:
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
     absent_tools: Mapping[str, str] = field(default_factory=dict)
+    has_packages: bool = False
     space_origins: frozenset[str] = frozenset()
     gateway: GatewayServices | None = None
 

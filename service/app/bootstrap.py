@@ -20,6 +20,7 @@ from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.network import build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
+from proofbox.service.app.packages.wiring import build_packages
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.telemetry import build_meter, build_tracer
@@ -39,10 +40,12 @@ from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
+from proofbox.service.jobs.output_retry import RetriedOutputs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
+from proofbox.service.packages.port import Packages
 from proofbox.service.previews.service import Previews
 from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
@@ -110,6 +113,7 @@ class Service:
         meter: metrics.
         tracer: traces.
         network: decides about the network of programs.
+        packages: installs packages for programs; None if the operator has no index.
         resolvers: resolve host names, of web pages and of programs.
     """
 
@@ -141,6 +145,7 @@ class Service:
     meter: PrometheusMeter
     tracer: Tracer
     network: NetworkPolicy
+    packages: Packages | None
     resolvers: tuple[SystemResolver, ...]
 
 
@@ -213,7 +218,13 @@ def _tool_dependencies(
     fetcher, searcher = build_web_client(settings, outside.resolver)
     return ToolDependencies(
         jobs=JobRunner(
-            admission, InputResolver(files, stores.sources, workspace), engine, stores.artifacts, stores.sources
+            admission,
+            InputResolver(files, stores.sources, workspace),
+            engine,
+            stores.artifacts,
+            stores.sources,
+            # A disk that fails does not recover by itself, and its store may have moved the files.
+            RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
         ),
         policy=CallPolicy(
             _call_limits(settings),
@@ -232,6 +243,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
+        packages=build_packages(settings, image, outside.resolver),
     )
 
 
@@ -335,6 +347,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         meter=meter,
         tracer=tracer,
         network=network,
+        packages=parts.packages,
         resolvers=(resolver, resolver_of_programs),
     )
 
@@ -366,6 +379,9 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
+        if service.packages is not None:
+            await asyncio.to_thread(service.packages.open)
+            stack.push_async_callback(service.packages.close)
         stack.push_async_callback(service.engine.stop)
         await service.engine.start()
         stack.push_async_callback(service.image.close)

@@ -68,6 +68,7 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
+        has_packages=service.packages is not None,
         gateway=service.gateway.services,
         space_origins=frozenset(service.settings.space_origins),
     )

@@ -41,6 +41,7 @@ def _extras_are_installed(settings: "Settings") -> Iterator[Conflict]:
         ("postgres", "database_url", bool(settings.database_url.get_secret_value())),
         ("nats", "dispatch", settings.is_shared),
         ("otlp", "otlp_endpoint", settings.is_traced),
+        ("packages", "package_index", bool(settings.package_index)),
     )
     for extra, name, is_needed in needs:
         if is_needed and (message := missing_extra(extra, _variable(name))):
@@ -204,7 +205,9 @@ def _nats_is_whole(settings: "Settings") -> Iterator[Conflict]:
         ("nats_credentials_file", "nats_user", not (settings.nats_credentials_file and settings.nats_user)),
     ):
         if not is_whole:
-            together = "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
+            together = (
+                "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
+            )
             yield Conflict((one, other), f"{_variable(one)} and {_variable(other)} {together} or none")
 
 

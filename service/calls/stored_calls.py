@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,7 +20,13 @@ from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
 from proofbox.service.calls.suspension import CallEnd, no_effects
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.errors import CallerError, InvalidRequestError, LimitNotAllowedError, NetworkNotAllowedError
+from proofbox.service.errors import (
+    CallerError,
+    InvalidRequestError,
+    LimitNotAllowedError,
+    NetworkNotAllowedError,
+    PackagesNotAllowedError,
+)
 from proofbox.service.identity import ConversationKey
 
 log = logging.getLogger("proofbox.calls")
@@ -81,8 +88,8 @@ class StoredCalls:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
         try:
             call = await self._prepare(stored.key.scope, request)
-        except (LimitNotAllowedError, NetworkNotAllowedError):
-            own = {"limits": Limits(), "network": None}
+        except (LimitNotAllowedError, NetworkNotAllowedError, PackagesNotAllowedError):
+            own: dict[str, Any] = {"limits": Limits(), "network": None, "packages": []}
             call = await self._prepare(stored.key.scope, request.model_copy(update=own))
         if stored.wait_spec is not None:
             try:

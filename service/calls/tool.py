@@ -79,6 +79,7 @@ class Tool(Protocol):
             InvalidRequestError: the call has code and the tool takes none.
             LimitNotAllowedError: a limit is above the operator's.
             NetworkNotAllowedError: the call asks for a network that it does not get.
+            PackagesNotAllowedError: the call asks for packages that it does not get.
         """
 
 

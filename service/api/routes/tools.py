@@ -107,7 +107,11 @@ async def list_tools(
     the built-in ones, and those of the service; with `run_id` also the tools of MCP servers that the run has.
     """
     image = _contents(await services.image.get())
-    tools = [tool for tool in catalogue(image) if tool.tool_id not in services.absent_tools]
+    tools = [
+        tool
+        for tool in catalogue(image, has_packages=services.has_packages)
+        if tool.tool_id not in services.absent_tools
+    ]
     if run_id is not None or agent_id is not None:
         found = in_image(await _tools_of(request, services, run_id, agent_id), tools)
         if format == "openai":

@@ -16,6 +16,7 @@ from proofbox.service.app.config.values import is_secret
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
+from proofbox.service.app.packages.settings import PackageSettings
 from proofbox.service.app.settings import Settings
 
 
@@ -38,7 +39,7 @@ class EffectiveSetting:
 
 def settings_by_section() -> dict[Section, list[str]]:
     """All settings below their sections, in the order of the documentation."""
-    groups = (LogSettings, NetworkSettings, GatewaySettings)
+    groups = (LogSettings, NetworkSettings, PackageSettings, GatewaySettings)
     inherited = [name for group in groups for name in group.model_fields]
     own = [name for name in Settings.model_fields if name not in inherited]
     return group_settings([*own, *inherited])

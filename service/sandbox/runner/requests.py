@@ -58,6 +58,7 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
         "output_bytes": job.limits.output_bytes,
         "pass_on_bytes": pass_on_bytes,
         "collects": collects,
+        "packages": "" if job.packages is None else job.packages.path,
         "network": None if job.network is None else _network(job.network.bounds),
     }
     pieces = [

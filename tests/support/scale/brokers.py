@@ -69,7 +69,9 @@ class Nats:
         """The broker that leads a stream; without one, or if it has none, the leader of the cluster."""
         for broker in self.brokers:
             figures = read_figures(broker.monitor_url, "/jsz?streams=true&consumers=false")
-            details = [each for account in figures.get("account_details", []) for each in account["stream_detail"]]
+            details = [
+                each for account in figures.get("account_details", []) for each in account.get("stream_detail", [])
+            ]
             for detail in details:
                 if stream and detail["name"] == stream and detail.get("cluster", {}).get("leader"):
                     return str(detail["cluster"]["leader"])

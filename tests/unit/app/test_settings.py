@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from proofbox.service.app import gateway_settings, log_settings, network_settings, settings
 from proofbox.service.app.bootstrap import retention_policy
+from proofbox.service.app.packages import settings as package_settings
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 
@@ -80,6 +81,8 @@ NAMES |= {"librechat", "librechat_key_file", "librechat_issuer", "librechat_audi
 # Of the console, and of agents; GATEWAY.md names `wait_s_max`, whose unit is inside.
 NAMES |= {"console", "gateway_env", "llm_endpoints", "gateway_networks", "gateway_ports", "space_origins"}
 NAMES |= {"sandbox_network", "sandbox_network_ranges", "sandbox_pip_index_url"}
+NAMES |= {"package_index", "package_index_login", "package_index_ranges", "package_names", "package_dir"}
+COUNTS |= {"package_call_count_max", "package_installing_max"}
 COUNTS |= {"sandbox_network_open_max", "sandbox_network_connections_max"}
 COUNTS |= {"gateway_running_max", "agent_runs_max"}
 UNITS += ("_s_max",)
@@ -117,6 +120,7 @@ def test_settings_stand_in_the_source_once():
         inspect.getsource(gateway_settings): gateway_settings.GatewaySettings,
         inspect.getsource(network_settings): network_settings.NetworkSettings,
         inspect.getsource(log_settings): log_settings.LogSettings,
+        inspect.getsource(package_settings): package_settings.PackageSettings,
     }
     bodies = [
         node.body
