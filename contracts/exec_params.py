@@ -51,12 +51,22 @@ def _args_within_bounds(args: list[str]) -> list[str]:
     return args
 
 
+def check_variable_name(name: str) -> str:
+    """Returns the name of a variable that a program may be given.
+
+    Raises:
+        ValueError: it is no name, or one that the sandbox sets.
+    """
+    if not _NAME.match(name) or name.endswith("\n"):
+        raise ValueError(f"{name[:80]!a} is no name of a variable: {NAME_PATTERN}")
+    if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+        raise ValueError(f"{name} is set by the sandbox or changes how programs start; use another name")
+    return name
+
+
 def _env_within_bounds(env: dict[str, str]) -> dict[str, str]:
     for name in env:
-        if not _NAME.match(name) or name.endswith("\n"):
-            raise ValueError(f"{name[:80]!a} is no name of a variable: {NAME_PATTERN}")
-        if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
-            raise ValueError(f"{name} is set by the sandbox or changes how programs start; use another name")
+        check_variable_name(name)
     _refuse_over(sum(len(name) + len(value.encode()) for name, value in env.items()), VALUES_BYTES_MAX)
     return env
 

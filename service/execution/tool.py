@@ -88,7 +88,7 @@ class ExecTool:
             self._network.check(request, scope.principal.caller)
         check_packages(request, params, self._language, self._packages)
         call = ExecCall(scope, request, self._language, params, bounds)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
 
     async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
         """Runs one call.
@@ -161,7 +161,8 @@ class ExecTool:
         return build_response(call, contract, run, timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
-        network = self._network.open(call.request, observer.on_connection, call.scope.principal.tenant)
+        principal = call.scope.principal
+        network = self._network.open(call.request, observer.on_connection, principal.tenant, principal.project)
         if network is not None:
             observer.on_network(network.use)
         return network

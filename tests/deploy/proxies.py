@@ -6,8 +6,9 @@
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from tests.deploy.deploy_programs import DEBIAN, PROGRAMS, ROOT, debian_environment, running
@@ -57,8 +58,12 @@ def make_certificate(folder: Path) -> Path:
 
 
 @contextmanager
-def nginx(folder: Path, port: int, service_port: int) -> Iterator[None]:
-    """Run nginx with the example, at https://localhost:{port}/proofbox/, until the block ends."""
+def nginx(folder: Path, port: int, service_port: int) -> Iterator[Callable[[], None]]:
+    """Run nginx with the example, at https://localhost:{port}/proofbox/, until the block ends.
+
+    Returns:
+        What lets it read its configuration again.
+    """
     text = (ROOT / "deploy/reverse-proxy/nginx.conf").read_text()
     for old, new in (
         ("listen 443 ", f"listen 127.0.0.1:{port} "),
@@ -71,14 +76,23 @@ def nginx(folder: Path, port: int, service_port: int) -> Iterator[None]:
         text = text.replace(old, new)
     (folder / "proofbox.conf").write_text(text)
     (folder / "nginx.conf").write_text(_WRAPPER.format(folder=folder))
-    command = [DEBIAN / "usr/sbin/nginx", "-p", folder, "-c", folder / "nginx.conf"]
+    command: list[object] = [DEBIAN / "usr/sbin/nginx", "-p", folder, "-c", folder / "nginx.conf"]
     with running(command, debian_environment(), folder / "log", lambda: _is_open(port)):
-        yield
+        yield partial(_reload, [*command, "-s", "reload"], debian_environment())
+
+
+def _reload(command: list[object], environment: dict[str, str]) -> None:
+    done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @contextmanager
-def caddy(folder: Path, port: int, service_port: int) -> Iterator[None]:
-    """Run Caddy with the example, at https://localhost:{port}/proofbox/, until the block ends."""
+def caddy(folder: Path, port: int, service_port: int) -> Iterator[Callable[[], None]]:
+    """Run Caddy with the example, at https://localhost:{port}/proofbox/, until the block ends.
+
+    Returns:
+        What lets it read its configuration again.
+    """
     text = (ROOT / "deploy/reverse-proxy/Caddyfile").read_text()
     for old, new in (
         (
@@ -90,9 +104,21 @@ def caddy(folder: Path, port: int, service_port: int) -> Iterator[None]:
         assert old in text
         text = text.replace(old, new)
     file = folder / "Caddyfile"
-    file.write_text("{\n\tadmin off\n\tauto_https off\n}\n" + text)
+    address = f"unix/{folder}/admin.sock"
+    file.write_text(f"{{\n\tadmin {address}\n\tauto_https off\n}}\n" + text)
     [program] = [path for path in PROGRAMS.glob("python/**/caddy") if path.is_file() and os.access(path, os.X_OK)]
     environment = {**os.environ, "HOME": str(folder)}
     command = [program, "run", "--config", file, "--adapter", "caddyfile"]
+    reload: list[object] = [
+        program,
+        "reload",
+        "--config",
+        file,
+        "--adapter",
+        "caddyfile",
+        "--address",
+        address,
+        "--force",
+    ]
     with running(command, environment, folder / "log", lambda: _is_open(port)):
-        yield
+        yield partial(_reload, reload, environment)
