@@ -68,6 +68,7 @@ class RetentionSweeper:
 
     def start(self) -> None:
         """Begin the passes."""
+        self._stopping.clear()
         self._passes = asyncio.create_task(self._pass_for_ever())
 
     async def stop(self) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import nats
 import psycopg
 import pytest
 from pydantic import SecretStr
@@ -28,6 +29,7 @@ from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
 from tests.services.s3_server import STATE, emptied, started
+from tests.support.dispatching import Place
 
 SERVICES = Path(__file__).parents[1] / "services"
 NO_SERVER = SecretStr("")
@@ -306,3 +308,38 @@ def change(database):
         await database.write(lambda connection: connection.execute(text(statement), values))
 
     return changed
+
+
+@pytest.fixture(scope="session")
+def nats_servers():
+    """The settings of three real servers, which are started if they do not run."""
+    for argument in ("--start", "--print-settings"):
+        ran = subprocess.run([SERVICES / "nats.sh", argument], check=True, stdout=subprocess.PIPE, text=True)
+    lines = (line.partition("=") for line in ran.stdout.splitlines())
+    return {name.removeprefix("PROOFBOX_").lower(): value for name, _, value in lines}
+
+
+@pytest.fixture
+def nats_settings(nats_servers):
+    """The same with names of streams that no other test has; they are removed at the end."""
+    prefix = f"test_{uuid.uuid4().hex[:12]}"
+    settings = {**nats_servers, "nats_prefix": prefix}
+    yield settings
+    asyncio.run(_remove_streams(settings))
+
+
+async def _remove_streams(settings):
+    client = await nats.connect(
+        settings["nats_urls"].split(","), user=settings["nats_user"], password=settings["nats_password"]
+    )
+    try:
+        for name in ("calls", "dead"):
+            await client.request(f"$JS.API.STREAM.DELETE.{settings['nats_prefix']}_{name}", b"", timeout=10)
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+def place(tmp_path, postgres_url, nats_settings):
+    """What the processes of a test share."""
+    return Place(tmp_path, postgres_url, nats_settings)
