@@ -236,7 +236,7 @@ client-typescript: venv images ## generate, build and test the TypeScript client
 console: ## bundle the web console from its lock file; CHECK=1 compares with the committed bundle
 	@CHECK="$(CHECK)" service/console/build.sh
 
-test-console: venv images console ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
+test-console: venv images console $(DEPLOY_PROGRAMS)/.done ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
 	@$(ENGINE) tests/console/run.sh $(if $(K),-k '$(K)')
 
 screenshots: venv images console ## make the pictures of the console for README and docs

@@ -6,7 +6,6 @@ Run by `make test-deploy`.
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
@@ -14,37 +13,20 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import contextmanager
 from email.message import Message
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
-from deploy_programs import DEBIAN, PROGRAMS, ROOT, debian_environment, running
+from deploy_programs import ROOT
 
+from tests.deploy.proxies import caddy, free_port, make_certificate, nginx
 from tests.support.served import served
 
 pytestmark = pytest.mark.docker
 _RELOADED_S = 20
 ODD_NAME = "50% a?b #1 ü.txt"
-_WRAPPER = """
-user root;
-daemon off;
-pid {folder}/nginx.pid;
-error_log stderr warn;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    include {folder}/proofbox.conf;
-}}
-"""
 
 
 class Site:
@@ -97,77 +79,6 @@ class Answer(NamedTuple):
 class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
         return None
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def is_open(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def make_certificate(folder):
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", "key.pem", "-out", "certificate.pem"),
-        ],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    return folder / "certificate.pem"
-
-
-@contextmanager
-def nginx(folder, port, service_port):
-    text = (ROOT / "deploy/reverse-proxy/nginx.conf").read_text()
-    for old, new in (
-        ("listen 443 ", f"listen 127.0.0.1:{port} "),
-        ("127.0.0.1:8080", f"127.0.0.1:{service_port}"),
-        ("files.example.com;", "localhost;"),
-        ("/etc/ssl/files.example.com.pem", f"{folder}/certificate.pem"),
-        ("/etc/ssl/files.example.com.key", f"{folder}/key.pem"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "proofbox.conf").write_text(text)
-    (folder / "nginx.conf").write_text(_WRAPPER.format(folder=folder))
-    command = [DEBIAN / "usr/sbin/nginx", "-p", folder, "-c", folder / "nginx.conf"]
-    with running(command, debian_environment(), folder / "log", lambda: is_open(port)):
-        yield partial(reload_proxy, [*command, "-s", "reload"], debian_environment())
-
-
-def reload_proxy(command, environment):
-    done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-@contextmanager
-def caddy(folder, port, service_port):
-    text = (ROOT / "deploy/reverse-proxy/Caddyfile").read_text()
-    for old, new in (
-        (
-            "\nfiles.example.com {",
-            f"\nhttps://localhost:{port} {{\n\ttls {folder}/certificate.pem {folder}/key.pem\n",
-        ),
-        ("127.0.0.1:8080", f"127.0.0.1:{service_port}"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    file = folder / "Caddyfile"
-    address = f"unix/{folder}/admin.sock"
-    file.write_text(f"{{\n\tadmin {address}\n\tauto_https off\n}}\n" + text)
-    [program] = [path for path in PROGRAMS.glob("python/**/caddy") if path.is_file() and os.access(path, os.X_OK)]
-    environment = {**os.environ, "HOME": str(folder)}
-    command = [program, "run", "--config", file, "--adapter", "caddyfile"]
-    reload = [program, "reload", "--config", file, "--adapter", "caddyfile", "--address", address, "--force"]
-    with running(command, environment, folder / "log", lambda: is_open(port)):
-        yield partial(reload_proxy, reload, environment)
 
 
 @pytest.fixture(scope="module", params=[nginx, caddy], ids=["nginx", "caddy"])
