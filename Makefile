@@ -162,7 +162,7 @@ test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the b
 
 DEPLOY_PROGRAMS := .deploy-programs
 $(DEPLOY_PROGRAMS)/.done: tests/deploy/programs.sh tests/deploy/requirements.txt
-	@tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
+	@$(ENGINE) tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
 	@touch $@
 
 test-deploy: venv images dist $(DEPLOY_PROGRAMS)/.done ## the deploy kit: proxies, image, units, compose file and chart, with their own programs: [K='chart']
