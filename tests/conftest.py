@@ -95,7 +95,11 @@ def _rank(item: pytest.Item) -> int:
     return next((place for place, part in enumerate(_FIRST) if item.nodeid.startswith(part)), len(_FIRST))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+COLLECTED = pytest.StashKey[tuple[frozenset[str], tuple[str, ...]]]()
+"""The collected files, and the ids of the hostile cases among their tests, whether they are selected or not."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Orders the tests, marks hostile cases, and under gVisor the tests whose claim it cannot keep."""
     items.sort(key=_rank)
     on_gvisor = "runsc" in os.environ.get("PROOFBOX_RUNTIME", "")
@@ -106,3 +110,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path, _, name = item.nodeid.partition("::")
         if why := exceptions.get(path, {}).get(name.partition("[")[0]):
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))
+    hostile = tuple(item.nodeid for item in items if item.get_closest_marker("security"))
+    config.stash[COLLECTED] = frozenset(item.nodeid.partition("::")[0] for item in items), hostile

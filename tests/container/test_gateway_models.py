@@ -161,7 +161,9 @@ async def test_a_damaged_picture_fails_and_is_not_stored(loop: Loop, llm: LlmSer
 
 
 async def test_a_picture_that_would_fill_the_memory_is_not_decoded(loop: Loop, llm: LlmServer) -> None:
-    llm.answers = [paints(picture(size=(20_000, 20_000)))]
+    written = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(written, "PNG")  # of one bit a pixel, which is written in a moment
+    llm.answers = [paints(written.getvalue())]
     answer = await loop.call("paint", {"prompt": "x"})
     assert answer["error"]["code"] == "image_failed"
     assert "pixels" in answer["error"]["message"]

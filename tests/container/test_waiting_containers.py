@@ -204,11 +204,12 @@ async def test_a_container_that_was_harmed_while_it_waited_is_given_to_no_call(c
 
 async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, containers):
     swept = waiting.engine.swept  # one that was harmed in a test before may have been left to the sweeper
-    ticket = await call.submit("import time; time.sleep(10)", tool_call_id="call:with-name")
+    ticket = await call.submit("import time; time.sleep(100)", tool_call_id="call:with-name")
     names: list[str] = []
     while not any(name.endswith("-call_with-name") for name in names):
         await asyncio.sleep(0.1)
         names = [found.name for found in await asyncio.to_thread(containers.list, ignore_removed=True)]
+    await waiting.calls.cancel(waiting.principal, call.last_id, call.conversation)
     await ticket.answer()
     await asyncio.sleep(1)  # the sweeper comes by
     assert waiting.engine.swept == swept

@@ -112,6 +112,11 @@ class ServiceProcess:
         assert self.process is not None
         return self.process.pid
 
+    @property
+    def runs(self) -> bool:
+        """Whether the process is there."""
+        return self.process is not None and self.process.poll() is None
+
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)
 

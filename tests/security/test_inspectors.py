@@ -87,6 +87,7 @@ def test_an_inspector_is_confined_as_programs_are(service, side):
             assert (status["NoNewPrivs"], status["Seccomp"], status["Groups"].split()) == ("1", "2", ["10001"])
 
 
+@pytest.mark.slow
 def test_an_inspector_is_confined_where_root_outside_is_nobody_inside(tmp_path, remapped_docker):
     """There the kernel takes no capability away from a process that gives up being root."""
     settings = {"engine": "docker", "engine_host": remapped_docker.host, "import_once": "on", "pool_size": 1}

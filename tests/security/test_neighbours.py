@@ -128,6 +128,7 @@ def test_process_1_still_sends_its_descriptors_where_containers_share_a_user(eng
     side.close()
 
 
+@pytest.mark.slow
 def test_users_are_apart_where_root_outside_is_nobody_inside(tmp_path, remapped_docker):
     side = engine_sides.DockerSide(remapped_docker.host)
     settings = {"engine": "docker", "engine_host": remapped_docker.host, "pool_size": 0}
