@@ -38,6 +38,7 @@ def service(request, tmp_path_factory):
     side = engine_sides.side_of(request.param)
     # Zygotes would be in the group: a test removes it.
     settings = {
+        "engine": request.param,
         "import_once": "off",
         "pool_size": 0,
         "running_max": HOGS + 2,
@@ -45,9 +46,7 @@ def service(request, tmp_path_factory):
         "out_dir_bytes": 16 * MIB,
     }
     totals = {"total_memory_bytes": TOTAL_MEMORY, "total_pids": TOTAL_PIDS, "pids": 100, "cgroup_parent": parent}
-    with serving(
-        tmp_path_factory.mktemp("together") / "data", side, engine=request.param, **settings, **totals
-    ) as service:
+    with serving(tmp_path_factory.mktemp("together") / "data", side, **settings, **totals) as service:
         service.group = f"/{parent}/{service.name}"
         yield service
     side.close()
