@@ -64,14 +64,15 @@ def postgres_url(postgres_of_this_run):
 
 
 _TABLES = """
-SELECT string_agg(format('SELECT %L WHERE EXISTS (SELECT 1 FROM %I)', quote_ident(tablename), tablename), ' UNION ALL ')
+SELECT string_agg(
+    format('SELECT %L WHERE EXISTS (SELECT 1 FROM %I)', quote_ident(tablename), tablename), ' UNION ALL ')
 FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version'
 """
 _SEQUENCES = "SELECT quote_ident(sequencename) FROM pg_sequences WHERE last_value IS NOT NULL"
 
 
 def empty(database):
-    """Remove all rows, as TRUNCATE of all tables would, which takes longer than most tests and waits for readers."""
+    """Remove all rows, as TRUNCATE would, which takes longer than most tests and waits for readers."""
     find_tables = database.execute(_TABLES).fetchone()[0]
     if find_tables is None:
         return

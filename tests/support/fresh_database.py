@@ -1,4 +1,4 @@
-"""A new SQLite database of this release's schema, as a copy: making all tables anew takes longer than most tests."""
+"""A new SQLite database of this release's schema, as a copy: making its tables takes longer than most tests."""
 
 import tempfile
 from functools import cache
