@@ -32,7 +32,10 @@ TAKES_CPU = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="module", params=engine_sides.tested() if engine_sides.can_run_oci() else [])
+ENGINES = engine_sides.tested() if engine_sides.can_run_oci() else []
+
+
+@pytest.fixture(scope="module", params=engine_sides.first_and_slow(ENGINES))
 def service(request, tmp_path_factory):
     parent = f"proofbox-test-{os.getpid()}-{next(_numbers)}"
     side = engine_sides.side_of(request.param)

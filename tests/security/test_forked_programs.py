@@ -8,12 +8,12 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import OciSide, is_of_sandboxes, kinds_held_by, side_of
+from engine_sides import OciSide, first_and_slow, is_of_sandboxes, kinds_held_by, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 from proofbox.service.app.settings import Settings
@@ -37,22 +37,7 @@ FORKING = [
 ]
 
 
-def of_libraries(test: Callable[..., None]) -> Callable[..., None]:
-    """A test of what is in the memory of forks, whatever the engine: on other engines than the first it is slow."""
-    test.is_of_libraries = True  # type: ignore[attr-defined]
-    return test
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test runs on every engine."""
-    if "engine_name" in metafunc.fixturenames:
-        marks = [pytest.mark.slow] if hasattr(metafunc.function, "is_of_libraries") else []
-        first, *others = FORKING
-        engines = [first, *(pytest.param(name, marks=marks) for name in others)]
-        metafunc.parametrize("engine_name", engines, indirect=True, scope="module")
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=first_and_slow(FORKING))
 def engine_name(request) -> str:
     return request.param
 
@@ -296,7 +281,6 @@ def test_no_two_forks_draw_the_same_numbers_or_names(forking):
     assert [len(set(column)) for column in zip(*drawn, strict=True)] == [3] * 7
 
 
-@of_libraries
 def test_a_seed_that_a_program_sets_gives_the_numbers_it_always_gave(forking, launching):
     code = (
         "import numpy, random\nnumpy.random.seed(7); random.seed(7)\n"
@@ -305,7 +289,6 @@ def test_a_seed_that_a_program_sets_gives_the_numbers_it_always_gave(forking, la
     assert said(forking, code) == said(launching, code)
 
 
-@of_libraries
 def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(forking):
     names = (
         *("frames", "program_run", "zygote", "user_program", "launcher", "environment", "runner_protocol"),
@@ -321,7 +304,6 @@ def test_a_program_imports_its_own_module_where_one_of_ours_has_the_same_name(fo
     assert told == dict.fromkeys(names, "mine")
 
 
-@of_libraries
 def test_a_program_without_libraries_finds_its_own_modules_of_standard_names(forking, launching):
     code = (
         "import importlib, os\n"
@@ -335,7 +317,6 @@ def test_a_program_without_libraries_finds_its_own_modules_of_standard_names(for
     assert "False" not in said(launching, code)
 
 
-@of_libraries
 def test_a_program_finds_the_typesetter_as_it_comes_though_our_renderer_changes_it(forking, launching):
     code = (
         "import pydyf, weasyprint\n"
@@ -383,7 +364,6 @@ pathlib.Path('out.txt').write_text(repr(drawn))
 """
 
 
-@of_libraries
 def test_charts_are_the_same_whether_fonts_were_looked_for_before_or_not(forking, launching):
     *drawn, (warnings, texts) = eval(said(forking, DRAWS))
     figures, _, first, again, *others, absent, missing = drawn
@@ -409,7 +389,6 @@ open('out.txt', 'w').write(repr((regular, len(font_files()) > len(regular))))
 """
 
 
-@of_libraries
 def test_fonts_that_were_opened_before_are_read_from_memory_and_others_from_their_files(forking, launching):
     assert eval(said(forking, OPENS)) == ([], True)
     opened, more = eval(said(launching, OPENS))
@@ -466,7 +445,6 @@ pathlib.Path('out.txt').write_text(repr(told))
 """
 
 
-@of_libraries
 def test_a_figure_looks_the_same_whether_it_was_drawn_at_once_or_when_it_is_looked_at(forking, launching):
     forked = eval(said(forking, LOOKS))
     # Who listens is told of the drawing into the file, of the one after it, and of the one that was asked for.
@@ -509,7 +487,6 @@ open('out.txt', 'w').write(repr((other is not font, told)))
 """
 
 
-@of_libraries
 def test_a_font_has_the_size_that_was_set_last_whatever_was_set_before(forking, launching):
     falls_back, looks = eval(said(forking, SIZES))
     assert (falls_back, len(looks), len(set(looks)) > 8) == (True, 27, True)
@@ -535,7 +512,6 @@ open('out.txt', 'w').write(str(max(at(depth) for depth in range(900))))
 """
 
 
-@of_libraries
 def test_calls_cost_no_pages_at_any_depth(forking, launching):
     """The interpreter gives a piece of memory back when the last frame in it is gone, and may need it again."""
     assert [int(said(side, CALLS)) < 100 for side in (forking, launching)] == [True, True]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import DockerSide, EngineSide, is_of_sandboxes, side_of
+from engine_sides import DockerSide, EngineSide, first_and_slow, is_of_sandboxes, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 pytestmark = pytest.mark.docker
@@ -23,7 +23,7 @@ PROGRAM_PROCESSES = 2
 """The runner and the program, or the runner and the inspector while no judge runs."""
 
 
-@pytest.fixture(scope="module", params=FORKING)
+@pytest.fixture(scope="module", params=first_and_slow(FORKING))
 def side(request) -> Iterator[EngineSide]:
     found = side_of(request.param)
     yield found

@@ -69,7 +69,7 @@ def complaints_of_zygotes(service: ServiceProcess) -> list[str]:
     return [line for line in service.complaints if "zygote" in line or "forked" in line]
 
 
-@pytest.fixture(scope="module", params=engine_sides.tested())
+@pytest.fixture(scope="module", params=engine_sides.first_and_slow(engine_sides.tested()))
 def engine(request) -> str:
     return request.param
 
