@@ -147,7 +147,7 @@ test-fast: venv ## what needs no container, server or image, with few examples o
 test-docs: venv images ## run every command of README and docs as it is printed
 	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
 
-tests-slow: venv images readers services ## the tests that take minutes
+tests-slow: venv images readers services ## the tests that take minutes: private engines, further engines, whole corpora
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
 
 test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
