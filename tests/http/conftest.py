@@ -250,7 +250,7 @@ async def server(services: Services) -> AsyncIterator[str]:
             http=partial(LimitedProtocol, ConnectionLimits(head_s=HEAD_S)),
             log_config=None,
             lifespan="off",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=0.2,  # connections that a test left open are not waited for
         )
         running = AnnouncedServer(config)
         serving = asyncio.create_task(running.serve(sockets=[listening]))

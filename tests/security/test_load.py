@@ -1,4 +1,4 @@
-"""Many calls of every kind at once: each is answered, and nothing of any is left. `make soak` makes more of them."""
+"""Many calls of every kind at once: each is answered, and nothing of any is left. `make soak` makes more."""
 
 import contextlib
 import os
