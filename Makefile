@@ -50,7 +50,7 @@ image-with: ## build the sandbox image with more packages: TAG=mine [PIP='duckdb
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh
 
-services: venv ## start the servers of the tests, PostgreSQL and S3, below .services; returns at once if they run
+services: venv ## start the servers of the tests, PostgreSQL, S3 and NATS, below .services; returns at once if they run
 	@for service in tests/services/*.sh; do "$$service" --start; done
 
 services-stop: ## stop them
@@ -100,7 +100,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-scale test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-scale bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -129,7 +129,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector:../.. ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p page_text -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -m bench.tokens -m bench.neighbours
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -181,6 +181,9 @@ test-deploy: venv images dist $(DEPLOY_PROGRAMS)/.done ## the deploy kit: proxie
 service-image: venv ## build the image of the service from the wheel of `make dist`: [TAG=proofbox:mine] [EXTRAS='s3 postgres']
 	@$(ENGINE) PYTHON=$(BIN)/python TAG="$(TAG)" EXTRAS="$(EXTRAS)" deploy/build.sh
 
+test-scale: venv images ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
+	@PROOFBOX_TEST_REPEATS="$(REPEATS)" $(ENGINE) $(BIN)/python -m pytest -q tests/scale/check_*.py $(if $(K),-k '$(K)')
+
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
 	@$(ENGINE) $(BIN)/python tests/clients/librechat/run.py
 
@@ -215,6 +218,9 @@ bench-memsearch: venv ## measure how often memory searches find the right passag
 
 bench-gateway: venv images services ## measure waiting calls across a restart, and events of spaces with 5,000 listeners; QUICK=1 for fewer
 	@$(ENGINE) $(BIN)/python -m bench.gateway --postgres "$$(tests/services/postgres.sh --print-url)" $(if $(QUICK),--quick)
+
+bench-scale: venv images ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
+	@$(ENGINE) $(BIN)/python -m bench.scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it
 	@$(ENGINE) $(BIN)/python -m bench.tokens

@@ -42,10 +42,10 @@ class Answer:
 
 
 class LeanClient:
-    """Connections to a port of this machine that are kept; as many as there are requests at one time."""
+    """Connections to a server that are kept; as many as there are requests at one time."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._port, self._host = port, host
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def __aenter__(self) -> Self:
@@ -68,13 +68,13 @@ class LeanClient:
                 break
             writer.close()
         else:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_ANSWER_BYTES_MAX)
+            reader, writer = await asyncio.open_connection(self._host, self._port, limit=_ANSWER_BYTES_MAX)
         who = f"Authorization: Bearer {key}\r\n" if key else ""
         if lease:
             who += f"Run-Lease: {lease}\r\n"
         try:
             writer.write(
-                f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n{who}\r\n".encode()
                 + body
             )

@@ -3,6 +3,7 @@
 The engines are started when the first test asks for one.
 """
 
+import gc
 import os
 import tomllib
 from collections import Counter
@@ -93,6 +94,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 def _rank(item: pytest.Item) -> int:
     return next((place for place, part in enumerate(_FIRST) if item.nodeid.startswith(part)), len(_FIRST))
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """While tests are collected, nothing of them is garbage."""
+    del session
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """All that is collected stays until the end: looking through it again and again takes a second each time."""
+    del session
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 COLLECTED = pytest.StashKey[tuple[frozenset[str], tuple[str, ...]]]()

@@ -7,6 +7,7 @@ EXTRAS = {
     "gateway": ("jsonschema_rs", "tzdata"),
     "s3": ("botocore",),
     "postgres": ("psycopg",),
+    "nats": ("nats", "nkeys"),
     "otlp": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }
 """The modules that each extra brings; `pyproject.toml` names their packages."""

@@ -39,6 +39,7 @@ def _extras_are_installed(settings: "Settings") -> Iterator[Conflict]:
     needs = (
         ("s3", "s3_bucket", bool(settings.s3_bucket)),
         ("postgres", "database_url", bool(settings.database_url.get_secret_value())),
+        ("nats", "dispatch", settings.is_shared),
         ("otlp", "otlp_endpoint", settings.is_traced),
     )
     for extra, name, is_needed in needs:
@@ -148,6 +149,17 @@ def _settings_have_an_effect(settings: "Settings") -> Iterator[Conflict]:
                 )
 
 
+def _dispatch_is_used(settings: "Settings") -> Iterator[Conflict]:
+    if settings.is_shared:
+        return
+    for name in ("role", "nats_urls", "nats_user", "nats_credentials_file"):
+        if _is_changed(settings, name):
+            yield Conflict(
+                (name, "dispatch"),
+                f"{_variable(name)} is for PROOFBOX_DISPATCH=nats, which is local: unset it, or set that",
+            )
+
+
 def _audit_files_differ(settings: "Settings") -> Iterator[Conflict]:
     key, heads = settings.audit_files
     files = {"audit_key_file": key, "audit_heads_file": heads, "audit_file": settings.audit_file}
@@ -163,12 +175,47 @@ def _audit_files_differ(settings: "Settings") -> Iterator[Conflict]:
             )
 
 
+def _many_processes_share_stores(settings: "Settings") -> Iterator[Conflict]:
+    if not settings.is_shared:
+        return
+    needs = {
+        "nats_urls": bool(settings.nats_urls),
+        "database_url": bool(settings.database_url.get_secret_value()),
+        "s3_bucket": bool(settings.s3_bucket),
+        "keys_dir": settings.keys_dir is not None,
+    }
+    for name, is_given in needs.items():
+        if not is_given:
+            yield Conflict(
+                ("dispatch", name),
+                f"PROOFBOX_DISPATCH=nats needs {_variable(name)}, which the processes share: set it, or "
+                "PROOFBOX_DISPATCH=local",
+            )
+
+
+def _nats_is_whole(settings: "Settings") -> Iterator[Conflict]:
+    for one, other, is_whole in (
+        ("nats_user", "nats_password", bool(settings.nats_user) == bool(settings.nats_password.get_secret_value())),
+        (
+            "nats_certificate_file",
+            "nats_certificate_key_file",
+            (settings.nats_certificate_file is None) == (settings.nats_certificate_key_file is None),
+        ),
+        ("nats_credentials_file", "nats_user", not (settings.nats_credentials_file and settings.nats_user)),
+    ):
+        if not is_whole:
+            together = "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
+            yield Conflict((one, other), f"{_variable(one)} and {_variable(other)} {together} or none")
+
+
 _ALWAYS: tuple[Rule, ...] = (
     _extras_are_installed,
     _runtime_is_used,
     _one_sandbox_fits_into_all,
     _tmpfs_fits_memory,
     _s3_is_whole,
+    _many_processes_share_stores,
+    _nats_is_whole,
 )
 _OF_A_SERVICE: tuple[Rule, ...] = (
     _others_need_keys,
@@ -176,7 +223,7 @@ _OF_A_SERVICE: tuple[Rule, ...] = (
     _gvisor_forks_nothing,
     _audit_files_differ,
 )
-_WARNINGS: tuple[Rule, ...] = (_pool_can_fill, _settings_have_an_effect)
+_WARNINGS: tuple[Rule, ...] = (_pool_can_fill, _settings_have_an_effect, _dispatch_is_used)
 
 
 def find_conflicts(settings: "Settings", *, serves: bool) -> list[Conflict]:

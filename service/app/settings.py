@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from proofbox.service.app.config.sources import ConfigFileSource, SecretFiles
+from proofbox.service.app.dispatch_settings import DispatchSettings
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
@@ -30,7 +31,7 @@ def _checked_url(value: str) -> str:
     return value
 
 
-class Settings(LogSettings, GatewaySettings, NetworkSettings):
+class Settings(LogSettings, GatewaySettings, NetworkSettings, DispatchSettings):
     """The operator's decisions: of the environment, files of secrets and the file that PROOFBOX_CONFIG names.
 
     Raises:
@@ -332,6 +333,11 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings):
     def sandbox_image(self) -> str:
         """The sandbox image that calls run in."""
         return self.image or own_image()
+
+    @property
+    def keys_folder(self) -> Path:
+        """The folder of the keys of links and webhooks."""
+        return self.keys_dir or self.data_dir
 
     @property
     def audit_files(self) -> tuple[Path, Path]:

@@ -5,6 +5,7 @@
 #   postgres.sh --stop       stops the server that this script started, and no other
 #   postgres.sh --print-url  prints the URL of its database; starts nothing
 #   postgres.sh --clean      stops it and removes the cluster
+#   postgres.sh --print-bin  prints the folder of the server's programs; installs PostgreSQL if it is missing
 #
 # Its data is worthless, so nothing waits for the disk: fsync is off.
 set -euo pipefail
@@ -152,5 +153,9 @@ case ${1:-} in
     { find_bin && answers; } || fail "no server of ours runs: run make services"
     url
     ;;
-  *) fail "unknown argument ${1:-}: use --start, --stop, --clean or --print-url" ;;
+  --print-bin)
+    install >&2
+    printf '%s\n' "$bin"
+    ;;
+  *) fail "unknown argument ${1:-}: use --start, --stop, --clean, --print-url or --print-bin" ;;
 esac

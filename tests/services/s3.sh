@@ -4,11 +4,13 @@
 #   s3.sh --stop             ends it; its data stay
 #   s3.sh --clean            ends it and removes its data
 #   s3.sh --print-settings   prints the service's settings for it, one NAME=value a line
-# All it needs is below SERVICES_DIR/s3 (.services/s3): keys, ports, data, log. It listens on loopback only.
+# All it needs is below SERVICES_DIR/s3 (.services/s3): keys, ports, data, log. It listens on loopback only, or on
+# SERVICES_HOST, the address of a network namespace.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 state=${SERVICES_DIR:-$repository/.services}/s3
 bin=$repository/.venv/bin
+host=${SERVICES_HOST:-127.0.0.1}
 start_s=30
 
 running() { # a pid of an earlier life of the machine may be another program now
@@ -19,13 +21,14 @@ answers() { "$bin/python" "$repository/tests/services/s3_ready.py" "$state/setti
 
 launch() {
   cd "$state" # the sockets' names are relative: a path of a socket has at most 107 bytes
-  setsid nohup "$bin/weed" server -dir=data -ip=127.0.0.1 -ip.bind=127.0.0.1 \
+  setsid nohup "$bin/weed" server -dir=data -ip="$host" -ip.bind="$host" \
     -master.port="$(setting MASTER)" -master.port.grpc="$(setting MASTER_GRPC)" -master.telemetry=false -master.electionTimeout=1s -master.heartbeatInterval=100ms \
     -master.volumeSizeLimitMB=256 \
     -volume.port="$(setting VOLUME)" -volume.port.grpc="$(setting VOLUME_GRPC)" -volume.max=0 \
     -volume.preStopSeconds=0 -volume.minFreeSpace=0 \
     -filer -filer.port="$(setting FILER)" -filer.port.grpc="$(setting FILER_GRPC)" -filer.localSocket=filer.sock \
     -s3 -s3.port="$(setting S3_PORT)" -s3.port.grpc="$(setting S3_GRPC)" -s3.localSocket=s3.sock \
+    -metricsPort="$(setting METRICS)" -metricsIp="$host" \
     -s3.port.iceberg=0 -s3.port.lance=0 -s3.autoCreateBucket=false -s3.config=identities.json \
     >log 2>&1 </dev/null &
   echo $! >pid
@@ -37,7 +40,7 @@ case ${1:-} in
   "$0" --stop
   umask 077
   mkdir -p "$state/data"
-  "$bin/python" "$repository/tests/services/s3_settings.py" "$state"
+  "$bin/python" "$repository/tests/services/s3_settings.py" "$state" "$host"
   (launch)
   end=$((SECONDS + start_s))
   until answers; do
@@ -64,7 +67,7 @@ case ${1:-} in
   grep '^PROOFBOX_' "$state/settings"
   ;;
 *)
-  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
   exit 2
   ;;
 esac

@@ -39,6 +39,7 @@ SECTIONS = (
     Section("logs", "Logs and traces", "log_format"),
     Section("network", "Network of programs", "sandbox_network"),
     Section("agents", "Agents and their tools", "gateway_env"),
+    Section("dispatch", "Many processes", "dispatch"),
 )
 SECTION_NAMES = frozenset(section.name for section in SECTIONS)
 

@@ -1,0 +1,1 @@
+"""Many workers on one machine: throughput, what dispatch adds, kills, and the operations of a call."""

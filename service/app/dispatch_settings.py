@@ -1,0 +1,55 @@
+"""The settings of many processes: who runs an accepted call, and the NATS servers between them."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class DispatchSettings(BaseSettings):
+    """The operator's decisions about the processes of one service."""
+
+    model_config = SettingsConfigDict(use_attribute_docstrings=True)
+
+    dispatch: Literal["local", "nats"] = "local"
+    """Who runs an accepted call: local, the process that accepted it; nats, a worker, over NATS JetStream."""
+    role: Literal["all", "api", "worker"] = "all"
+    """What a process does with dispatch=nats: api accepts calls, worker runs them, all does both."""
+    nats_urls: str = Field(default="", pattern=r"^((nats|tls)://[^,/?#@\s]+(,(nats|tls)://[^,/?#@\s]+)*)?$")
+    """NATS servers, with commas between them: nats://n1:4222,nats://n2:4222."""
+    nats_prefix: str = Field(default="proofbox", pattern=r"^[A-Za-z0-9_-]{1,32}$")
+    """Begin of the names of streams and subjects; it belongs to one service."""
+    nats_credentials_file: Path | None = None
+    """Credentials of the NATS user, a .creds file; none: nats_user, or no authentication."""
+    nats_user: str = ""
+    """User name at the NATS servers."""
+    nats_password: SecretStr = SecretStr("")
+    """Password of nats_user."""
+    nats_ca_file: Path | None = None
+    """Certificate authorities of the NATS servers, PEM; none: those of the system."""
+    nats_certificate_file: Path | None = None
+    """Client certificate for the NATS servers, PEM; needs nats_certificate_key_file."""
+    nats_certificate_key_file: Path | None = None
+    """Private key of nats_certificate_file, PEM."""
+    dispatch_lease_s: float = Field(default=15, ge=2, le=600)
+    """Time after which a call of a worker that is not heard of any more is taken from it."""
+    dispatch_attempts_max: int = Field(default=5, ge=1, le=100)
+    """Workers that may lose a call before its program began; after them it is set aside as a dead letter."""
+    keys_dir: Path | None = None
+    """Folder of the keys of links and webhooks, which the processes of a service share; none: data_dir."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes may use the stores at the same time."""
+        return self.dispatch == "nats"
+
+    @property
+    def runs_calls(self) -> bool:
+        """Whether this process runs programs, and needs a sandbox engine."""
+        return not self.is_shared or self.role != "api"
+
+    @property
+    def accepts_calls(self) -> bool:
+        """Whether clients reach the API of this process."""
+        return not self.is_shared or self.role != "worker"
