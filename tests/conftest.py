@@ -105,7 +105,6 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """All that is collected stays until the end: looking through it again and again takes a second each time."""
     del session
-    gc.collect()
     gc.freeze()
     gc.enable()
 
