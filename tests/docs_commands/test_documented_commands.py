@@ -1,7 +1,7 @@
 """Every command that the documentation shows works as it is printed.
 
-``make test-docs`` runs all blocks; without ``PROOFBOX_TEST_DOCS=all`` those that are marked as slow are left out, and
-pages whose commands take many seconds.
+``make test-docs`` runs all blocks; without ``PROOFBOX_TEST_DOCS=all`` those that are marked as slow are left out,
+and pages whose commands take many seconds.
 """
 
 import os
