@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest_asyncio
 
 from proofbox.contracts.tools import Language
 from proofbox.service.app.bootstrap import Service, build, running
+from proofbox.service.app.sandbox_engine import service_name
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.port import ExpectedFile, Job, OutputSpec, SandboxSpec
@@ -108,9 +110,18 @@ async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what
     assert hits == {'{flavour="data",got="bare"}': 1, '{flavour="data",got="warm"}': 1}
 
 
-async def zygotes(containers: Any) -> set[str]:
-    """The ids of all that programs are forked from."""
-    found = await asyncio.to_thread(containers.list, filters={"name": "proofbox-zygote"}, ignore_removed=True)
+IMPORTS_BYTES = 50 * MIB
+"""A zygote that is larger was told what to import, and is at it."""
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def zygotes(service: Service, containers: Any) -> set[str]:
+    """The ids of all that programs of a service are forked from."""
+    label = f"proofbox.zygote-of={service_name(service.settings)}"
+    found = await asyncio.to_thread(containers.list, filters={"label": label}, ignore_removed=True)
     return {zygote.id for zygote in found}
 
 
@@ -123,17 +134,20 @@ async def test_a_program_for_statistics_finds_its_libraries_loaded_however_long_
         "print({'scipy.stats', 'seaborn', 'sklearn.ensemble', 'statsmodels.api'} - before)\n"
         "print(RandomForestClassifier(5, random_state=0, n_jobs=2).fit([[0], [1]] * 9, [0, 1] * 9).predict([[1]]))"
     )
-    pool, before = waiting.engine.pool, await zygotes(containers)
-    ticket = await call.submit(code)
-    while not (new := await zygotes(containers) - before):  # noqa: ASYNC110 - the engine tells nobody
+    pool, before = waiting.engine.pool, await zygotes(waiting, containers)
+    ticket = await call.submit("if 0: import statsmodels")  # names the library, and does without it
+    while not (new := await zygotes(waiting, containers) - before):  # noqa: ASYNC110 - the engine tells nobody
         await asyncio.sleep(0.02)
-    importing = await asyncio.to_thread(containers.get, new.pop())
-    await asyncio.to_thread(importing.pause)
-    assert (await ticket.answer()).ok
-    await until(lambda: pool.starting(PreloadSet.SCIENCE) == 1)
-    await until(lambda: pool.starting(PreloadSet.SCIENCE) == 0)  # gave up for now, as what it waits for is paused
-    assert pool.waiting(PreloadSet.SCIENCE) == 0
-    await asyncio.to_thread(importing.unpause)
+    importing = (await asyncio.to_thread(containers.get, new.pop())).attrs["State"]["Pid"]
+    await until(lambda: resident_bytes(importing) > IMPORTS_BYTES)
+    os.kill(importing, signal.SIGSTOP)
+    try:
+        assert not (await ticket.answer()).is_problem
+        await until(lambda: pool.starting(PreloadSet.SCIENCE) == 1)
+        await until(lambda: pool.starting(PreloadSet.SCIENCE) == 0)  # gave up for now: what it waits for is stopped
+        assert pool.waiting(PreloadSet.SCIENCE) == 0
+    finally:
+        os.kill(importing, signal.SIGCONT)
     await until(lambda: pool.waiting(PreloadSet.SCIENCE) == 1)
     response = await call(code)
     assert (response.ok, response.sandbox.acquired, await call.output()) == (True, "warm", "set()\n[1]\n")
