@@ -15,7 +15,7 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.security.case_index import cases, functions
+from tests.security.case_index import COLLECTED, cases, functions
 from tests.services.private_docker import PrivateDocker
 
 # By itself an example fails that took longer than 200 ms, and a test whose first ten took longer than a second:
@@ -107,10 +107,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     del session
     gc.freeze()
     gc.enable()
-
-
-COLLECTED = pytest.StashKey[tuple[frozenset[str], tuple[str, ...]]]()
-"""The collected files, and the ids of the hostile cases among their tests, whether they are selected or not."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

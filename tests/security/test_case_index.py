@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from tests.conftest import COLLECTED
-from tests.security.case_index import IN_IMAGE, INDEX, ROOT, cases
+from tests.security.case_index import COLLECTED, IN_IMAGE, INDEX, ROOT, cases
 
 HOW = f"mend {INDEX.relative_to(ROOT)}"
 
