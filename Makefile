@@ -100,7 +100,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-scale test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-scale bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site test-deploy test-operations service-image check lint types layers schemas tests tests-slow test-scale test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-network bench-scale bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -129,7 +129,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector:../.. ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p page_text -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours -m bench.network -m bench.scale_model -m bench.scale_figures
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -172,16 +172,23 @@ test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the b
 
 DEPLOY_PROGRAMS := .deploy-programs
 $(DEPLOY_PROGRAMS)/.done: tests/deploy/programs.sh tests/deploy/requirements.txt
-	@tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
+	@$(ENGINE) tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
 	@touch $@
 
 test-deploy: venv images dist $(DEPLOY_PROGRAMS)/.done ## the deploy kit: proxies, image, units, compose file and chart, with their own programs: [K='chart']
 	@$(ENGINE) $(BIN)/python -m pytest -q tests/deploy/check_*.py $(if $(K),-k '$(K)')
 
+test-operations: venv images services ## backup, upgrade and rotation of secrets while calls run, on the real servers: [K='backup'] (minutes)
+	@$(ENGINE) $(BIN)/python -m pytest -q tests/operations $(if $(K),-k '$(K)')
+
 service-image: venv ## build the image of the service from the wheel of `make dist`: [TAG=proofbox:mine] [EXTRAS='s3 postgres']
 	@$(ENGINE) PYTHON=$(BIN)/python TAG="$(TAG)" EXTRAS="$(EXTRAS)" deploy/build.sh
 
-test-scale: venv images ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
+.PHONY: namespaces
+namespaces:
+	@command -v tc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install iproute2 >/dev/null; } || { echo "test-scale: install the package iproute2"; exit 1; }
+
+test-scale: venv images namespaces ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
 	@PROOFBOX_TEST_REPEATS="$(REPEATS)" $(ENGINE) $(BIN)/python -m pytest -q tests/scale/check_*.py $(if $(K),-k '$(K)')
 
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
@@ -219,7 +226,10 @@ bench-memsearch: venv ## measure how often memory searches find the right passag
 bench-gateway: venv images services ## measure waiting calls across a restart, and events of spaces with 5,000 listeners; QUICK=1 for fewer
 	@$(ENGINE) $(BIN)/python -m bench.gateway --postgres "$$(tests/services/postgres.sh --print-url)" $(if $(QUICK),--quick)
 
-bench-scale: venv images ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
+bench-network: venv images ## measure downloads of programs: plain, through CONNECT and with ended TLS: [ENGINES=docker] [MB=1000]
+	@$(ENGINE) $(BIN)/python -m bench.network $(if $(ENGINES),--engines $(ENGINES)) $(if $(MB),--mb $(MB))
+
+bench-scale: venv images namespaces ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
 	@$(ENGINE) $(BIN)/python -m bench.scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it
@@ -240,7 +250,7 @@ client-typescript: venv images ## generate, build and test the TypeScript client
 console: ## bundle the web console from its lock file; CHECK=1 compares with the committed bundle
 	@CHECK="$(CHECK)" service/console/build.sh
 
-test-console: venv images console ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
+test-console: venv images console $(DEPLOY_PROGRAMS)/.done ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
 	@$(ENGINE) tests/console/run.sh $(if $(K),-k '$(K)')
 
 screenshots: venv images console ## make the pictures of the console for README and docs
@@ -312,7 +322,7 @@ advisories: venv ## look the pinned packages up in a copy of OSV's archive of Py
 lock: venv ## re-pin the service's own packages
 	@$(BIN)/python -m pip install --quiet pip-tools
 	@$(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
-		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(addprefix --extra ,memory gateway s3 postgres otlp dev image) -o requirements.lock pyproject.toml
+		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host $(addprefix --extra ,memory gateway s3 postgres nats packages otlp dev image) -o requirements.lock pyproject.toml
 
 sbom: images ## print the sandbox image's bill of materials (CycloneDX)
 	@$(ENGINE) docker run --rm --network none --entrypoint cat "$$(sandbox_images/build.sh --print-reference)" /opt/proofbox/sbom.cdx.json

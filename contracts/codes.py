@@ -21,6 +21,11 @@ class ContractCode(StrEnum):
     MISSING_ASSETS = "missing_assets"
     PARAM_REF_NOT_VISIBLE = "param_ref_not_visible"
     EMPTY_CONTENT = "empty_content"
+    PACKAGE_NOT_FOUND = "package_not_found"
+    PACKAGE_WITHOUT_WHEEL = "package_without_wheel"
+    PACKAGE_CONFLICT = "package_conflict"
+    PACKAGE_REFUSED = "package_refused"
+    PACKAGES_TOO_LARGE = "packages_too_large"
 
 
 class RuntimeCode(StrEnum):
@@ -139,6 +144,7 @@ class ProblemCode(StrEnum):
     UNSAFE_PATH = "unsafe_path"
     LIMIT_NOT_ALLOWED = "limit_not_allowed"
     NETWORK_NOT_ALLOWED = "network_not_allowed"
+    PACKAGES_NOT_ALLOWED = "packages_not_allowed"
     ASSET_REFUSED = "asset_refused"
     SID_CONFLICT = "sid_conflict"
     ID_REUSED = "id_reused"
@@ -152,6 +158,8 @@ class ProblemCode(StrEnum):
     QUEUE_TIMEOUT = "queue_timeout"
     SHUTTING_DOWN = "shutting_down"
     ENGINE_UNAVAILABLE = "engine_unavailable"
+    SET_ASIDE = "set_aside"
+    PACKAGE_INDEX_UNAVAILABLE = "package_index_unavailable"
     STORE_FAILED = "store_failed"
     STORE_FULL = "store_full"
     UNAUTHORIZED = "unauthorized"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from proofbox.contracts.bounded_text import limit_utf8
+from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.paths import (
     Namespace,
     UnsafePathError,
@@ -50,12 +51,22 @@ def _args_within_bounds(args: list[str]) -> list[str]:
     return args
 
 
+def check_variable_name(name: str) -> str:
+    """Returns the name of a variable that a program may be given.
+
+    Raises:
+        ValueError: it is no name, or one that the sandbox sets.
+    """
+    if not _NAME.match(name) or name.endswith("\n"):
+        raise ValueError(f"{name[:80]!a} is no name of a variable: {NAME_PATTERN}")
+    if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+        raise ValueError(f"{name} is set by the sandbox or changes how programs start; use another name")
+    return name
+
+
 def _env_within_bounds(env: dict[str, str]) -> dict[str, str]:
     for name in env:
-        if not _NAME.match(name) or name.endswith("\n"):
-            raise ValueError(f"{name[:80]!a} is no name of a variable: {NAME_PATTERN}")
-        if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
-            raise ValueError(f"{name} is set by the sandbox or changes how programs start; use another name")
+        check_variable_name(name)
     _refuse_over(sum(len(name) + len(value.encode()) for name, value in env.items()), VALUES_BYTES_MAX)
     return env
 
@@ -96,6 +107,8 @@ class ExecParams(BaseModel):
     """Working directory below ``files/``."""
     workspace: Literal["full", "read"] | None = None
     """``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes."""
+    packages: Annotated[list[RequirementText], Field(max_length=PACKAGES_MAX)] = []
+    """Further Python packages to install before the run, such as scikit-image==0.25.*."""
 
     @model_validator(mode="after")
     def _contract_or_explore(self) -> Self:

@@ -12,6 +12,8 @@ from proofbox.contracts.wire_model import WireModel
 ALLOW_MAX = 50
 MADE_LISTED_MAX = 200
 REFUSED_LISTED_MAX = 50
+MADE_HOSTS_MAX = 100
+REFUSED_HOSTS_MAX = 50
 _HOST_CHARS_MAX = 253
 _PORT_MAX = 65_535
 _DEFAULT_PORT = 443
@@ -133,8 +135,36 @@ class NetworkConnection(WireModel):
     """How long it was open."""
     allowed: bool
     """Whether it was made."""
+    tls_ended: bool = False
+    """Whether the service ended its TLS, to set headers of the operator; else it passed untouched."""
     why: str | None = None
     """Why it was refused, failed or was ended, in a sentence; none if both sides closed it."""
+
+
+class HostTotals(WireModel):
+    """All connections of a call to one host and port."""
+
+    host: str
+    """The host."""
+    port: int
+    """The port."""
+    connections: int
+    """How many there were."""
+    refused: int
+    """How many of them were refused."""
+    bytes_sent: int
+    """Bytes from the program."""
+    bytes_received: int
+    """Bytes to the program."""
+
+
+class ReachableHost(WireModel):
+    """A host that the programs of a caller may connect to, if their call asks for it."""
+
+    host: str
+    """Host and port, ``pypi.org:443`` or ``*.example.com:443``."""
+    variables: list[str] = []
+    """The environment variables that stand for secrets of this host, whose headers the service sets; sorted."""
 
 
 class ListedConnections:
@@ -162,3 +192,6 @@ class NetworkUse(WireModel):
     """Bytes from the program, of all of them."""
     bytes_received: int = 0
     """Bytes to the program."""
+    hosts: Annotated[list[HostTotals], Field(max_length=MADE_HOSTS_MAX + REFUSED_HOSTS_MAX)] = []
+    """The sums of the first 100 hosts with a connection and of the first 50 that were refused, in the order in
+    which their first connections ended."""

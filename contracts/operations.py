@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from proofbox.contracts.network import ReachableHost
 from proofbox.contracts.wire_model import WireModel
 
 PAGE_CALLS_MAX = 500
@@ -120,6 +121,8 @@ class CallerInfo(WireModel):
     """What it may do, sorted."""
     limits: list[LimitState]
     """Its limits."""
+    network: list[ReachableHost] = []
+    """The hosts that its programs may connect to; empty: none."""
 
 
 class ListedKey(WireModel):

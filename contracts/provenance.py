@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from proofbox.contracts.network import NetworkUse
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.tool_call_request import Limits
 from proofbox.contracts.tool_call_response import SandboxInfo, Usage
 from proofbox.contracts.wire_model import WireModel
@@ -236,6 +237,9 @@ class AuditLine(WireModel):
     """What the program used, and its exit status."""
     network: AuditNetwork | None = None
     """The connections of a program that could use the network; none if it had none."""
+    packages: list[InstalledPackage] | None = None
+    """What was installed for a program that asked for packages, which a rerun installs again; none if it asked for
+    none."""
     gateway: AuditGateway | None = None
     """Of a call of a run: which agent's tool it was."""
     outcome: AuditOutcome

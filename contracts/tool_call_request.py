@@ -12,6 +12,7 @@ from proofbox.contracts.bounded_text import limit_utf8
 from proofbox.contracts.gateway.names import RunId
 from proofbox.contracts.logical_paths import parse
 from proofbox.contracts.network import NetworkAccess
+from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.paths import FilePath, UnsafePathError, is_call_id, is_turn_id
 from proofbox.contracts.wire_model import WireModel
 
@@ -187,3 +188,5 @@ class ToolCallRequest(WireModel):
     """Lower limits for this call."""
     network: NetworkAccess | None = None
     """Hosts that the program of an exec tool may connect to; none: it has no network."""
+    packages: Annotated[list[RequirementText], Field(max_length=PACKAGES_MAX)] = []
+    """Packages of the operator's index that a program in Python or bash finds beside the libraries of the image."""

@@ -10,6 +10,7 @@ from proofbox.contracts.codes import VerdictCode
 from proofbox.contracts.gateway.waits import Wait
 from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.network import NetworkUse
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.wire_model import WireModel
 
@@ -180,6 +181,8 @@ class ToolCallResponse(WireModel):
     """Which sandbox ran it; none if nothing ran."""
     network: NetworkUse | None = None
     """The connections of a program that could use the network."""
+    packages: list[InstalledPackage] | None = None
+    """What was installed for a program that asked for packages: also what they need, not what the image has."""
     warnings: list[GatewayWarning] = []
     """Of a call of a run: what the caller should know although the tool ran."""
     posted: Posted | None = None

@@ -97,17 +97,18 @@ def exec_tool_id(language: Language) -> str:
     return EXEC_TOOL_PREFIX + language
 
 
-def catalogue(image: ImageContents | None = None) -> list[Tool]:
+def catalogue(image: ImageContents | None = None, *, has_packages: bool = False) -> list[Tool]:
     """Every tool that this service offers, in a stable order.
 
     Args:
         image: what the sandbox image has; None if that is not known: then only what every image has is named.
+        has_packages: whether programs can ask for packages.
     """
     exec_tools = [
         Tool(
             tool_id=exec_tool_id(language),
-            description=_exec_description(language, image),
-            params_schema=_exec_params_of_model(language),
+            description=_exec_description(language, image, has_packages=has_packages),
+            params_schema=_exec_params_of_model(language, has_packages=has_packages),
             takes_code=True,
         )
         for language in Language
@@ -147,7 +148,7 @@ def _render_params_of_model(output: OutputFormat) -> dict[str, Any]:
     return schema
 
 
-def _exec_description(language: Language, image: ImageContents | None) -> str:
+def _exec_description(language: Language, image: ImageContents | None, *, has_packages: bool) -> str:
     if language is not Language.PYTHON:
         commands = named_commands(image.commands) if image is not None and language is Language.BASH else ""
         has = f" Commands beside the usual ones: {commands}." if commands else ""
@@ -155,6 +156,8 @@ def _exec_description(language: Language, image: ImageContents | None) -> str:
     has = ""
     if image is not None:
         has = f" Python {image.python} {named_libraries(image.libraries)}."
+    if has_packages:
+        has += " Other packages: name them in packages; only wheels, nothing is built."
     return (
         "Runs a Python program in a fresh sandbox without network; returns what it prints, and checks that every "
         "file of the contract was written and opens as what its name says. Write to files/<name>. Attachments "
@@ -167,10 +170,12 @@ def _react_params_of_model(tool_id: str) -> dict[str, Any]:
     return without_descriptions(schema) if tool_id == "react.stream" else schema  # react.write describes them
 
 
-def _exec_params_of_model(language: Language) -> dict[str, Any]:
+def _exec_params_of_model(language: Language, *, has_packages: bool) -> dict[str, Any]:
     """The schema that a model reads; only the one of the tool for Python describes each parameter."""
     schema = compact_schema(exec_params_schema())
     del schema["properties"]["workspace"]  # the caller's loop decides about it
+    if not has_packages or language is Language.NODE:
+        del schema["properties"]["packages"]
     return schema if language is Language.PYTHON else without_descriptions(schema)
 
 

@@ -17,6 +17,7 @@ ServiceError
 │   ├── UnsafeNameError
 │   ├── LimitNotAllowedError
 │   ├── NetworkNotAllowedError
+│   ├── PackagesNotAllowedError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
@@ -36,7 +37,9 @@ ServiceError
     ├── QueueFullError
     ├── QueueTimeoutError
     ├── ShuttingDownError
+    ├── CallSetAsideError
     ├── EngineUnavailableError
+    ├── PackageIndexError
     ├── StoreFailedError
     │   └── StoreDefectError
     └── StoreFullError
@@ -197,6 +200,14 @@ class NetworkNotAllowedError(CallerError):
     where = "network"
 
 
+class PackagesNotAllowedError(CallerError):
+    """The call asks for packages that the operator or its tool does not allow."""
+
+    code = ProblemCode.PACKAGES_NOT_ALLOWED
+    status = 422
+    where = "packages"
+
+
 class AssetRefusedError(CallerError):
     """An asset of the request is missing, or its store is not allowed."""
 
@@ -349,11 +360,25 @@ class ShuttingDownError(OurError):
     where = "admission"
 
 
+class CallSetAsideError(OurError):
+    """No worker could begin the call; an operator releases it."""
+
+    code = ProblemCode.SET_ASIDE
+    where = "dispatch"
+
+
 class EngineUnavailableError(OurError):
     """The container engine does not answer, or cannot start a sandbox."""
 
     code = ProblemCode.ENGINE_UNAVAILABLE
     where = "engine"
+
+
+class PackageIndexError(OurError):
+    """The package index does not answer, or not in time."""
+
+    code = ProblemCode.PACKAGE_INDEX_UNAVAILABLE
+    where = "packages"
 
 
 class StoreFailedError(OurError):

@@ -30,6 +30,11 @@ CONTRACT = {
     ContractCode.PRE_EXEC_MISSING_PATHS: "The code names missing files of other turns.",
     ContractCode.PARAM_REF_NOT_VISIBLE: "A parameter is the path of a missing text: `param`, `ref`.",
     ContractCode.EMPTY_CONTENT: "The document to render is blank.",
+    ContractCode.PACKAGE_NOT_FOUND: "The package index has no such package or version.",
+    ContractCode.PACKAGE_WITHOUT_WHEEL: "A package has no wheel for the Python of the sandbox.",
+    ContractCode.PACKAGE_CONFLICT: "No versions fit together, and with the libraries of the image.",
+    ContractCode.PACKAGE_REFUSED: "A wheel is damaged or unsafe, or has another hash than announced.",
+    ContractCode.PACKAGES_TOO_LARGE: "The packages take more bytes, files or number than the operator allows.",
 }
 # The renderer runs in the sandbox image, so its codes are not an enumeration; a test compares them.
 RENDERING = {

@@ -25,6 +25,13 @@ REMEDIES = {
     "param_ref_not_visible": "Use the path of a text that exists ([which paths](react-tools.md#texts-by-reference)), "
     "or send the text itself.",
     "empty_content": "Send the document as `content`, or documents as `merge`.",
+    "package_not_found": "Check the name and the version at the package index; a private index may lack it.",
+    "package_without_wheel": "Ask for a version with a wheel for the Python of the image (`GET /v1/tools` names it), or "
+    "[add the library to the image](image.md).",
+    "package_conflict": "Ask for other versions. To replace a library of the image, name it in `packages` too.",
+    "package_refused": "Ask for another version or package. The message names the wheel and what is wrong with it.",
+    "packages_too_large": "Ask for fewer packages or exact versions, or raise the limits of the "
+    "[packages of calls](settings.md#packages-of-calls).",
     # react tools
     "missing": "Read a path that exists: `react.search_files` lists files, the timeline shows the others.",
     "missing_skills": "Use the id of a skill that the operator has installed (`PROOFBOX_SKILLS_DIR`).",
@@ -141,6 +148,8 @@ REMEDIES = {
     "limit_not_allowed": "Send a lower limit, or raise the operator's [setting](settings.md).",
     "network_not_allowed": "Leave the entry out, or add it to `PROOFBOX_SANDBOX_NETWORK` or to the key "
     "([network](network.md)). Only exec tools have a network.",
+    "packages_not_allowed": "Leave the entry out, or set `PROOFBOX_PACKAGE_INDEX` and `PROOFBOX_PACKAGE_NAMES` "
+    "([packages](packages.md)). Only programs in Python and bash have packages.",
     "asset_refused": "Send the bytes in the request, or a URI of this service's own store.",
     "sid_conflict": "Give the new source another number; a number never changes its meaning.",
     "id_reused": "Send another payload under a new id. For the same answer send exactly the same payload.",
@@ -159,6 +168,10 @@ REMEDIES = {
     "shutting_down": "Repeat the call after `Retry-After`: the next process of the service takes it.",
     "engine_unavailable": "Start the container engine, and check it with `proofbox doctor`. "
     "The service needs no restart.",
+    "set_aside": "Read the log of the workers, then release the call with `proofbox dispatch dead release` "
+    "([how](dispatch.md#calls-that-no-worker-can-begin)), or cancel it.",
+    "package_index_unavailable": "Check that the service reaches `PROOFBOX_PACKAGE_INDEX`, and its login. "
+    "Call again later; packages that are installed need no index.",
     "store_failed": "Start the database or object store ([what an operator does](faults.md#what-an-operator-does)). "
     "Ask for the call again under the same id.",
     "store_full": "Free space on the disk of the data folder or of the database. No restart is needed.",

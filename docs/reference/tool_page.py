@@ -11,7 +11,8 @@ def tools_page() -> str:
         "Made by `docs/generate.py`. `GET /v1/tools` has the same as JSON Schemas ([its forms](tools.md)). "
         "`execute_code_node` has the\nparameters of `execute_code_bash`, where the image has Node.js. The catalogue "
         "leaves out `workspace` of the exec tools,\nwhich is the decision of the agent loop "
-        "([exec.md](exec.md#the-workspace-of-a-conversation)).\n"
+        "([exec.md](exec.md#the-workspace-of-a-conversation)), and `packages` without\nan index "
+        "([packages](packages.md)).\n"
     )
     for tool in catalogue():
         text += _tool(tool)

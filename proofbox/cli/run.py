@@ -93,6 +93,14 @@ def _add_program_options(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="a host that the program may connect to, such as pypi.org:443; may be repeated",
     )
+    group.add_argument(
+        "--package",
+        action="append",
+        default=[],
+        dest="packages",
+        metavar="NAME==VERSION",
+        help="a package of the operator's index, such as scikit-image==0.25.*; may be repeated",
+    )
     group.add_argument("--stdin", metavar="FILE", help="the program's standard input; - passes stdin on")
 
 
@@ -122,6 +130,7 @@ def run(args: argparse.Namespace) -> int:
         "args": args.args or None,
         "env": dict(args.env) or None,
         "network": args.network or None,
+        "packages": args.packages or None,
         "stdin": given,
     }
     if args.detach and resolve_target(args).url is None:

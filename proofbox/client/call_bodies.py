@@ -71,10 +71,12 @@ class StartOptions(RequestOptions, total=False):
     Attributes:
         code: the program of an exec tool.
         network: hosts that the program may connect to: ``["pypi.org:443", "*.example.com:443"]``. None: none.
+        packages: packages of the operator's index that it finds: ``["scikit-image==0.25.*"]``.
     """
 
     code: str | None
     network: Network | None
+    packages: Sequence[str]
 
 
 class CallOptions(StartOptions, total=False):
@@ -106,6 +108,7 @@ class RunOptions(RequestOptions, total=False):
         workspace: ``full``: it gets the whole ``files/`` of the conversation, and the next run gets what it leaves;
             ``read``: it only gets it. None: it gets the stored files.
         network: hosts that it may connect to: ``["pypi.org:443", "*.example.com:443"]``. None: none.
+        packages: packages of the operator's index that it finds: ``["scikit-image==0.25.*"]``.
         params: other parameters of the tool.
         on_event: called with each event while the program runs, such as output.
     """
@@ -121,6 +124,7 @@ class RunOptions(RequestOptions, total=False):
     prog_name: str | None
     workspace: Literal["full", "read"] | None
     network: Network | None
+    packages: Sequence[str]
     params: Mapping[str, Any] | None
     on_event: OnEvent | None
 

@@ -231,6 +231,7 @@ _LIMIT_CODES = {
     "queue_full",
     "limit_not_allowed",
     "network_not_allowed",
+    "packages_not_allowed",
     "storage_quota",
     "body_too_large",
 }

@@ -1,7 +1,8 @@
 """``python -m inventory``: prints what a program finds in this image, as one line of JSON.
 
-``{"python": "3.13.5", "libraries": {name: version}, "commands": [name], "languages": [name]}``, all in the order of
-their names. Names of libraries are written as package indexes do: in small letters, with dashes.
+``{"python": "3.13.5", "libraries": {name: version}, "commands": [name], "languages": [name], "machine": "x86_64",
+"glibc": "2.41"}``, all in the order of their names. Names of libraries are written as package indexes do: in small
+letters, with dashes.
 """
 
 import json
@@ -51,6 +52,8 @@ def main() -> int:
         "libraries": libraries(),
         "commands": commands(),
         "languages": languages(),
+        "machine": platform.machine(),
+        "glibc": platform.libc_ver()[1],
     }
     sys.stdout.write(json.dumps(inventory) + "\n")
     return 0

@@ -7,11 +7,21 @@ for a connection; only the stream is written until it has taken all, and the ser
 from __future__ import annotations
 
 import _socket
+import os
 import select
+import sys
 import time
 
 from runner_protocol import frame_format
-from runner_protocol.network import CONNECTION, CREDIT, CREDIT_EVERY_BYTES, PIECE_BYTES, PROXY_PORT, WINDOW_BYTES
+from runner_protocol.network import (
+    CA_BUNDLE,
+    CONNECTION,
+    CREDIT,
+    CREDIT_EVERY_BYTES,
+    PIECE_BYTES,
+    PROXY_PORT,
+    WINDOW_BYTES,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +33,17 @@ _BACKLOG = 64
 # A program that writes byte by byte would make a frame of each: after a small piece its connection rests.
 _SMALL_BYTES = 4096
 _REST_S = 0.002
+_PUBLIC_ROOTS = f"/opt/proofbox/venv/lib/python3.{sys.version_info[1]}/site-packages/certifi/cacert.pem"
+
+
+def write_roots(roots: str) -> None:
+    """Writes the certificate authorities for a program: the public ones of the image, and those of its call."""
+    fd = os.open(CA_BUNDLE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+    with open(fd, "wb") as file:
+        if os.path.exists(_PUBLIC_ROOTS):
+            with open(_PUBLIC_ROOTS, "rb") as public:
+                file.write(public.read())
+        file.write(roots.encode())
 
 
 class _Connection:
@@ -53,12 +74,14 @@ class Connections:
     Args:
         channel: the stream to the service.
         poll: what the run waits on.
-        bounds: ``open_max`` connections at a time, ``accepted_max`` in all; then nothing listens any more.
+        bounds: ``open_max`` connections at a time, ``accepted_max`` in all; then nothing listens any more;
+            ``roots``: certificate authorities that the program is to trust.
     """
 
     def __init__(self, channel: frames.Channel, poll: select.poll, bounds: dict[str, Any]) -> None:
         self._channel = channel
         self._poll = poll
+        write_roots(bounds["roots"])
         self._open_max: int = bounds["open_max"]
         self._left: int = bounds["accepted_max"]
         self._open: dict[int, _Connection] = {}

@@ -84,6 +84,14 @@ def _take_place(job: dict[str, Any]) -> str:
     return str(cwd)
 
 
+def _add_packages(folder: str) -> None:
+    """Lets this interpreter, and those that the program starts, find the packages of the call first."""
+    if not os.path.isdir(folder):
+        sys.exit("the packages of the call are not there: the engine does not see the folder of the service")
+    os.environ["PYTHONPATH"] = folder
+    sys.path.insert(1, folder)
+
+
 def _run_python(path: str) -> None:
     with open(path, "rb") as file:
         source = file.read()
@@ -181,6 +189,8 @@ def _run(job: dict[str, Any], fork: "Fork | None") -> None:
         _run_own(job["language"], job["path"], fork.ours if fork else {})
         return
     sys.path[0] = cwd
+    if job["packages"]:
+        _add_packages(job["packages"])
     if job["language"] == "python":
         atexit.register(_keep_pango)
         _run_to_the_end(job["path"], fork)

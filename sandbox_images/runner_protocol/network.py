@@ -9,6 +9,8 @@ import struct
 
 PROXY_PORT = 3128
 """Where process 1 listens, on 127.0.0.1."""
+CA_BUNDLE = "/job/ca-bundle.pem"
+"""Where process 1 writes the certificate authorities for a program: the public ones and those of its call."""
 CONNECTION = struct.Struct(">I")
 """The number of a connection."""
 CREDIT = struct.Struct(">II")

@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
+from proofbox.contracts.network import ReachableHost
 from proofbox.contracts.operations import ServiceStatus
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus
@@ -125,6 +126,7 @@ class Services:
         timeline: the event logs of conversations.
         recall: resolves logical paths that are not stored files.
         engine: the sandbox engine, for the readiness check.
+        ping_engine: what the readiness check asks in place of the engine, in a process that runs no calls.
         check_stores: raises the error of a store that cannot accept a call now.
         image: the inventory of the sandbox image.
         authenticator: identifies the caller of a request.
@@ -143,7 +145,9 @@ class Services:
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
         absent_tools: the tools that the catalogue leaves out, and why.
+        has_packages: whether calls can ask for packages.
         space_origins: the origins of web pages that may use the routes of spaces.
+        network_of: lists the hosts that the programs of a caller may connect to.
         gateway: agents, runs, spaces and waits; None: an application without their routes, for tests.
     """
 
@@ -179,8 +183,11 @@ class Services:
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
     absent_tools: Mapping[str, str] = field(default_factory=dict)
+    has_packages: bool = False
     space_origins: frozenset[str] = frozenset()
+    network_of: Callable[[Principal], list[ReachableHost]] = lambda _: []
     gateway: GatewayServices | None = None
+    ping_engine: Callable[[], Awaitable[None]] | None = None
 
 
 async def get_services(request: Request) -> Services:

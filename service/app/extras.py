@@ -7,6 +7,7 @@ EXTRAS = {
     "gateway": ("jsonschema_rs", "tzdata"),
     "s3": ("botocore",),
     "postgres": ("psycopg",),
+    "packages": ("packaging", "uv"),
     "nats": ("nats", "nkeys"),
     "otlp": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 
+from proofbox.service.app.packages.wiring import mounted_packages
 from proofbox.service.app.settings import Settings
 from proofbox.service.observability.prometheus import Reading
 from proofbox.service.observability.tracing import Tracer
@@ -166,6 +167,7 @@ def _docker(settings: Settings, boot_id: str) -> Containers:
         service_name=service_name(settings),
         boot_id=boot_id,
         import_once=settings.import_once,
+        packages=mounted_packages(settings),
     )
     return DockerContainers(client, container)
 
@@ -188,5 +190,6 @@ def _oci(settings: Settings, boot_id: str) -> Containers:
             start_s=settings.ready_s,
             threads=_ENGINE_THREADS,
             import_once=settings.import_once,
+            packages=mounted_packages(settings),
         ),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from proofbox.contracts.network import Endpoint
 from proofbox.service.app.extras import missing_extra
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def _extras_are_installed(settings: "Settings") -> Iterator[Conflict]:
         ("postgres", "database_url", bool(settings.database_url.get_secret_value())),
         ("nats", "dispatch", settings.is_shared),
         ("otlp", "otlp_endpoint", settings.is_traced),
+        ("packages", "package_index", bool(settings.package_index)),
     )
     for extra, name, is_needed in needs:
         if is_needed and (message := missing_extra(extra, _variable(name))):
@@ -149,6 +151,18 @@ def _settings_have_an_effect(settings: "Settings") -> Iterator[Conflict]:
                 )
 
 
+def _secrets_are_for_allowed_hosts(settings: "Settings") -> Iterator[Conflict]:
+    allowed = [Endpoint.parse(entry) for entry in settings.sandbox_network]
+    for name, secret in settings.sandbox_network_secrets.items():
+        for host in secret.hosts:
+            if not any(entry.covers(Endpoint.parse(host)) for entry in allowed):
+                yield Conflict(
+                    ("sandbox_network_secrets", "sandbox_network"),
+                    f"PROOFBOX_SANDBOX_NETWORK_SECRETS has {name} for {host}, which PROOFBOX_SANDBOX_NETWORK does "
+                    "not allow: add the host there, or remove it here",
+                )
+
+
 def _dispatch_is_used(settings: "Settings") -> Iterator[Conflict]:
     if settings.is_shared:
         return
@@ -194,18 +208,20 @@ def _many_processes_share_stores(settings: "Settings") -> Iterator[Conflict]:
 
 
 def _nats_is_whole(settings: "Settings") -> Iterator[Conflict]:
-    for one, other, is_whole in (
-        ("nats_user", "nats_password", bool(settings.nats_user) == bool(settings.nats_password.get_secret_value())),
-        (
-            "nats_certificate_file",
-            "nats_certificate_key_file",
-            (settings.nats_certificate_file is None) == (settings.nats_certificate_key_file is None),
-        ),
-        ("nats_credentials_file", "nats_user", not (settings.nats_credentials_file and settings.nats_user)),
-    ):
-        if not is_whole:
-            together = "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
-            yield Conflict((one, other), f"{_variable(one)} and {_variable(other)} {together} or none")
+    certificate = settings.nats_certificate_file is None, settings.nats_certificate_key_file is None
+    pairs = (
+        ("nats_user", "nats_password", bool(settings.nats_user), bool(settings.nats_password.get_secret_value())),
+        ("nats_certificate_file", "nats_certificate_key_file", *certificate),
+    )
+    for one, other, is_one, is_other in pairs:
+        if is_one != is_other:
+            message = f"{_variable(one)} and {_variable(other)} belong together: set both or none"
+            yield Conflict((one, other), message)
+    if settings.nats_credentials_file is not None and settings.nats_user:
+        yield Conflict(
+            ("nats_credentials_file", "nats_user"),
+            "PROOFBOX_NATS_CREDENTIALS_FILE and PROOFBOX_NATS_USER are both set: set one",
+        )
 
 
 _ALWAYS: tuple[Rule, ...] = (
@@ -223,7 +239,12 @@ _OF_A_SERVICE: tuple[Rule, ...] = (
     _gvisor_forks_nothing,
     _audit_files_differ,
 )
-_WARNINGS: tuple[Rule, ...] = (_pool_can_fill, _settings_have_an_effect, _dispatch_is_used)
+_WARNINGS: tuple[Rule, ...] = (
+    _pool_can_fill,
+    _settings_have_an_effect,
+    _dispatch_is_used,
+    _secrets_are_for_allowed_hosts,
+)
 
 
 def find_conflicts(settings: "Settings", *, serves: bool) -> list[Conflict]:

@@ -18,6 +18,7 @@ from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.own_image import own_image
+from proofbox.service.app.packages.settings import PackageSettings
 from proofbox.service.app.setting_rules import find_conflicts
 from proofbox.service.web.urls import WebUrl
 
@@ -31,7 +32,7 @@ def _checked_url(value: str) -> str:
     return value
 
 
-class Settings(LogSettings, GatewaySettings, NetworkSettings, DispatchSettings):
+class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, DispatchSettings):
     """The operator's decisions: of the environment, files of secrets and the file that PROOFBOX_CONFIG names.
 
     Raises:
@@ -128,6 +129,8 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, DispatchSettings):
     """Secret of s3_access_key."""
     s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
     """Part size of larger files; each of up to 8 transfers has one part in memory."""
+    s3_retry_s: float = Field(default=60, ge=0)
+    """Time for which saving the files of a call is tried again while the server does not answer; 0: not again."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
     """Lifetime of a download link."""
 

@@ -30,6 +30,7 @@ from proofbox.service.calls.tool import Tool
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.execution.tool import ExecTool
 from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.packages.port import Packages
 from proofbox.service.react.document_reader import DocumentReader
 from proofbox.service.react.hide import HideTool
 from proofbox.service.react.memsearch.tool import MemorySearchTool
@@ -68,6 +69,7 @@ class ToolDependencies:
         searcher: asks a search engine; None if the operator has named none.
         network: decides about the network of programs.
         image: lists what the sandbox image has.
+        packages: installs packages; None if the operator has no index.
     """
 
     jobs: JobRunner
@@ -82,6 +84,7 @@ class ToolDependencies:
     searcher: PageSearcher | None
     network: NetworkPolicy
     image: ImageInventory | None = None
+    packages: Packages | None = None
 
 
 def cache_policy(settings: Settings) -> CachePolicy:
@@ -96,7 +99,15 @@ def program_tools(settings: Settings, parts: ToolDependencies, jobs: JobRunner) 
     render_policy = RenderPolicy(parts.policy, settings.render_wall_s)
     return {
         **{
-            exec_tool_id(name): ExecTool(name, jobs, parts.policy, parts.tokens, parts.image, network=parts.network)
+            exec_tool_id(name): ExecTool(
+                name,
+                jobs,
+                parts.policy,
+                parts.tokens,
+                parts.image,
+                network=parts.network,
+                packages=parts.packages,
+            )
             for name in Language
         },
         **{f"{RENDER_TOOL_PREFIX}{output}": RenderTool(output, jobs, render_policy) for output in OutputFormat},

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.errors import StoreFailedError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 
@@ -143,6 +144,10 @@ BlocksOf = Callable[[Sequence[StoredArtifact]], Sequence[Block]]
 """The blocks of files that were stored; called in the transaction, so it must not block."""
 
 
+class StoreAwayError(StoreFailedError):
+    """The server of a store does not answer or is overloaded: the same request may succeed in a moment."""
+
+
 class ArtifactStore(Protocol):
     """Files of conversations, every version of them. All methods raise StoreFailedError if the store fails."""
 
@@ -168,6 +173,7 @@ class ArtifactStore(Protocol):
 
         Raises:
             StoreFullError: no space is left.
+            StoreAwayError: the server of the files does not answer; nothing is stored, and it can be tried again.
         """
 
     async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:

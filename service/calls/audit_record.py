@@ -103,6 +103,7 @@ def build_draft(
         "sources": [{"sid": row.sid, "sha256": source_sha256(row)} for row in record.cited],
         "outputs": _outputs(response.artifacts if response is not None else (), record.stored),
         "network": _network(call.request, record),
+        "packages": None if record.packages is None else [package.model_dump() for package in record.packages],
         "gateway": None if record.gateway is None else record.gateway.model_dump(mode="json", exclude_none=True),
         "usage": (response.usage if response is not None else Usage()).model_dump(exclude_none=True),
         "outcome": {

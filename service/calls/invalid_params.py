@@ -18,7 +18,7 @@ from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.calls.tool import PreparedCall, Tools
 from proofbox.service.calls.validation import field_name, refusal
-from proofbox.service.errors import NetworkNotAllowedError
+from proofbox.service.errors import NetworkNotAllowedError, PackagesNotAllowedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, text_head
 from proofbox.service.visible_text import visible_text
@@ -66,7 +66,8 @@ def prepare_call(tools: Tools, scope: ConversationKey, request: ToolCallRequest)
     """Prepares a call, or one that answers ``invalid_params``; returns None if there is no such tool.
 
     Raises:
-        InvalidRequestError, LimitNotAllowedError, NetworkNotAllowedError: the envelope of the request is wrong.
+        InvalidRequestError, LimitNotAllowedError, NetworkNotAllowedError, PackagesNotAllowedError: the envelope of
+            the request is wrong.
     """
     tool = tools.get(request.tool_id)
     if tool is None:
@@ -75,6 +76,11 @@ def prepare_call(tools: Tools, scope: ConversationKey, request: ToolCallRequest)
         message = f"{request.tool_id} runs no program of yours; leave the field out"
         raise refusal(
             NetworkNotAllowedError, [{"loc": ("network",), "type": "network_not_allowed", "msg": message}]
+        )
+    if request.packages and exec_language(request.tool_id) is None:
+        message = f"{request.tool_id} runs no program of yours; leave the field out"
+        raise refusal(
+            PackagesNotAllowedError, [{"loc": ("packages",), "type": "packages_not_allowed", "msg": message}]
         )
     try:
         return tool.prepare(scope, request)

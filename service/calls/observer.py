@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from proofbox.contracts.network import NetworkConnection, NetworkUse
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.provenance import AuditGateway
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.contracts.tool_call_response import SandboxInfo
@@ -65,6 +66,7 @@ class CallRecord:
         stored: the versions that it stored.
         references: the texts that its parameters gave by their paths.
         network: the connections of its program; None for one without network.
+        packages: what was installed for its program; None for one that asks for no packages.
         gateway: of a call of a run: its part of the audit line.
         is_lost: its process ended while it ran, so that nobody knows what it did.
     """
@@ -77,6 +79,7 @@ class CallRecord:
     stored: list[StoredArtifact] = field(default_factory=list)
     references: list[UsedReference] = field(default_factory=list)
     network: NetworkUse | None = None
+    packages: Sequence[InstalledPackage] | None = None
     gateway: AuditGateway | None = None
     is_lost: bool = False
 
@@ -109,6 +112,13 @@ class CallObserver:
         """The call is about to run a program under these limits."""
         self.record.limits = limits
 
+    async def before_start(self) -> None:
+        """The call has a sandbox, and its program is about to begin.
+
+        Raises:
+            ServiceError: it may not.
+        """
+
     def on_running(self) -> None:
         """The call is about to have effects, without a sandbox of its own."""
 
@@ -118,6 +128,10 @@ class CallObserver:
 
     def on_output(self, stream: StreamName, piece: bytes, truncated: bool) -> None:
         """The program printed something."""
+
+    def on_packages(self, packages: Sequence[InstalledPackage]) -> None:
+        """What the call asks for is installed, or in the image."""
+        self.record.packages = packages
 
     def on_network(self, use: NetworkUse) -> None:
         """The program is about to run and can make connections, which ``use`` will list as they end."""

@@ -24,7 +24,7 @@ _OF_CONNECTION = frozenset(
 _EVENTS_PER_TURN = 256
 _SMALL_CHUNKS_MAX = 10_000
 _CHUNK_BYTES_MIN = 32
-_Headers = list[tuple[bytes, bytes]]
+Headers = list[tuple[bytes, bytes]]
 _Event = h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]
 
 
@@ -47,10 +47,22 @@ def read_url(request: h11.Request) -> tuple[WebUrl, Endpoint]:
     hosts = [value for name, value in request.headers if name == b"host"]
     if not all(_is_same(host.decode("ascii", "replace"), url) for host in hosts):
         raise ConnectionRefusal("the header Host names another host than the address", HTTPStatus.BAD_REQUEST)
+    require_one_length(request)
+    return url, endpoint
+
+
+def require_one_length(request: h11.Request) -> None:
+    """Refuses a request whose body may end in two places."""
     names = [name for name, _ in request.headers]
     if b"transfer-encoding" in names and b"content-length" in names:
         raise ConnectionRefusal("the request has two lengths", HTTPStatus.BAD_REQUEST)
-    return url, endpoint
+
+
+def require_short(request: h11.Request) -> None:
+    """Refuses a head that is too long; the parser itself refuses only one that is not complete by then."""
+    size = len(request.target) + sum(len(name) + len(value) for name, value in request.headers)
+    if size > HEAD_BYTES_MAX:
+        raise ConnectionRefusal(f"the head of the request has over {HEAD_BYTES_MAX} bytes", HTTPStatus.BAD_REQUEST)
 
 
 def _is_same(host: str, url: WebUrl) -> bool:
@@ -110,48 +122,85 @@ class MessageReader:
             )
 
 
+class ResponseFilter:
+    """What is changed of a response: nothing.
+
+    Attributes:
+        shows_mistakes: whether the reason of a response that is no HTTP may quote it.
+    """
+
+    shows_mistakes = True
+
+    def head(self, response: h11.Response) -> h11.Response:
+        """The head that the program gets.
+
+        Raises:
+            ConnectionRefusal: the program does not get the response.
+        """
+        return response
+
+    def feed(self, piece: bytes) -> bytes:
+        """The next bytes of the body that the program gets; further ones may wait for the next piece."""
+        return piece
+
+    def end(self) -> bytes:
+        """The rest of the body."""
+        return b""
+
+
+_UNCHANGED = ResponseFilter()
+
+
 class HttpExchange:
     """A request whose head was read, and its response.
 
     Args:
         client: the parser of the program's side, after the head.
-        request: the head.
-        url: its address.
+        server: the parser of the host's side.
+        head: what the host is sent for the head.
         program: the program's side.
+        response: changes the response.
+        is_last: whether both connections end with it.
     """
 
     def __init__(
-        self, client: h11.Connection, request: h11.Request, url: WebUrl, program: ProgramConnection
+        self,
+        client: h11.Connection,
+        server: h11.Connection,
+        head: h11.Request,
+        program: ProgramConnection,
+        *,
+        response: ResponseFilter = _UNCHANGED,
+        is_last: bool = True,
     ) -> None:
         self._client = client
-        self._request = request
-        self._url = url
+        self._server = server
+        self._head = head
         self._program = program
-        self._server = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES_MAX)
+        self._response = response
+        self._is_last = is_last
         self.has_sent_all = False
         """Whether the host was sent the whole request."""
 
     async def run(self, relay: Relay) -> None:
-        """Sends the request and passes the response on.
+        """Sends the request and passes the response on, as all that the relay carries.
 
         Raises:
             ConnectionEnded: a side does not speak HTTP, or a limit was reached.
             ConnectionRefusal: the same, while no response has begun.
             OSError: a side was closed.
         """
+        await relay.run(self.exchange(relay))
+
+    async def exchange(self, relay: Relay) -> None:
+        """Sends the request and passes the response on, within a relay that runs. Raises as `run`."""
         try:
-            await relay.run(self._exchange(relay))
+            await self._exchange(relay)
         except h11.ProtocolError as exc:
             raise ConnectionEnded("the program or the host sent no valid HTTP") from exc
 
     async def _exchange(self, relay: Relay) -> None:
-        own = [(b"Host", self._url.authority.encode()), (b"Connection", b"close")]
-        head = h11.Request(
-            method=self._request.method,
-            target=self._url.target.encode("ascii"),
-            headers=[*own, *_end_to_end(self._request.headers), *_framing(self._request.headers)],
-        )
-        await self._to_host(relay, head)
+        await self._to_host(relay, self._head)
         upload = asyncio.ensure_future(self._upload(relay))
         download = asyncio.ensure_future(self._download(relay))
         try:
@@ -184,24 +233,32 @@ class HttpExchange:
         try:
             await self._pass_on_response(MessageReader(self._server, relay.receive))
         except h11.RemoteProtocolError as exc:
-            raise self._failed(f"the host sent no valid HTTP: {exc}") from exc
+            quoted = f": {exc}" if self._response.shows_mistakes else ""
+            raise self._failed(f"the host sent no valid HTTP{quoted}") from exc
 
     async def _pass_on_response(self, messages: "MessageReader") -> None:
         while True:
             event = await messages.next()
             if isinstance(event, h11.Response):
-                framing = [(name, value) for name, value in event.headers if name == b"content-length"]
-                headers = [*_end_to_end(event.headers), *framing, (b"Connection", b"close")]
-                await self._to_program(
-                    h11.Response(status_code=event.status_code, headers=headers, reason=event.reason)
-                )
+                await self._to_program(self._response_head(event))
             elif isinstance(event, h11.Data):
-                await self._to_program(event)
+                if data := self._response.feed(bytes(event.data)):
+                    await self._to_program(h11.Data(data=data))
             elif isinstance(event, h11.EndOfMessage):
+                if rest := self._response.end():
+                    await self._to_program(h11.Data(data=rest))
                 await self._to_program(h11.EndOfMessage())
                 return
             elif not isinstance(event, h11.InformationalResponse):
                 raise self._failed("the host closed the connection before its response")
+
+    def _response_head(self, event: h11.Response) -> h11.Response:
+        changed = self._response.head(event)
+        framing = [(name, value) for name, value in changed.headers if name == b"content-length"]
+        headers = [*end_to_end(changed.headers), *framing]
+        if self._is_last or not self.has_sent_all or _ends_connection(event):
+            headers.append((b"Connection", b"close"))
+        return h11.Response(status_code=changed.status_code, headers=headers, reason=changed.reason)
 
     def _failed(self, why: str, status: HTTPStatus = HTTPStatus.BAD_GATEWAY) -> Exception:
         """How it ends: the program reads the reason, unless a response has begun."""
@@ -220,14 +277,31 @@ class HttpExchange:
             await self._program.write(data)
 
 
-def _end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> _Headers:
+def _ends_connection(response: h11.Response) -> bool:
+    return response.http_version < b"1.1" or b"close" in _named_by_connection(response.headers)
+
+
+def _named_by_connection(headers: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+    return {name.strip().lower() for key, value in headers if key == b"connection" for name in value.split(b",")}
+
+
+def end_to_end(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
     """The headers that are not about the connection, nor about this proxy."""
-    named = {name.strip().lower() for key, value in headers if key == b"connection" for name in value.split(b",")}
-    left_out = _OF_CONNECTION | named | {b"content-length"}
+    left_out = _OF_CONNECTION | _named_by_connection(headers) | {b"content-length"}
     return [(name, value) for name, value in headers if name not in left_out and not name.startswith(b"proxy-")]
 
 
-def _framing(headers: Sequence[tuple[bytes, bytes]]) -> _Headers:
+def plain_head(request: h11.Request, url: WebUrl) -> h11.Request:
+    """The head of a request in absolute form, as its host is sent it."""
+    own = [(b"Host", url.authority.encode()), (b"Connection", b"close")]
+    return h11.Request(
+        method=request.method,
+        target=url.target.encode("ascii"),
+        headers=[*own, *end_to_end(request.headers), *framing_of(request.headers)],
+    )
+
+
+def framing_of(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
     """How the length of a body is given: as the parser understood it."""
     for name, _ in headers:
         if name == b"transfer-encoding":

@@ -4,7 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from proofbox.contracts.network import ListedConnections, NetworkConnection, NetworkUse
+from proofbox.contracts.network import (
+    MADE_HOSTS_MAX,
+    REFUSED_HOSTS_MAX,
+    HostTotals,
+    ListedConnections,
+    NetworkConnection,
+    NetworkUse,
+)
 from proofbox.service.egress.refusal import ConnectionEnded
 from proofbox.service.visible_text import visible_line
 
@@ -26,6 +33,7 @@ class Entry:
         bytes_sent: bytes from the program.
         bytes_received: bytes to the program.
         allowed: whether it was made.
+        tls_ended: whether its TLS ends here.
         why: why it was refused, failed or was ended.
     """
 
@@ -36,6 +44,7 @@ class Entry:
     bytes_sent: int = 0
     bytes_received: int = 0
     allowed: bool = False
+    tls_ended: bool = False
     why: str | None = None
 
     def ended(self) -> NetworkConnection:
@@ -48,6 +57,7 @@ class Entry:
             bytes_received=self.bytes_received,
             ms=round((time.monotonic() - self.began) * 1000, 3),
             allowed=self.allowed,
+            tls_ended=self.tls_ended,
             why=None if self.why is None else visible_line(self.why)[:WHY_CHARS_MAX],
         )
 
@@ -65,6 +75,8 @@ class Ledger:
         self._bytes_left = bytes_max
         self._observers = observers
         self._listed = ListedConnections()
+        self._hosts: dict[tuple[str, int], HostTotals] = {}
+        self._hosts_left = {True: MADE_HOSTS_MAX, False: REFUSED_HOSTS_MAX}
         self.use = NetworkUse()
         """What has ended so far."""
 
@@ -95,5 +107,22 @@ class Ledger:
         use.bytes_received += ended.bytes_received
         if self._listed.take(ended):
             use.connections.append(ended)
+        self._add_to_host(ended)
         for observe in self._observers:
             observe(ended)
+
+    def _add_to_host(self, ended: NetworkConnection) -> None:
+        totals = self._hosts.get((ended.host, ended.port))
+        if totals is None:
+            if not ended.host or not self._hosts_left[ended.allowed]:
+                return
+            self._hosts_left[ended.allowed] -= 1
+            totals = HostTotals(
+                host=ended.host, port=ended.port, connections=0, refused=0, bytes_sent=0, bytes_received=0
+            )
+            self._hosts[ended.host, ended.port] = totals
+            self.use.hosts.append(totals)
+        totals.connections += 1
+        totals.refused += not ended.allowed
+        totals.bytes_sent += ended.bytes_sent
+        totals.bytes_received += ended.bytes_received

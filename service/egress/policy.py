@@ -1,25 +1,31 @@
 """Which calls get a network, and to where: what the operator and the key allow of what a call asks for."""
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from weakref import WeakValueDictionary
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from proofbox.contracts.network import Endpoint, NetworkConnection, NetworkUse
+from proofbox.contracts.network import Endpoint, NetworkConnection, NetworkUse, ReachableHost
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.sandbox_images.runner_protocol.network import PROXY_PORT
 from proofbox.service.calls.validation import refusal
+from proofbox.service.egress.host_headers import CallHeaders, HostHeaders
 from proofbox.service.egress.ledger import Entry, Ledger, OnConnection
+from proofbox.service.egress.lookups import CallPlaces, Places, TenantShares
+from proofbox.service.egress.program_variables import PROXY_VARIABLES
 from proofbox.service.egress.proxy import ProxiedConnection, ProxyRules
 from proofbox.service.egress.refusal import ConnectionRefusal
-from proofbox.service.egress.upstream import Connector, LookupPlaces
+from proofbox.service.egress.upstream import Connector
 from proofbox.service.errors import NetworkNotAllowedError
+from proofbox.service.identity import Principal
 from proofbox.service.sandbox.network import ConnectionBounds, ProgramConnection
+from proofbox.service.web.client.resolver import RESOLVER_THREADS
+
+if TYPE_CHECKING:
+    from proofbox.service.egress.call_authority import CallAuthority
 
 _REFUSED_PER_MADE = 5  # connections that a call may try, for each that it may have
-# Names that are resolved at the same time: all calls share the 8 threads of the resolver.
-_LOOKUPS_OF_CALL = 2
-_LOOKUPS_OF_TENANT = 4
+_LOOKUPS_OF_CALL = 2  # names that are resolved at the same time
 _SHOWN_MAX = 5
 
 
@@ -40,6 +46,21 @@ class NetworkLimits:
     idle_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Provisions:
+    """What programs with a network find beside the proxy.
+
+    Attributes:
+        package_index: the URL of the index that pip uses; empty: pip's own.
+        headers: headers with secrets, which the service sets.
+        roots: certificate authorities beyond the public ones, PEM; empty: none.
+    """
+
+    package_index: str = ""
+    headers: HostHeaders = field(default_factory=HostHeaders)
+    roots: str = ""
+
+
 class NetworkPolicy:
     """The operator's decisions about the network of programs.
 
@@ -48,7 +69,8 @@ class NetworkPolicy:
         limits: what the connections of a call may use.
         connector: makes connections.
         of_caller: returns the hosts that a caller is limited to; None: all that the operator allows.
-        package_index: the URL of the index that pip uses; empty: pip's own.
+        provisions: what programs find beside the proxy.
+        lookups: names that all calls resolve at the same time, which tenants share.
     """
 
     def __init__(
@@ -57,14 +79,15 @@ class NetworkPolicy:
         limits: NetworkLimits,
         connector: Connector,
         of_caller: Callable[[str], Sequence[str] | None],
-        package_index: str = "",
+        provisions: Provisions = Provisions(),
+        lookups: int = RESOLVER_THREADS,
     ) -> None:
         self._allowed = [Endpoint.parse(entry) for entry in allowed]
         self._limits = limits
         self._connector = connector
         self._of_caller = of_caller
-        self._package_index = package_index
-        self._resolving: WeakValueDictionary[str, LookupPlaces] = WeakValueDictionary()
+        self._provisions = provisions
+        self._lookups = TenantShares(lookups)
         self.observer: OnConnection | None = None
         """Is called with each connection that has ended."""
 
@@ -98,26 +121,54 @@ class NetworkPolicy:
                 ],
             )
 
-    def open(self, request: ToolCallRequest, on_connection: OnConnection, tenant: str = "") -> "CallNetwork | None":
+    def list_hosts(self, principal: Principal) -> list[ReachableHost]:
+        """The hosts that the programs of a caller may connect to: those of the operator, narrowed by its key."""
+        own = self._of_caller(principal.caller)
+        found = self._allowed
+        if own is not None:
+            of_key = [Endpoint.parse(entry) for entry in own]
+            narrower = [entry for entry in of_key if _is_covered(entry, self._allowed)]
+            found = [*narrower, *(entry for entry in self._allowed if _is_covered(entry, of_key))]
+        headers, tenant, project = self._provisions.headers, principal.tenant, principal.project
+        return [
+            ReachableHost(host=str(entry), variables=headers.variables_of(tenant, project, entry))
+            for entry in dict.fromkeys(found)
+        ]
+
+    def open(
+        self, request: ToolCallRequest, on_connection: OnConnection, tenant: str = "", project: str = ""
+    ) -> "CallNetwork | None":
         """The network of a call that was checked; None if it asks for none.
 
         Args:
             request: the call.
             on_connection: is called with each connection that has ended.
             tenant: whose call it is; the lookups of a tenant leave room for those of others.
+            project: the project of the call, whose secrets it may use.
         """
         if request.network is None:
             return None
-        resolving = self._resolving.setdefault(tenant, LookupPlaces(_LOOKUPS_OF_TENANT))
-        observers = [on_connection] if self.observer is None else [on_connection, self.observer]
+        allowed = [Endpoint.parse(entry) for entry in request.network.allow]
+        provided = self._provisions
         return CallNetwork(
-            [Endpoint.parse(entry) for entry in request.network.allow],
+            allowed,
             self._limits,
             self._connector,
-            observers,
-            self._package_index,
-            resolving,
+            [on_connection] if self.observer is None else [on_connection, self.observer],
+            CallProvisions(
+                provided.headers.of_call(tenant, project, allowed), provided.package_index, provided.roots
+            ),
+            self._lookups.of(tenant),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CallProvisions:
+    """What the program of one call finds beside the proxy; see `Provisions`."""
+
+    headers: CallHeaders = field(default_factory=CallHeaders)
+    package_index: str = ""
+    roots: str = ""
 
 
 class CallNetwork:
@@ -128,7 +179,7 @@ class CallNetwork:
         limits: what its connections may use.
         connector: makes connections.
         observers: are called with each connection that has ended.
-        package_index: the URL of the index that pip uses; empty: pip's own.
+        provisions: what its program finds beside the proxy.
         resolving: bounds the names that the calls of its tenant resolve at the same time.
     """
 
@@ -138,16 +189,23 @@ class CallNetwork:
         limits: NetworkLimits,
         connector: Connector,
         observers: Sequence[Callable[[NetworkConnection], None]],
-        package_index: str = "",
-        resolving: LookupPlaces | None = None,
+        provisions: CallProvisions = CallProvisions(),
+        resolving: Places | None = None,
     ) -> None:
         self._allowed = allowed
         self._limits = limits
         self._ledger = Ledger(limits.bytes_max, observers)
+        self._provisions = provisions
+        self._authority = _make_authority(provisions.headers)
         self._rules = ProxyRules(
-            self._require_allowed, connector, LookupPlaces(_LOOKUPS_OF_CALL, resolving), self._ledger, limits.idle_s
+            require_allowed=self._require_allowed,
+            connector=connector,
+            resolving=CallPlaces(_LOOKUPS_OF_CALL, resolving),
+            ledger=self._ledger,
+            idle_s=limits.idle_s,
+            headers=provisions.headers,
+            server_tls=self._server_tls,
         )
-        self._package_index = package_index
         self._made = 0
 
     @property
@@ -158,12 +216,19 @@ class CallNetwork:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The environment variables by which programs find the proxy."""
-        proxy = f"http://127.0.0.1:{PROXY_PORT}"
-        names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
-        local = "localhost,127.0.0.1,::1"
-        found = {**dict.fromkeys(names, proxy), "NO_PROXY": local, "no_proxy": local, "NODE_USE_ENV_PROXY": "1"}
-        return {**found, "PIP_INDEX_URL": self._package_index} if self._package_index else found
+        """The environment variables by which programs find proxy and certificates, and placeholders of secrets."""
+        index = self._provisions.package_index
+        return {
+            **PROXY_VARIABLES,
+            **({"PIP_INDEX_URL": index} if index else {}),
+            **self._provisions.headers.variables,
+        }
+
+    @property
+    def roots(self) -> str:
+        """See `ProgramNetwork.roots`."""
+        own = "" if self._authority is None else self._authority.pem
+        return self._provisions.roots + own
 
     @property
     def use(self) -> NetworkUse:
@@ -196,6 +261,11 @@ class CallNetwork:
         finally:
             self._ledger.close(entry)
 
+    def _server_tls(self, host: str) -> ssl.SSLContext:
+        if self._authority is None:
+            raise KeyError(host)
+        return self._authority.context(host)
+
     def _require_allowed(self, target: Endpoint) -> None:
         if not _is_covered(target, self._allowed):
             raise ConnectionRefusal(f"{target} is not in network.allow of the call ({_listed(self._allowed)})")
@@ -204,6 +274,15 @@ class CallNetwork:
             raise ConnectionRefusal(
                 f"the call has made its {self._limits.connections_max} connections, the operator's limit for a call"
             )
+
+
+def _make_authority(headers: CallHeaders) -> "CallAuthority | None":
+    """The authority of a call whose program may reach hosts with secrets."""
+    if not headers:
+        return None
+    from proofbox.service.egress.call_authority import CallAuthority  # noqa: PLC0415 - 30 ms that few services need
+
+    return CallAuthority(headers.names)
 
 
 def _is_covered(entry: Endpoint, allowed: Sequence[Endpoint]) -> bool:

@@ -6,18 +6,24 @@ answered with a sentence, as an HTTP response, or as a TLS alert where the progr
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 import h11
 
 from proofbox.contracts.network import Endpoint
 from proofbox.service.egress.client_hello import ClientHelloReader, NoClientHelloError
-from proofbox.service.egress.http_relay import HEAD_BYTES_MAX, HttpExchange, read_url
+from proofbox.service.egress.ended_tls import EndedTls
+from proofbox.service.egress.host_headers import CallHeaders, HostHeader
+from proofbox.service.egress.http_relay import HEAD_BYTES_MAX, HttpExchange, plain_head, read_url, require_short
 from proofbox.service.egress.ledger import WHY_CHARS_MAX, Entry, Ledger
+from proofbox.service.egress.lookups import Places
 from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
-from proofbox.service.egress.upstream import Connector, LookupPlaces, Relay, Upstream
+from proofbox.service.egress.tls_side import NoTlsError, TlsSide
+from proofbox.service.egress.upstream import Connector, Relay, Upstream
 from proofbox.service.sandbox.network import ProgramConnection
 from proofbox.service.visible_text import visible_line
 
@@ -38,13 +44,17 @@ class ProxyRules:
         resolving: bounds the names that are resolved at the same time.
         ledger: counts bytes.
         idle_s: how long a connection may stay open without a byte.
+        headers: what is set in requests to some hosts, whose TLS ends here.
+        server_tls: TLS as the server of one of those hosts; it blocks.
     """
 
     require_allowed: Callable[[Endpoint], None]
     connector: Connector
-    resolving: LookupPlaces
+    resolving: Places
     ledger: Ledger
     idle_s: float
+    headers: CallHeaders
+    server_tls: Callable[[str], ssl.SSLContext]
 
 
 class ProxiedConnection:
@@ -91,7 +101,7 @@ class ProxiedConnection:
                 while True:
                     event = self._parser.next_event()
                     if isinstance(event, h11.Request):
-                        _require_short(event)
+                        require_short(event)
                         return event
                     if isinstance(event, h11.ConnectionClosed):
                         return None
@@ -99,21 +109,27 @@ class ProxiedConnection:
         except TimeoutError as exc:
             raise ConnectionRefusal(f"no request came within {_HEAD_S:g} s", HTTPStatus.REQUEST_TIMEOUT) from exc
 
-    async def _connect(self, target: Endpoint) -> Upstream:
+    async def _connect(self, target: Endpoint, *, ends_tls: bool = False) -> Upstream:
         self._entry.host, self._entry.port = target.host, target.port
         self._rules.require_allowed(target)
-        upstream = await self._rules.connector.connect(target, self._rules.resolving)
+        connector = self._rules.connector
+        connect = connector.connect_tls if ends_tls else connector.connect
+        upstream = await connect(target, self._rules.resolving)
         self._entry.address = upstream.address
         return upstream
 
-    def _relay(self, upstream: Upstream) -> Relay:
-        return Relay(self._program, upstream, self._rules.ledger, self._entry, idle_s=self._rules.idle_s)
+    def _relay(self, upstream: Upstream, *, counts_sent: bool = True) -> Relay:
+        rules = self._rules
+        return Relay(
+            self._program, upstream, rules.ledger, self._entry, idle_s=rules.idle_s, counts_sent=counts_sent
+        )
 
     async def _exchange(self, request: h11.Request) -> None:
         url, target = read_url(request)
         upstream = await self._connect(target)
         self._entry.allowed = True
-        exchange = HttpExchange(self._parser, request, url, self._program)
+        server = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES_MAX)
+        exchange = HttpExchange(self._parser, server, plain_head(request, url), self._program)
         try:
             await exchange.run(self._relay(upstream))
             await upstream.close()
@@ -128,23 +144,53 @@ class ProxiedConnection:
         if names & {b"content-length", b"transfer-encoding"}:
             raise ConnectionRefusal("CONNECT has no body", HTTPStatus.BAD_REQUEST)
         target = _target(request)
-        upstream = await self._connect(target)
+        headers = self._rules.headers.of(target)
+        upstream = await self._connect(target, ends_tls=bool(headers))
         try:
-            await self._program.write(_ESTABLISHED)
-            self._parser.next_event()  # the end of the request: what follows is the program's
-            try:
-                async with asyncio.timeout(_HEAD_S):
-                    hello = await self._read_hello(target, self._parser.trailing_data[0])
-            except (NoClientHelloError, TimeoutError) as exc:
-                why = str(exc) or f"nothing came within {_HEAD_S:g} s"
-                await self._alert(f"{target}: CONNECT is for TLS only: {why}")
+            hello = await self._establish(target)
+            if hello is None:
                 return
             self._entry.allowed = True
-            relay = self._relay(upstream)
-            await relay.run(_send_first(relay, hello), relay.receive_all())
+            if headers:
+                await self._end_tls(target, headers, upstream, hello)
+            else:
+                relay = self._relay(upstream)
+                await relay.run(_send_first(relay, hello), relay.receive_all())
             await upstream.close()
         finally:
             upstream.abort()
+
+    async def _establish(self, target: Endpoint) -> bytes | None:
+        """Answers CONNECT; returns the ClientHello that follows, None if there is none for the host."""
+        await self._program.write(_ESTABLISHED)
+        self._parser.next_event()  # the end of the request: what follows is the program's
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                return await self._read_hello(target, self._parser.trailing_data[0])
+        except (NoClientHelloError, TimeoutError) as exc:
+            why = str(exc) or f"nothing came within {_HEAD_S:g} s"
+            await self._alert(f"{target}: CONNECT is for TLS only: {why}")
+            return None
+
+    async def _end_tls(
+        self, target: Endpoint, headers: tuple[HostHeader, ...], upstream: Upstream, hello: bytes
+    ) -> None:
+        """Is the server of the program's TLS, and passes its requests on with the operator's headers."""
+        self._entry.tls_ended = True
+        context = await asyncio.to_thread(self._rules.server_tls, target.host)
+        count = partial(self._rules.ledger.count_sent, self._entry)
+        inside = TlsSide(self._program, context, count)
+        try:
+            async with asyncio.timeout(_HEAD_S):
+                await inside.accept(hello)
+        except (NoTlsError, TimeoutError) as exc:
+            self._entry.why = f"{target}: {str(exc) or f'the TLS handshake took over {_HEAD_S:g} s'}"
+            await self._end()
+            return
+        self._program = inside  # which a refusal is written to as well
+        await EndedTls(inside, target, headers).run(self._relay(upstream, counts_sent=False))
+        with contextlib.suppress(OSError):
+            await self._end()
 
     async def _read_hello(self, target: Endpoint, begun: bytes) -> bytes:
         """The bytes of a ClientHello that names the host of CONNECT.
@@ -196,13 +242,6 @@ class ProxiedConnection:
 async def _send_first(relay: Relay, hello: bytes) -> None:
     await relay.send(hello)
     await relay.send_all()
-
-
-def _require_short(request: h11.Request) -> None:
-    """Refuses a head that is too long; the parser itself refuses only one that is not complete by then."""
-    size = len(request.target) + sum(len(name) + len(value) for name, value in request.headers)
-    if size > HEAD_BYTES_MAX:
-        raise ConnectionRefusal(f"the head of the request has over {HEAD_BYTES_MAX} bytes", HTTPStatus.BAD_REQUEST)
 
 
 def _target(request: h11.Request) -> Endpoint:

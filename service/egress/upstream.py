@@ -2,18 +2,22 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from proofbox.contracts.codes import WebCode
 from proofbox.contracts.network import Endpoint
 from proofbox.service.egress.ledger import Entry, Ledger
+from proofbox.service.egress.lookups import Places
 from proofbox.service.egress.refusal import ConnectionEnded, ConnectionRefusal
 from proofbox.service.sandbox.network import ProgramConnection
 from proofbox.service.web.client.address_policy import Network
 from proofbox.service.web.client.pinned_network import CONNECT_S, find_addresses
 from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.client.tls import Tls
 from proofbox.service.web.port import WebFailedError
 
 READ_BYTES = 256 * 1024
@@ -46,37 +50,6 @@ class Upstream:
         self.writer.transport.abort()
 
 
-class LookupPlaces:
-    """Bounds the names that are resolved at the same time, within those of a wider circle.
-
-    A place is held until the lookup itself has ended: one that nobody waits for any more still has its thread.
-
-    Args:
-        count: how many.
-        wider: the places that each of these takes one of as well.
-    """
-
-    def __init__(self, count: int, wider: "LookupPlaces | None" = None) -> None:
-        self._free = asyncio.Semaphore(count)
-        self._wider = wider
-
-    async def take(self) -> None:
-        """Waits for a place."""
-        await self._free.acquire()
-        if self._wider is not None:
-            try:
-                await self._wider.take()
-            except BaseException:
-                self._free.release()
-                raise
-
-    def give_back(self) -> None:
-        """A lookup has ended."""
-        self._free.release()
-        if self._wider is not None:
-            self._wider.give_back()
-
-
 class Connector:
     """Makes connections to checked addresses.
 
@@ -84,15 +57,19 @@ class Connector:
         resolve: how names become addresses.
         opened: networks beyond the public internet that the operator opens.
         resolve_s: how long a name may take.
+        tls: checks the certificates of hosts whose TLS ends here; None: there are none.
     """
 
-    def __init__(self, resolve: Resolver, opened: Sequence[Network], resolve_s: float = 10.0) -> None:
+    def __init__(
+        self, resolve: Resolver, opened: Sequence[Network], resolve_s: float = 10.0, tls: Tls | None = None
+    ) -> None:
         self._resolve = resolve
         self._opened = tuple(opened)
         self._resolve_s = resolve_s
+        self._tls = tls
         self._lookups: set[asyncio.Task[Sequence[str]]] = set()
 
-    async def connect(self, target: Endpoint, resolving: LookupPlaces) -> Upstream:
+    async def connect(self, target: Endpoint, resolving: Places) -> Upstream:
         """Resolves a host once, checks each of its addresses and connects to the first that answers.
 
         Args:
@@ -102,10 +79,43 @@ class Connector:
         Raises:
             ConnectionRefusal: an address is not allowed, or there is no connection.
         """
+        for address in await self._find_addresses(target, resolving):
+            with contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(CONNECT_S):
+                    reader, writer = await asyncio.open_connection(address, target.port, limit=_BUFFER_BYTES)
+                return Upstream(reader, writer, address)
+        raise ConnectionRefusal(f"{target}: the host takes no connection", HTTPStatus.BAD_GATEWAY)
+
+    async def connect_tls(self, target: Endpoint, resolving: Places) -> Upstream:
+        """The same with TLS to the host, whose certificate has to be valid for its name.
+
+        Raises:
+            ConnectionRefusal: as `connect`; the certificate or the TLS of the host is not valid.
+        """
+        if self._tls is None:
+            raise ConnectionRefusal(f"{target}: the service ends no TLS", HTTPStatus.BAD_GATEWAY)
+        tls = await asyncio.to_thread(self._tls)
+        why = "the host takes no connection"
+        for address in await self._find_addresses(target, resolving):
+            try:
+                async with asyncio.timeout(2 * CONNECT_S):
+                    reader, writer = await asyncio.open_connection(
+                        address, target.port, limit=_BUFFER_BYTES, ssl=tls, server_hostname=target.host
+                    )
+                return Upstream(reader, writer, address)
+            except ssl.SSLCertVerificationError as exc:
+                why = f"the certificate of the host is not valid: {exc.verify_message}"
+            except ssl.SSLError as exc:
+                why = f"the TLS of the host is not valid: {exc.reason}"
+            except (OSError, TimeoutError):
+                continue
+        raise ConnectionRefusal(f"{target}: {why}", HTTPStatus.BAD_GATEWAY)
+
+    async def _find_addresses(self, target: Endpoint, resolving: Places) -> Sequence[str]:
         try:
             async with asyncio.timeout(self._resolve_s):
                 await resolving.take()
-                addresses = await asyncio.shield(self._look_up(target, resolving))
+                return await asyncio.shield(self._look_up(target, resolving))
         except WebFailedError as exc:
             if exc.code == WebCode.URL_NOT_ALLOWED:
                 why = f"{target}: it is not on the public internet; the operator allows no other networks for it"
@@ -114,14 +124,8 @@ class Connector:
         except TimeoutError as exc:
             why = f"{target}: its address was not found within {self._resolve_s:g} s"
             raise ConnectionRefusal(why, HTTPStatus.GATEWAY_TIMEOUT) from exc
-        for address in addresses:
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(CONNECT_S):
-                    reader, writer = await asyncio.open_connection(address, target.port, limit=_BUFFER_BYTES)
-                return Upstream(reader, writer, address)
-        raise ConnectionRefusal(f"{target}: the host takes no connection", HTTPStatus.BAD_GATEWAY)
 
-    def _look_up(self, target: Endpoint, resolving: LookupPlaces) -> asyncio.Task[Sequence[str]]:
+    def _look_up(self, target: Endpoint, resolving: Places) -> asyncio.Task[Sequence[str]]:
         """A lookup that runs to its end, and gives its place back then."""
 
         def end(ended: asyncio.Task[Sequence[str]]) -> None:
@@ -137,7 +141,7 @@ class Connector:
         return task
 
 
-async def end_tasks(tasks: Sequence[asyncio.Future[None]]) -> list[BaseException]:
+async def end_tasks(tasks: Sequence[asyncio.Future[Any]]) -> list[BaseException]:
     """Cancels tasks and waits for their end; returns the exceptions of those that had failed."""
     for task in tasks:
         task.cancel()
@@ -155,6 +159,7 @@ class Relay:
         ledger: counts the bytes.
         entry: the connection in the ledger.
         idle_s: how long no byte may move in either direction.
+        counts_sent: False: bytes are counted as they come from the program, and not as they leave.
     """
 
     def __init__(
@@ -165,7 +170,9 @@ class Relay:
         entry: Entry,
         *,
         idle_s: float,
+        counts_sent: bool = True,
     ) -> None:
+        self._counts_sent = counts_sent
         self._program = program
         self._upstream = upstream
         self._ledger = ledger
@@ -194,7 +201,8 @@ class Relay:
 
     async def send(self, data: bytes) -> None:
         """Sends bytes of the program to the host."""
-        self._ledger.count_sent(self._entry, len(data))
+        if self._counts_sent:
+            self._ledger.count_sent(self._entry, len(data))
         self._has_moved()
         self._upstream.writer.write(data)
         await self._upstream.writer.drain()

@@ -11,7 +11,7 @@ from proofbox.service.egress.policy import CallNetwork
 from proofbox.service.execution.code_check import encode_code
 from proofbox.service.identity import ConversationKey
 from proofbox.service.sandbox.limits import CallBounds
-from proofbox.service.sandbox.port import Job
+from proofbox.service.sandbox.port import Job, PackageFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class ExecCall:
     params: ExecParams
     bounds: CallBounds
 
+    @property
+    def packages(self) -> list[str]:
+        """What it asks for: the caller's loop and its model."""
+        return [*self.request.packages, *self.params.packages]
+
     def parse(self) -> tuple[Contract, bytes]:
         """Parses its contract and its code.
 
@@ -42,8 +47,8 @@ class ExecCall:
         contract = no_promises(turn_id) if given.explore else parse_contract(given.contract, turn_id)
         return contract, encode_code(self.request.code)
 
-    def job(self, code: bytes, network: CallNetwork | None = None) -> Job:
-        """The program with its arguments, variables, input and network."""
+    def job(self, code: bytes, network: CallNetwork | None = None, packages: PackageFolder | None = None) -> Job:
+        """The program with its arguments, variables, input, network and packages."""
         given, turn_id = self.params, self.request.turn_id or ""
         return Job(
             language=self.language,
@@ -56,6 +61,7 @@ class ExecCall:
             stdin=(given.stdin or "").encode(),
             cwd=working_folder(given.cwd or (Namespace.FILES if given.workspace else ""), turn_id),
             network=network,
+            packages=packages,
         )
 
     def further_texts(self) -> tuple[str, ...]:

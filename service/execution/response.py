@@ -26,6 +26,8 @@ from proofbox.service.jobs.inputs import JobInputs
 from proofbox.service.jobs.produced_files import Content, ProducedFiles, artifact_result, usage
 from proofbox.service.jobs.runner import JobResult
 from proofbox.service.jobs.verdicts import Verdict, extras, produced_once
+from proofbox.service.packages.port import InstalledPackages
+from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.port import CollectedFile, FileState
 from proofbox.service.sandbox.program_output import program_output
 from proofbox.service.timeline.artifact_versions import collect_paths
@@ -52,6 +54,7 @@ class ExecRun:
         libraries: name and version of what is installed in the image, where a hint needs it and it is known.
         notes: what else the model should know, a sentence each.
         network: the connections of the program; None for one without network.
+        packages: what was installed for the program; None for one that asks for no packages.
     """
 
     inputs: JobInputs
@@ -60,6 +63,7 @@ class ExecRun:
     libraries: Mapping[str, str] | None = None
     notes: Sequence[str] = ()
     network: NetworkUse | None = None
+    packages: InstalledPackages | None = None
 
 
 def refuse(
@@ -84,7 +88,7 @@ def refuse(
         error=EnvelopeError(
             code=error.code,
             message=visible_line(error.message),
-            where="rehost" if is_path else "contract",
+            where="rehost" if is_path else "packages" if isinstance(error, PackageRefusedError) else "contract",
             managed=True,
         ),
         report=report,
@@ -135,6 +139,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         usage=usage(result.outcome),
         sandbox=result.sandbox,
         network=run.network,
+        packages=None if run.packages is None else list(run.packages.packages),
     )
 
 
@@ -148,7 +153,7 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         collected.extras_total,
         output.combined,
         explored=call.params.explore,
-        notes=[*_notes(call, result), *run.notes, *_network_notes(run.network)],
+        notes=[*_notes(call, result), *run.notes, *_network_notes(run.network), *_package_notes(run.packages)],
         removed=run.files.removed,
         in_other_turns=list(collected.in_other_turns),
         hints=run_hints(call.request.turn_id or "", contract, result, verdicts, run.inputs.known, run.libraries),
@@ -160,6 +165,10 @@ def _notes(call: ExecCall, result: JobResult) -> list[str]:
         return []
     failure = memory_failure(result.outcome, call.bounds.limits)
     return [failure.message] if failure is not None else []
+
+
+def _package_notes(packages: InstalledPackages | None) -> list[str]:
+    return [] if packages is None else [packages.note]
 
 
 def _network_notes(use: NetworkUse | None) -> list[str]:

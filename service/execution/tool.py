@@ -1,7 +1,9 @@
 """The exec tools: run a caller's program in a sandbox and check the files that it promises."""
 
 import asyncio
+import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -36,6 +38,8 @@ from proofbox.service.jobs.runner import (
 )
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
 from proofbox.service.jobs.workspace import new_workspace, notes_on
+from proofbox.service.packages.port import InstalledPackages, Packages, check_packages
+from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy, room_bytes
 from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
@@ -54,9 +58,10 @@ class ExecTool:
         tokens: counts tokens.
         image: lists the libraries of the sandbox image; None if they are not known.
         network: decides about the network of programs.
+        packages: installs packages for programs; None if the operator has no index.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run is made of
         self,
         language: Language,
         jobs: JobRunner,
@@ -65,6 +70,7 @@ class ExecTool:
         image: ImageInventory | None = None,
         *,
         network: NetworkPolicy,
+        packages: Packages | None = None,
     ) -> None:
         self._language = language
         self._jobs = jobs
@@ -72,6 +78,7 @@ class ExecTool:
         self._policy = policy
         self._tokens = tokens
         self._network = network
+        self._packages = packages
 
     def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         """See `Tool.prepare`."""
@@ -79,8 +86,9 @@ class ExecTool:
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         if request.network is not None:
             self._network.check(request, scope.principal.caller)
+        check_packages(request, params, self._language, self._packages)
         call = ExecCall(scope, request, self._language, params, bounds)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
 
     async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
         """Runs one call.
@@ -95,13 +103,46 @@ class ExecTool:
             contract, code = call.parse()
         except ContractError as exc:
             return refuse(call, exc, timer.timings)
+        if self._packages is None or not call.packages:
+            return await self._run_with(None, call, (contract, code), context)
+        return await self._install(self._packages, call, (contract, code), context)
+
+    async def _install(
+        self, packages: Packages, call: ExecCall, parsed: tuple[Contract, bytes], context: JobContext
+    ) -> ToolCallResponse:
+        """Runs a call with its packages, which are installed before it waits for a slot."""
+        observer = context.observer
+        began = time.monotonic()
+        async with AsyncExitStack() as stack:
+            try:
+                with context.timer.phase("rehost"):
+                    pinned = self._jobs.inputs.pinned_packages
+                    using = packages.use(call.packages, observer.owner, pinned)
+                    found = await stack.enter_async_context(using)
+            except PackageRefusedError as exc:
+                return refuse(call, exc, context.timer.timings)
+            observer.on_packages(found.packages)
+            deadline = context.bounds.deadline + time.monotonic() - began
+            context = replace(context, bounds=replace(context.bounds, deadline=deadline))
+            return await self._run_with(found, call, parsed, context)
+
+    async def _run_with(
+        self,
+        packages: InstalledPackages | None,
+        call: ExecCall,
+        parsed: tuple[Contract, bytes],
+        context: JobContext,
+    ) -> ToolCallResponse:
+        contract, code = parsed
+        observer, timer = context.observer, context.timer
         async with self._jobs.slot(context, holds_workspace=call.params.workspace == "full") as job:
             inputs = await job.resolve_inputs(_input_request(call))
             if inputs.all_missing:
                 return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
             wanted = self._output_spec(call, contract)
             network = self._open_network(call, observer) if call.request.network is not None else None
-            program = Program(call.job(code, network), wanted, observer.on_output)
+            folder = None if packages is None else packages.folder_of_job
+            program = Program(call.job(code, network, folder), wanted, observer.on_output)
             result = await job.run(program, inputs)
             verdicts, result = check_promises(contract, result, call.bounds.limits)
             contents = await self._read_contents(call.scope, verdicts)
@@ -116,10 +157,12 @@ class ExecTool:
         notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
         use = None if network is None else network.use
         notes = notes if network is None else (*notes, *network.notes)
-        return build_response(call, contract, ExecRun(inputs, result, files, libraries, notes, use), timer.timings)
+        run = ExecRun(inputs, result, files, libraries, notes, use, packages)
+        return build_response(call, contract, run, timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
-        network = self._network.open(call.request, observer.on_connection, call.scope.principal.tenant)
+        principal = call.scope.principal
+        network = self._network.open(call.request, observer.on_connection, principal.tenant, principal.project)
         if network is not None:
             observer.on_network(network.use)
         return network

@@ -69,6 +69,10 @@ class InputResolver:
         self._bounds = bounds
         self._references = References(files)
 
+    @property
+    def pinned_packages(self) -> None:
+        """See `InputSource.pinned_packages`."""
+
     async def resolve_reference(
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference
     ) -> tuple[str, UsedReference]:

@@ -266,6 +266,10 @@ class _GivenInputs:
     def __init__(self, files: Sequence[OneShotFile]) -> None:
         self._files = files
 
+    @property
+    def pinned_packages(self) -> None:
+        """See `InputSource.pinned_packages`."""
+
     async def resolve_inputs(self, request: InputRequest, staging: Staging) -> JobInputs:  # noqa: ARG002 - the port's
         """See `InputSource.resolve_inputs`."""
         return await asyncio.to_thread(self._inputs, request.turn_id)

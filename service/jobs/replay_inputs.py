@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.provenance import AuditInput, AuditLine
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
@@ -41,6 +42,11 @@ class ReplayInputs:
         self._sources = sources
         self._request = request
         self._line = line
+
+    @property
+    def pinned_packages(self) -> Sequence[InstalledPackage] | None:
+        """See `InputSource.pinned_packages`."""
+        return self._line.packages
 
     async def resolve_inputs(self, request: InputRequest, staging: Staging) -> JobInputs:
         """Restores the files that the call ran with.

@@ -25,7 +25,12 @@ from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import AuditedLine, CallKey, CallState, CallStore, StoredCall
 from proofbox.service.calls.tool import PreparedCall, Tools
-from proofbox.service.errors import NetworkNotAllowedError, NoProvenanceError, NotRerunnableError
+from proofbox.service.errors import (
+    NetworkNotAllowedError,
+    NoProvenanceError,
+    NotRerunnableError,
+    PackagesNotAllowedError,
+)
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.replay_inputs import ReplayInputs, UnsavedOutputs
 from proofbox.service.jobs.runner import JobRunner
@@ -147,6 +152,8 @@ class Provenance:
             call = prepare_call(tools, key.scope, again)
         except NetworkNotAllowedError as exc:
             raise NotRerunnableError(f"the network of the call is not allowed any more: {exc.message}") from exc
+        except PackagesNotAllowedError as exc:
+            raise NotRerunnableError(f"the packages of the call are not allowed any more: {exc.message}") from exc
         if call is not None:
             return call
         raise NotRerunnableError(f"calls of the tool '{request.tool_id}' cannot be run again")

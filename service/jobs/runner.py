@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Literal, Protocol
 
 from proofbox.contracts.codes import RuntimeCode
+from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, Timings
@@ -148,6 +149,10 @@ class JobContext:
 class InputSource(Protocol):
     """Where the inputs of jobs come from."""
 
+    @property
+    def pinned_packages(self) -> Sequence[InstalledPackage] | None:
+        """The packages of the call that is run again; None for a call that runs for the first time."""
+
     async def resolve_inputs(self, request: InputRequest, staging: Staging) -> JobInputs:
         """Returns the files that a call refers to, valid while ``staging`` is.
 
@@ -270,6 +275,7 @@ class SandboxJob:
         async with AsyncExitStack() as stack:
             with timer.phase("acquire"):
                 sandbox = await stack.enter_async_context(self._runner.engine.open(self._spec(program.job)))
+            await observer.before_start()
             observer.on_started(sandbox.info)
             try:
                 with timer.phase("run") as phase:
@@ -338,6 +344,7 @@ class SandboxJob:
             flavour_of(job.language, job.code),
             owner,
             is_only_call=self._runner.admission.running_of(owner) <= 1,  # itself
+            is_bare=job.packages is not None and job.packages.replaces_libraries,
         )
 
 

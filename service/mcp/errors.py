@@ -15,6 +15,7 @@ CORRECTABLE = (
     errors.UnsafeNameError,
     errors.LimitNotAllowedError,
     errors.NetworkNotAllowedError,
+    errors.PackagesNotAllowedError,
     errors.AssetRefusedError,
     errors.BodyTooLargeError,
     errors.CallCancelledError,

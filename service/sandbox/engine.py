@@ -178,7 +178,11 @@ class PooledEngine:
             return await self._own(spec)
         # What has imported libraries may hold more already than a small limit allows.
         flavour = spec.flavour if limits.memory_bytes >= _LIBRARIES_NEED_BYTES else PreloadSet.BARE
+        flavour = PreloadSet.BARE if spec.is_bare else flavour
         pooled = await self.pool.take(flavour, spec.owner, is_only_call=spec.is_only_call)
+        if spec.is_bare and pooled.sandbox.flavour is not PreloadSet.BARE:
+            self._discard_later(pooled)
+            return await self._own(spec)
         if not updates:
             return pooled
         try:

@@ -19,6 +19,9 @@ IMPORTING_SHARES = 128
 """Weight for the CPU, in place of 1024, of a container that imports libraries for a later call: those with calls go
 first, and where they use every core it is still ready in time."""
 
+PACKAGES_AT = "/packages"
+"""Where sandboxes have the packages that calls have asked for, read-only; nothing if no call gets packages."""
+
 _TMP_BYTES = 128 * 1024 * 1024
 _TMP_INODES = 10_000
 _JOB_BYTES = 72 * 1024 * 1024  # code of 10 MiB, or a document as JSON, which writes a character in up to six bytes

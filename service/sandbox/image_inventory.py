@@ -36,17 +36,32 @@ class Inventory:
         libraries: version by name of the installed Python libraries, such as ``{"python-docx": "1.2.0"}``.
         commands: the names of the commands that a shell finds.
         languages: the languages that it can run.
+        machine: its processor, such as ``x86_64``; empty if the image does not name it.
+        glibc: the version of its C library, such as ``2.41``; empty if the image does not name it.
+        image_digest: the id of the image.
     """
 
     python: str = ""
     libraries: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     commands: tuple[str, ...] = ()
     languages: tuple[str, ...] = tuple(sorted(IN_EVERY_IMAGE))
+    machine: str = ""
+    glibc: str = ""
+    image_digest: str = ""
 
     @property
     def is_known(self) -> bool:
         """Whether the image has answered."""
         return bool(self.python)
+
+
+class _Printed(ImageContents):
+    """What the program of the image prints."""
+
+    machine: str = ""
+    """Its processor."""
+    glibc: str = ""
+    """The version of its C library."""
 
 
 class ImageInventory:
@@ -85,7 +100,7 @@ class ImageInventory:
 
     async def _ask(self) -> None:
         try:
-            self._known = _inventory(await self._run_program())
+            self._known = _inventory(*await self._run_program())
         except (ServiceError, SandboxLostError, ValidationError) as exc:
             self._retry_at = time.monotonic() + _RETRY_AFTER_S
             log.warning("the sandbox image does not list what it has: %s", str(exc).partition("\n")[0])
@@ -95,8 +110,8 @@ class ImageInventory:
         finally:
             self._asking = None
 
-    async def _run_program(self) -> bytes:
-        """What the program of the image prints."""
+    async def _run_program(self) -> tuple[bytes, str]:
+        """What the program of the image prints, and the id of the image."""
         printed = bytearray()
 
         def collect_stdout(stream: StreamName, piece: bytes, truncated: bool) -> None:
@@ -105,18 +120,22 @@ class ImageInventory:
                 printed.extend(piece)
 
         async with self._engine.open(SandboxSpec(_NAME, self._limits, _LIFETIME_S)) as sandbox:
+            image_digest = sandbox.info.image_digest
             await sandbox.put(_TURN, [])
             outcome = await sandbox.run(Job(_NAME, b"{}", _NAME, _TURN, self._limits), on_output=collect_stdout)
         if outcome.lost is not None:
             raise SandboxLostError(outcome.lost)
-        return bytes(printed)
+        return bytes(printed), image_digest
 
 
-def _inventory(printed: bytes) -> Inventory:
-    contents = ImageContents.model_validate_json(printed)
+def _inventory(printed: bytes, image_digest: str) -> Inventory:
+    contents = _Printed.model_validate_json(printed)
     return Inventory(
         python=contents.python,
         libraries=MappingProxyType(contents.libraries),
         commands=tuple(contents.commands),
         languages=tuple(contents.languages),
+        machine=contents.machine,
+        glibc=contents.glibc,
+        image_digest=image_digest,
     )

@@ -47,5 +47,9 @@ class ProgramNetwork(Protocol):
     def bounds(self) -> ConnectionBounds:
         """How many connections it takes."""
 
+    @property
+    def roots(self) -> str:
+        """Certificate authorities that its program is to trust beside the public ones, PEM; empty: none."""
+
     async def serve(self, connection: ProgramConnection) -> None:
         """Serves a connection to its end; it is closed when this returns, raises or is cancelled."""

@@ -35,6 +35,7 @@ class SandboxSpec:
         flavour: the libraries that it should have in memory already; any flavour can run any program.
         owner: whose call it is for: where sandboxes are short, owners get them in turn.
         is_only_call: whether the owner has no other call running: a few sandboxes are reserved for such calls.
+        is_bare: whether its interpreter must have imported no library: the call has another version of one.
     """
 
     call_name: str
@@ -43,6 +44,7 @@ class SandboxSpec:
     flavour: PreloadSet = PreloadSet.BARE
     owner: str = ""
     is_only_call: bool = True
+    is_bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,19 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PackageFolder:
+    """Packages for a program.
+
+    Attributes:
+        path: the folder that they are in, inside of the sandbox.
+        replaces_libraries: whether a library of the image is there in another version.
+    """
+
+    path: str
+    replaces_libraries: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """The program to run.
 
@@ -83,6 +98,7 @@ class Job:
         stdin: what it reads from standard input.
         cwd: its working directory, relative to OUT_DIR; empty for OUT_DIR itself.
         network: what serves its connections; None: it has no network.
+        packages: what it finds before the libraries of the image; None: nothing.
     """
 
     language: ProgramKind
@@ -95,6 +111,7 @@ class Job:
     stdin: bytes = b""
     cwd: str = ""
     network: ProgramNetwork | None = None
+    packages: PackageFolder | None = None
 
 
 @dataclass(frozen=True, slots=True)

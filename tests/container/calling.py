@@ -65,6 +65,19 @@ class Caller:
         assert answer.is_problem, answer.body
         return Problem.model_validate_json(answer.body)
 
+    async def of(self, body: dict[str, Any]) -> ToolCallResponse:
+        """Makes a call of this body."""
+        ticket = await self.service.calls.submit(
+            self.service.principal,
+            ToolCallRequest.model_validate(body),
+            idempotency_key=None,
+            request_id="test",
+            detached=False,
+        )
+        answer = await ticket.answer()
+        assert not answer.is_problem, answer.body
+        return ToolCallResponse.model_validate_json(answer.body)
+
     async def submit(self, code: str | None, contract: Any = ANYTHING, **fields: Any) -> CallTicket:
         request = ToolCallRequest.model_validate(self.body(code, contract, **fields))
         return await self.service.calls.submit(

@@ -67,7 +67,18 @@ def test_params_stand_in_the_order_of_the_protocol_and_say_their_defaults(tool):
     assert list(properties) == ["contract", "prog_name", "timeout_s", "explore", "stdin", "args", "env", "cwd"]
     assert (properties["prog_name"]["default"], properties["timeout_s"]["default"]) == ("main", 600)
     assert "required" not in tool.params_schema  # a contract, or explore in its place
-    assert list(ExecParams.model_fields) == [*properties, "workspace"]  # which is the loop's decision
+    # The loop decides about the workspace, and the operator about packages.
+    assert list(ExecParams.model_fields) == [*properties, "workspace", "packages"]
+
+
+def test_packages_are_a_parameter_of_python_and_bash_where_the_operator_has_an_index():
+    image = ImageContents(python="3.13.5", libraries={}, commands=[], languages=[*Language])
+    python, bash, node = catalogue(image, has_packages=True)[:3]
+    assert python.params_schema["properties"]["packages"]["description"].startswith("Further Python packages")
+    assert "packages" in bash.params_schema["properties"]
+    assert "packages" not in node.params_schema["properties"]
+    assert "Other packages: name them in packages" in python.description
+    assert not any("packages" in tool.params_schema["properties"] for tool in catalogue(image)[:3])
 
 
 @pytest.mark.parametrize(

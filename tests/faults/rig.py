@@ -104,6 +104,7 @@ class Rig:
                 "s3_endpoint": f"http://127.0.0.1:{self.objects_gate.port}",
                 "s3_access_key": bucket.access_key,
                 "s3_secret_key": bucket.secret_key,
+                "s3_retry_s": 0,
                 "pool_size": 0,
                 "running_max": 1,
                 "sweep_every_s": 0.5,

@@ -21,6 +21,7 @@ from proofbox.service.api.app import create_app
 from proofbox.service.storage.api_keys import SqlApiKeys
 from tests.http.conftest import PRINCIPAL
 from tests.support.pipeline import opened_pipeline, services_over
+from tests.support.program_proxy import network_policy
 
 
 def key_of(**fields) -> tuple[ApiKey, str]:
@@ -49,10 +50,12 @@ async def asked(services, stores, flags):
         flags.operations.listed = [key, *others]
         keys = SqlApiKeys(stores.database)
         await keys.add(key)
+        quotas = Quotas(allowed or Allowances(calls_per_minute=60), stores.artifacts.stored_bytes)
         guarded = replace(
             services,
             authenticator=Authenticator(PRINCIPAL, Keyring(keys), required=True),
-            quotas=Quotas(allowed or Allowances(calls_per_minute=60), stores.artifacts.stored_bytes),
+            quotas=quotas,
+            network_of=network_policy(["pypi.org", "*.example.com"], quotas.network).list_hosts,
         )
         transport = httpx.ASGITransport(create_app(guarded), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://api.example.com") as client:
@@ -87,6 +90,19 @@ async def test_a_caller_learns_its_identity_scopes_and_limits(asked):
     assert limits["calls_per_minute"] == {"name": "calls_per_minute", "limit": 60, "own": False, "used": 0}
     assert limits["stored_bytes"] == {"name": "stored_bytes", "limit": 1000, "own": True, "used": 0}
     assert (limits["running_calls"]["used"], limits["queued_calls"]["used"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("of_key", "hosts"),
+    [
+        (None, ["pypi.org:443", "*.example.com:443"]),
+        (("a.example.com:443",), ["a.example.com:443"]),
+        ((), []),
+    ],
+)
+async def test_a_caller_learns_the_hosts_that_its_programs_may_reach(asked, of_key, hosts):
+    _, answer = await asked("/v1/caller", network=of_key)
+    assert [host["host"] for host in answer.json()["network"]] == hosts
 
 
 async def test_the_used_part_of_a_limit_counts_this_request(asked):

@@ -94,6 +94,18 @@ async def test_the_calls_of_a_tenant_leave_room_for_those_of_others(names, polic
     await leave([*tasks, other])
 
 
+async def test_two_tenants_that_hold_all_they_get_leave_room_for_a_third(names):
+    shared = NetworkPolicy(("*.example.com:443",), LIMITS, Connector(names, ()), lambda _: None, lookups=8)
+    calls = [opened(shared, tenant) for tenant in ("acme", "other") for _ in range(10)]
+    tasks = [ask(network, f"a{number}") for number, network in enumerate(calls) for _ in range(4)]
+    await turn()
+    assert names.running == 6
+    third = ask(opened(shared, "third"), "c")
+    await turn()
+    assert names.running == 7
+    await leave([*tasks, third])
+
+
 async def test_places_come_back_to_the_tenant(names, policy):
     network = opened(policy, "acme")
     names.end()

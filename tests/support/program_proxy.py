@@ -10,7 +10,8 @@ from ipaddress import ip_network
 from typing import Any
 
 from proofbox.contracts.network import Endpoint, NetworkConnection
-from proofbox.service.egress.policy import CallNetwork, NetworkLimits, NetworkPolicy
+from proofbox.service.egress.host_headers import CallHeaders
+from proofbox.service.egress.policy import CallNetwork, CallProvisions, NetworkLimits, NetworkPolicy
 from proofbox.service.egress.upstream import Connector
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -104,9 +105,22 @@ def call_network(
     opened: Sequence[str] = LOOPBACK,
     limits: NetworkLimits = LIMITS,
     on_connection: Callable[[NetworkConnection], None] = lambda _: None,
+    secrets: tuple[CallHeaders, ssl.SSLContext] | None = None,
 ) -> CallNetwork:
-    connector = Connector(resolve, [ip_network(text) for text in opened])
-    return CallNetwork([Endpoint.parse(entry) for entry in allow], limits, connector, [on_connection])
+    """The network of one call.
+
+    Args:
+        allow: its allow-list.
+        resolve: resolves names.
+        opened: networks beyond the public internet.
+        limits: what its connections may use.
+        on_connection: is called with each connection that has ended.
+        secrets: headers with secrets, and what checks the certificates of their hosts.
+    """
+    headers, tls = secrets or (CallHeaders(), ssl.create_default_context())
+    connector = Connector(resolve, [ip_network(text) for text in opened], tls=lambda: tls)
+    allowed = [Endpoint.parse(entry) for entry in allow]
+    return CallNetwork(allowed, limits, connector, [on_connection], CallProvisions(headers))
 
 
 def network_policy(

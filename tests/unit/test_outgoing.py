@@ -23,7 +23,7 @@ CLIENTS = {
     "urllib3",
     "websockets",
 }
-# Only the first seven ever see an address that a caller, a model or a page has named.
+# Only the first eight ever see an address that a caller, a model or a page has named.
 WHOSE_ADDRESSES = {
     "service/web/client/pinned_network.py": "named by models and pages: checked and connected to here alone",
     "service/web/client/resolver.py": "resolves the names of pinned_network.py, connects to nothing",
@@ -31,6 +31,7 @@ WHOSE_ADDRESSES = {
     "service/web/client/outgoing.py": "none of its own: it connects through pinned_network.py",
     "service/mcp_sources/transport.py": "named by agents: connects to what pinned_network.py has checked",
     "service/mcp_sources/operations.py": "none of its own: it connects through transport.py",
+    "service/packages/downloads.py": "the operator's index, and what that links: as pinned_network.py checks",
     "service/web/urls.py": "reads addresses, connects to nothing",
     "service/storage/postgres.py": "the operator's database",
     "service/storage/artifacts/s3_client.py": "the operator's bucket",

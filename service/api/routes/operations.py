@@ -88,6 +88,7 @@ async def get_caller(request: Request, services: InjectedServices, principal: An
         key_id=principal.key_id,
         scopes=sorted(caller.permissions),
         limits=await describe_limits(services, principal, state["meter"]),
+        network=services.network_of(principal),
     )
     return model_response(info, headers=NO_STORE)
 

@@ -38,8 +38,9 @@ SECTIONS = (
     Section("inspector", "Inspector", "inspect_s_per_file"),
     Section("logs", "Logs and traces", "log_format"),
     Section("network", "Network of programs", "sandbox_network"),
+    Section("packages", "Packages of calls", "package_index"),
     Section("agents", "Agents and their tools", "gateway_env"),
-    Section("dispatch", "Many processes", "dispatch"),
+    Section("processes", "Many processes", "dispatch"),
 )
 SECTION_NAMES = frozenset(section.name for section in SECTIONS)
 

@@ -12,6 +12,7 @@ from proofbox.service.sandbox.hardening import (
     IMPORTING_SHARES,
     MASKED_PATHS,
     NEW_TERMINALS,
+    PACKAGES_AT,
     READ_ONLY_PATHS,
     RLIMITS,
     SANDBOX_RLIMITS,
@@ -53,6 +54,7 @@ class ContainerSettings:
         gvisor: whether the runtime is gVisor's.
         podman_files: the folder of files for Podman; None for Docker.
         import_once: whether libraries are imported outside of containers and forked into them; see the setting.
+        packages: the folder of packages on the engine's machine; None if no call gets packages.
     """
 
     image: str
@@ -65,6 +67,7 @@ class ContainerSettings:
     gvisor: bool = False
     podman_files: Path | None = None
     import_once: ImportOnce = "off"
+    packages: Path | None = None
 
     @property
     def updates_limits(self) -> bool:
@@ -152,6 +155,10 @@ def container_config(
         **changing_limits(settings, limits),
         "Tmpfs": {folder.path: ",".join(folder.options(user_id)) for folder in own_folders(limits)},
     }
+    if settings.packages is not None:
+        host_config["Mounts"] = [
+            {"Type": "bind", "Source": str(settings.packages), "Target": PACKAGES_AT, "ReadOnly": True}
+        ]
     config = {
         "Image": settings.image,
         "Cmd": list(PREIMPORTED[flavour]),

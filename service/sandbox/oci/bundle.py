@@ -11,6 +11,7 @@ from proofbox.service.sandbox.hardening import (
     HOST_NAME,
     IMPORTING_SHARES,
     MASKED_PATHS,
+    PACKAGES_AT,
     READ_ONLY_PATHS,
     RLIMITS,
     SANDBOX_RLIMITS,
@@ -47,6 +48,7 @@ _MOUNTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 _CGROUP = "/sys/fs/cgroup"
 _CGROUP_OPTIONS = ("nosuid", "noexec", "nodev", "relatime", "ro")
+_PACKAGE_OPTIONS = ("bind", "private", "nosuid", "nodev", "ro")
 _ZYGOTE_SETS = ("bounding", "effective", "permitted")
 
 
@@ -59,12 +61,14 @@ class BundleSettings:
         seccomp: our profile in the runtime's form.
         counts_swap: whether memory and swap can be bounded together; where not, memory alone is.
         hierarchies: of version 1, the roots of those that a sandbox sees its own group of; none for version 2.
+        packages: the folder of packages; None if no call gets packages.
     """
 
     image: UnpackedImage
     seccomp: dict[str, Any]
     counts_swap: bool
     hierarchies: Mapping[str, Path]
+    packages: Path | None = None
 
 
 def bundle_config(
@@ -75,6 +79,8 @@ def bundle_config(
     mounts = [_mount(*mount) for mount in _MOUNTS]
     mounts += _cgroup_mounts(settings.hierarchies, cgroup)
     mounts += [_mount(folder.path, "tmpfs", folder.options(user_id)) for folder in own_folders(limits)]
+    if settings.packages is not None:
+        mounts.append({**_mount(PACKAGES_AT, "bind", _PACKAGE_OPTIONS), "source": str(settings.packages)})
     return {
         "ociVersion": "1.0.2",
         "hostname": HOST_NAME,

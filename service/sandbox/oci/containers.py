@@ -66,6 +66,7 @@ class OciSettings:
         start_s: how long the runtime may take to start one.
         threads: how many starts and removals are under way at a time.
         import_once: whether libraries are imported outside of containers and forked into them; see the setting.
+        packages: the folder of packages; None if no call gets packages.
     """
 
     runtime: str
@@ -79,6 +80,7 @@ class OciSettings:
     start_s: float
     threads: int
     import_once: ImportOnce
+    packages: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class OciContainers:
             seccomp = runtime_form(settings.seccomp_profile)
         except ValueError as exc:
             raise EngineUnavailableError(str(exc)) from exc
-        bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside)
+        bundle = BundleSettings(image, seccomp, cgroups.counts_swap, cgroups.seen_inside, settings.packages)
         together = ServiceCgroup(cgroups, place.cgroup, settings.totals)
         await self._call("bound all sandboxes together", together.make)
         starter = Starter(runtime, place, together, settings.start_s)

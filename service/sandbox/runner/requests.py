@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 
-from proofbox.service.sandbox.network import ConnectionBounds
+from proofbox.service.sandbox.network import ProgramNetwork
 from proofbox.service.sandbox.port import Job, OutputSpec
 from proofbox.service.sandbox.runner.file_frames import PIECE_BYTES
 from proofbox.service.sandbox.runner.frames import Frame, encode
@@ -58,7 +58,8 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
         "output_bytes": job.limits.output_bytes,
         "pass_on_bytes": pass_on_bytes,
         "collects": collects,
-        "network": None if job.network is None else _network(job.network.bounds),
+        "packages": "" if job.packages is None else job.packages.path,
+        "network": None if job.network is None else _network(job.network),
     }
     pieces = [
         data[at : at + PIECE_BYTES] for data in (job.code, job.stdin) for at in range(0, len(data), PIECE_BYTES)
@@ -67,8 +68,9 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
     return b"".join([encode(Frame.JOB, nonce, json.dumps(request).encode()), *frames])
 
 
-def _network(bounds: ConnectionBounds) -> dict[str, int]:
-    return {"open_max": bounds.open_max, "accepted_max": bounds.accepted_max}
+def _network(network: ProgramNetwork) -> dict[str, int | str]:
+    bounds = network.bounds
+    return {"open_max": bounds.open_max, "accepted_max": bounds.accepted_max, "roots": network.roots}
 
 
 def collection_frame(wanted: OutputSpec, bounds: InspectorBounds, nonce: bytes) -> bytes:

@@ -16,11 +16,13 @@ from botocore.exceptions import (
     ClientError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
 )
 from botocore.loaders import Loader, create_loader
 
+from proofbox.service.artifacts.port import StoreAwayError
 from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
 from proofbox.service.storage.artifacts.blob_port import DamagedBytesError
 
@@ -33,6 +35,8 @@ _DEFAULT_REGION = "us-east-1"  # what servers of other makers expect, and AWS's 
 
 _ROLE = "the object store"
 _FULL_STATUS = 507
+_SERVER_ERROR = 500
+_OVERLOADED = frozenset({"SlowDown", "ServiceUnavailable", "RequestTimeout", "Throttling", "TooManyRequests"})
 _FULL = frozenset({"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"})
 _REFUSED = frozenset(
     {
@@ -124,6 +128,7 @@ def translate_errors() -> Iterator[None]:
 
     Raises:
         StoreFullError: the server has no space or no quota left.
+        StoreAwayError: it does not answer, or is overloaded.
         StoreFailedError: any other error of the server or of the way there.
     """
     try:
@@ -135,7 +140,9 @@ def translate_errors() -> Iterator[None]:
             f"there are no credentials for {_ROLE}: set s3_access_key and s3_secret_key, or AWS's own variables"
         ) from exc
     except (EndpointConnectionError, ConnectTimeoutError) as exc:
-        raise StoreFailedError(f"{_ROLE} does not answer; its address is the setting s3_endpoint") from exc
+        raise StoreAwayError(f"{_ROLE} does not answer; its address is the setting s3_endpoint") from exc
+    except HTTPClientError as exc:
+        raise StoreAwayError(f"the connection to {_ROLE} broke; try again") from exc
     except BotoCoreError as exc:
         raise StoreFailedError(f"the connection to {_ROLE} broke; try again") from exc
 
@@ -148,7 +155,8 @@ def code_of(exc: ClientError) -> str:
 def refused(exc: ClientError) -> OurError:
     """The error of the core for an answer of the server."""
     code = code_of(exc)
-    if code in _FULL or exc.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == _FULL_STATUS:
+    status = exc.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if code in _FULL or status == _FULL_STATUS:
         return StoreFullError(f"{_ROLE} has no space left; the operator has to free some")
     if code in _REFUSED:
         return StoreFailedError(
@@ -162,4 +170,6 @@ def refused(exc: ClientError) -> OurError:
         return DamagedBytesError("the stored bytes of an artifact are missing")
     if code in _DAMAGED:
         return StoreFailedError(f"bytes arrived damaged at {_ROLE}; try again")
+    if code in _OVERLOADED or status >= _SERVER_ERROR:
+        return StoreAwayError(f"{_ROLE} failed: {code}")
     return StoreFailedError(f"{_ROLE} failed: {code}")

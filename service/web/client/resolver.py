@@ -8,14 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host name; raises OSError if it has none."""
 
-_RESOLVER_THREADS = 8
+RESOLVER_THREADS = 8
+"""Names that one resolver looks up at the same time, unless it is made with more."""
 
 
 class SystemResolver:
-    """Resolves names as this machine does, on threads of its own: a slow name server delays nothing else."""
+    """Resolves names as this machine does, on threads of its own: a slow name server delays nothing else.
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="resolver")
+    Args:
+        threads: how many names at the same time; more wait.
+    """
+
+    def __init__(self, threads: int = RESOLVER_THREADS) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="resolver")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         """See `Resolver`."""

@@ -53,7 +53,7 @@ class Postgres:
         (self._folder / "password").write_text(self._password)
         subprocess.run(["chown", "-R", "postgres", self._folder], check=True)
         data = self._folder / "data"
-        as_server = ["runuser", "-u", "postgres", "--"]
+        as_server = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
         make = [programs / "initdb", "-D", data, "-U", "proofbox", "--pwfile", self._folder / "password"]
         more = ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync"]
         subprocess.run([*as_server, *make, *more], check=True, cwd="/", capture_output=True)

@@ -62,6 +62,10 @@ def test_a_combination_that_cannot_work_is_refused(environment, settings):
         ({"pool_reserve": 2, "pool_size": 0}, "PROOFBOX_POOL_RESERVE is 2 and PROOFBOX_POOL_SIZE 0"),
         ({"oci_runtime": "crun"}, "PROOFBOX_OCI_RUNTIME is for the engine oci, PROOFBOX_ENGINE is docker"),
         ({"librechat_key_file": "/k"}, "PROOFBOX_LIBRECHAT_KEY_FILE is set and PROOFBOX_LIBRECHAT is not"),
+        (
+            {"sandbox_network_secrets": '{"K": {"hosts": ["a.test"], "projects": ["*/*"], "variable": "X"}}'},
+            "PROOFBOX_SANDBOX_NETWORK_SECRETS has K for a.test:443, which PROOFBOX_SANDBOX_NETWORK does not allow",
+        ),
     ],
 )
 def test_a_setting_without_effect_is_a_warning_and_refuses_no_start(environment, warning):

@@ -3,18 +3,19 @@
 import pytest
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.sandbox_images.runner_protocol.network import PROXY_PORT
+from proofbox.sandbox_images.runner_protocol.network import CA_BUNDLE, PROXY_PORT
 from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas
-from proofbox.service.egress.policy import NetworkPolicy
+from proofbox.service.egress.policy import NetworkPolicy, Provisions
 from proofbox.service.egress.upstream import Connector
 from proofbox.service.errors import NetworkNotAllowedError
+from proofbox.service.identity import Principal
 from tests.support.program_proxy import LIMITS, Names
 
 OPERATOR = ("pypi.org:443", "*.example.com:443", "192.0.2.1:80")
 
 
 def policy(of_caller=lambda _caller: None, allowed=OPERATOR, index=""):
-    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_caller, index)
+    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_caller, Provisions(index))
 
 
 def request(*allow):
@@ -75,4 +76,22 @@ def test_programs_find_the_proxy_and_the_operators_package_index():
     found = policy(index="https://packages.example.com/simple").open(request("pypi.org"), lambda _: None)
     assert found.variables["HTTPS_PROXY"] == found.variables["http_proxy"] == f"http://127.0.0.1:{PROXY_PORT}"
     assert found.variables["PIP_INDEX_URL"] == "https://packages.example.com/simple"
+    assert found.variables["SSL_CERT_FILE"] == found.variables["REQUESTS_CA_BUNDLE"] == CA_BUNDLE
+    assert found.roots == ""
     assert "PIP_INDEX_URL" not in policy().open(request("pypi.org"), lambda _: None).variables
+
+
+@pytest.mark.parametrize(
+    ("of_key", "hosts"),
+    [
+        (None, list(OPERATOR)),
+        ((), []),
+        (("pypi.org:443", "evil.test:443"), ["pypi.org:443"]),
+        (("a.example.com:443", "*.org:443"), ["a.example.com:443", "pypi.org:443"]),
+        (("*.example.com:443",), ["*.example.com:443"]),
+    ],
+)
+def test_a_caller_is_shown_what_operator_and_key_both_allow(of_key, hosts):
+    found = policy(lambda _: of_key).list_hosts(Principal("acme", "books", "registered", "ann", "1"))
+    assert [each.host for each in found] == hosts
+    assert all(each.variables == [] for each in found)

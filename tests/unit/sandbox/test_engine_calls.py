@@ -71,9 +71,10 @@ def pattern_of(text):
     )
 
 
-def body_pattern(name):
+def body_pattern(name, packages=""):
+    """A pattern of a body, with the folder of packages as the operator has set it."""
     [text] = re.findall(rf'acl {name} req\.body -m reg "(.*)"', PROXY)
-    return pattern_of(text)
+    return pattern_of(text.replace("${PROOFBOX_PROXY_PACKAGES}", packages))
 
 
 def sandbox_body(flavour=PreloadSet.BARE, **changes):
@@ -97,6 +98,14 @@ def sandbox_body(flavour=PreloadSet.BARE, **changes):
 )
 def test_the_proxy_takes_each_body_of_the_service(flavour, changes):
     assert body_pattern("is_sandbox").search(json.dumps(sandbox_body(flavour, **changes)))
+
+
+def test_the_proxy_takes_the_folder_of_packages_that_it_is_set_to_and_no_other():
+    body = json.dumps(sandbox_body(packages=Path("/data/packages/mounted")))
+    assert body_pattern("is_sandbox", "/data/packages/mounted").search(body)
+    assert not body_pattern("is_sandbox", "/data/packages").search(body)
+    assert not body_pattern("is_sandbox").search(body)
+    assert not body_pattern("is_sandbox", "/data/packages/mounted").search(body.replace("true}]}}", "false}]}}"))
 
 
 @pytest.mark.parametrize("limits", [{}, {"pids": 1, "memory_bytes": 32 * 1024 * 1024, "cpus": 0.1}])

@@ -8,6 +8,7 @@ import pytest
 from proofbox.service.sandbox import image_inventory
 from proofbox.service.sandbox.image_inventory import ImageInventory, Inventory
 from proofbox.service.sandbox.limits import CallLimits
+from tests.support.fake_engine import INFO
 from tests.support.printing_engine import PrintingEngine
 
 MIB = 1024 * 1024
@@ -17,8 +18,11 @@ PRINTED = {
     "libraries": {"numpy": "2.5.5"},
     "commands": ["bash", "jq"],
     "languages": ["bash", "node", "python"],
+    "machine": "x86_64",
+    "glibc": "2.41",
 }
-KNOWN = Inventory("3.13.5", {"numpy": "2.5.5"}, ("bash", "jq"), ("bash", "node", "python"))
+IMAGE = ("x86_64", "2.41", INFO.image_digest)
+KNOWN = Inventory("3.13.5", {"numpy": "2.5.5"}, ("bash", "jq"), ("bash", "node", "python"), *IMAGE)
 
 
 @pytest.fixture

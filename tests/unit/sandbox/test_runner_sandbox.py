@@ -141,6 +141,7 @@ async def test_a_job_is_sent_whole_and_its_end_is_told():
         "output_bytes": 1_000,
         "pass_on_bytes": 100,
         "collects": False,
+        "packages": "",
         "network": None,
     }
 

@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutErro
 
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.settings import Settings
+from proofbox.service.artifacts.port import StoreAwayError
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.storage.artifacts.blob_port import DamagedBytesError
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
@@ -31,7 +32,9 @@ def answered(code, status=400):
         (answered("PermanentRedirect", 301), StoreFailedError, "s3_region"),
         (answered("NoSuchKey", 404), DamagedBytesError, "stored bytes of an artifact are missing"),
         (answered("BadDigest"), StoreFailedError, "arrived damaged"),
-        (answered("InternalError", 500), StoreFailedError, "the object store failed: InternalError"),
+        (answered("InternalError", 500), StoreAwayError, "the object store failed: InternalError"),
+        (answered("SlowDown", 503), StoreAwayError, "the object store failed: SlowDown"),
+        (answered("EntityTooLarge", 400), StoreFailedError, "the object store failed: EntityTooLarge"),
     ],
 )
 def test_an_answer_of_the_server_becomes_the_error_that_says_what_to_look_at(answer, kind, message):
@@ -41,15 +44,20 @@ def test_an_answer_of_the_server_becomes_the_error_that_says_what_to_look_at(ans
 
 
 @pytest.mark.parametrize(
-    ("raised", "message"),
+    ("raised", "kind", "message"),
     [
-        (NoCredentialsError(), "set s3_access_key and s3_secret_key"),
-        (ReadTimeoutError(endpoint_url="http://secret.host/"), "the connection to the object store broke"),
+        (NoCredentialsError(), StoreFailedError, "set s3_access_key and s3_secret_key"),
+        (
+            ReadTimeoutError(endpoint_url="http://secret.host/"),
+            StoreAwayError,
+            "the connection to the object store broke",
+        ),
     ],
 )
-def test_an_error_of_the_client_is_told_without_its_address(raised, message):
+def test_an_error_of_the_client_is_told_without_its_address(raised, kind, message):
     with pytest.raises(StoreFailedError) as caught, translate_errors():
         raise raised
+    assert type(caught.value) is kind
     assert message in caught.value.message
     assert "secret.host" not in caught.value.message
 

@@ -1,0 +1,1 @@
+"""The packages of calls: their settings, and what installs them."""

@@ -1,0 +1,50 @@
+"""Build what installs the packages of calls."""
+
+from pathlib import Path
+
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.admission import Admission
+from proofbox.service.packages.port import Packages
+from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.web.client.resolver import Resolver
+from proofbox.service.web.client.tls import loaded_when_asked
+
+_MOUNTED = "mounted"
+
+
+def mounted_packages(settings: Settings) -> Path | None:
+    """The folder that sandboxes read packages from; None if no call gets packages."""
+    return _folder(settings) / _MOUNTED if settings.package_index else None
+
+
+def build_packages(settings: Settings, image: ImageInventory, resolve: Resolver) -> Packages | None:
+    """Build what installs packages; None if the operator has no index."""
+    if not settings.package_index:
+        return None
+    # Their libraries are of the extra `packages`.
+    from proofbox.service.packages.downloads import Downloads  # noqa: PLC0415
+    from proofbox.service.packages.image_target import find_target  # noqa: PLC0415
+    from proofbox.service.packages.installer import InstallerParts, InstallLimits, PackageInstaller  # noqa: PLC0415
+    from proofbox.service.packages.overlays import Overlays  # noqa: PLC0415
+    from proofbox.service.packages.resolutions import Resolutions  # noqa: PLC0415
+    from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits  # noqa: PLC0415
+
+    index = Index(settings.package_index, settings.package_index_login.get_secret_value())
+    bytes_max, time_s = settings.package_call_bytes_max, settings.package_install_s
+    overlays = Overlays(_folder(settings), _MOUNTED, settings.package_cache_bytes_max)
+    parts = InstallerParts(
+        Resolver(index, ResolverLimits(time_s, bytes_max, settings.package_call_count_max)),
+        Downloads(
+            index, bytes_max, resolve, settings.package_index_ranges, loaded_when_asked(settings.web_ca_file)
+        ),
+        overlays,
+        Resolutions(overlays.resolutions, index.url, settings.package_resolution_s),
+        Admission(running_max=settings.package_installing_max, queue_max=settings.queue_max),
+        lambda: find_target(image),
+    )
+    limits = InstallLimits(time_s, bytes_max, settings.package_call_files_max)
+    return PackageInstaller(parts, limits, settings.package_names)
+
+
+def _folder(settings: Settings) -> Path:
+    return (settings.package_dir or settings.data_dir / "packages").absolute()

@@ -1,0 +1,231 @@
+"""Installs the packages of calls: resolved, downloaded, unpacked and stored as overlays that sandboxes read."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from proofbox.contracts.packages.installed import InstalledPackage
+from proofbox.contracts.packages.requirements import normal_name
+from proofbox.service.calls.admission import Admission
+from proofbox.service.errors import PackageIndexError, StoreFailedError, StoreFullError
+from proofbox.service.packages.downloads import Downloads
+from proofbox.service.packages.lock import Lock, LockedWheel
+from proofbox.service.packages.overlays import Overlays
+from proofbox.service.packages.port import InstalledPackages
+from proofbox.service.packages.refusal import PackageRefusedError
+from proofbox.service.packages.resolutions import Resolutions
+from proofbox.service.packages.resolver import Resolver
+from proofbox.service.packages.target import Target
+from proofbox.service.packages.wheel_files import Room, unpack
+
+log = logging.getLogger("proofbox.packages")
+
+_NAMED_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class InstallLimits:
+    """What installing the packages of one call may use.
+
+    Attributes:
+        time_s: wall clock of resolution and download together, and the longest wait for a place.
+        bytes_max: of the unpacked packages; the downloads may have as many.
+        files_max: files and folders of the unpacked packages.
+    """
+
+    time_s: float
+    bytes_max: int
+    files_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstallerParts:
+    """What an installer uses.
+
+    Attributes:
+        resolver: finds wheels.
+        downloads: downloads them.
+        overlays: has what is installed.
+        resolutions: has what was found before.
+        places: bounds what is installed at the same time, with a line for each caller.
+        target: returns what packages have to fit; None if the image has not answered.
+    """
+
+    resolver: Resolver
+    downloads: Downloads
+    overlays: Overlays
+    resolutions: Resolutions
+    places: Admission
+    target: Callable[[], Coroutine[None, None, Target | None]]
+
+
+@dataclass(slots=True)
+class PackageInstaller:
+    """Installs packages for calls; the same ones once, however many calls ask for them at the same time.
+
+    Attributes:
+        parts: what it uses.
+        limits: what one installation may use.
+        allowed: the names that calls may ask for; empty for all. What these need themselves is not asked for.
+    """
+
+    parts: InstallerParts
+    limits: InstallLimits
+    allowed: Sequence[str] = ()
+    _tasks: dict[str, asyncio.Task[Lock]] = field(default_factory=dict)
+
+    def find_mistakes(self, requirements: Sequence[str]) -> list[tuple[int, str]]:
+        """See `Packages.find_mistakes`."""
+        found: list[tuple[int, str]] = []
+        names: set[str] = set()
+        shown = ", ".join(self.allowed[:_NAMED_MAX])
+        allowed = set(map(normal_name, self.allowed))
+        for number, text in enumerate(requirements):
+            try:
+                name = normal_name(Requirement(text).name)
+            except InvalidRequirement:
+                found.append((number, f"{text} has no version that can be; write name>=1,<2 or name==1.2.*"))
+                continue
+            if name in names:
+                found.append((number, f"{name} is asked for twice; write its versions in one entry, name>=1,<2"))
+            elif allowed and name not in allowed:
+                found.append((number, f"{name} is not allowed by the operator ({shown}); leave the entry out"))
+            names.add(name)
+        return found
+
+    def open(self) -> None:
+        """See `Packages.open`."""
+        try:
+            self.parts.overlays.open()
+        except OSError as exc:
+            raise StoreFailedError(
+                f"the folder of packages cannot be used: {exc}; set PROOFBOX_PACKAGE_DIR to one that is writable"
+            ) from exc
+
+    async def close(self) -> None:
+        """See `Packages.close`."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @asynccontextmanager
+    async def use(
+        self, requirements: Sequence[str], owner: str, pinned: Sequence[InstalledPackage] | None = None
+    ) -> AsyncIterator[InstalledPackages]:
+        """See `Packages.use`."""
+        target = await self.parts.target()
+        if target is None:
+            raise PackageIndexError("packages: the sandbox image did not tell its Python yet; call again")
+        asked = {normal_name(found.name): found.specifier for found in map(Requirement, requirements)}
+        unchanged = target.unchanged(asked)
+        present = tuple(f"{name} {unchanged[name]}" for name in sorted(asked) if name in unchanged)
+        for _ in range(2):  # what is there may be removed between its installation and its use
+            lock = await self._lock(requirements, unchanged, target, owner, pinned)
+            names = [wheel.name for wheel in lock.wheels]
+            if not names:
+                yield InstalledPackages("", (), present)
+                return
+            with self.parts.overlays.hold(lock.digest(target.image_digest)) as folder:
+                if folder is not None:
+                    replaces = bool(target.replaced(names))
+                    yield InstalledPackages(folder, tuple(lock.installed), present, replaces)
+                    return
+        raise StoreFullError(
+            "the disk has no room for the packages of all calls at the same time; call again later"
+        )
+
+    async def _lock(
+        self,
+        requirements: Sequence[str],
+        unchanged: dict[str, str],
+        target: Target,
+        owner: str,
+        pinned: Sequence[InstalledPackage] | None,
+    ) -> Lock:
+        """What is to be used, and is installed now."""
+        overlays, resolutions = self.parts.overlays, self.parts.resolutions
+        if pinned is not None:
+            lock = Lock.of_installed(pinned)
+            digest = lock.digest(target.image_digest)
+            if not lock.wheels or overlays.has(digest):
+                return lock
+            return await self._once(
+                digest, owner, lambda folder: self._install(lock, target, folder, is_found=False)
+            )
+        key = resolutions.key(requirements, target)
+        known = resolutions.get(key)
+        if known is not None and (not known.wheels or overlays.has(known.digest(target.image_digest))):
+            return known
+
+        async def resolve(folder: Path) -> Lock:
+            if known is not None:
+                with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
+                    return await self._install(known, target, folder / "known", is_found=False)
+            found = await self.parts.resolver.resolve(requirements, unchanged, target, _made(folder / "resolving"))
+            lock = await self._install(found, target, folder, is_found=True)
+            resolutions.put(key, lock)
+            return lock
+
+        return await self._once(key, owner, resolve)
+
+    async def _once(self, key: str, owner: str, install: Callable[[Path], Coroutine[None, None, Lock]]) -> Lock:
+        """Joins what is under way, or begins it; it goes on if its callers are cancelled."""
+        task = self._tasks.get(key)
+        if task is None:
+            task = asyncio.create_task(self._in_place(owner, install))
+            self._tasks[key] = task
+            task.add_done_callback(lambda _: self._tasks.pop(key, None))
+            task.add_done_callback(_retrieve)
+        return await asyncio.shield(task)
+
+    async def _in_place(self, owner: str, install: Callable[[Path], Coroutine[None, None, Lock]]) -> Lock:
+        deadline = time.monotonic() + self.limits.time_s
+        slot = await self.parts.places.enter(deadline, lambda _: None, owner)
+        with slot, self.parts.overlays.work_folder() as folder:
+            began = time.monotonic()
+            try:
+                lock = await install(folder)
+            except OSError as exc:
+                log.exception("packages cannot be installed")
+                raise StoreFullError(f"the packages cannot be stored: {exc.strerror}; call again later") from exc
+            log.info("installed %d packages in %.1f s", len(lock.wheels), time.monotonic() - began)
+            return lock
+
+    async def _install(self, lock: Lock, target: Target, folder: Path, *, is_found: bool) -> Lock:
+        """Downloads and unpacks wheels, and makes an overlay of them; returns them with their hashes."""
+        _made(folder)
+        if not lock.wheels:
+            return lock
+        if not is_found:
+            lock = await self.parts.resolver.find(lock, target, _made(folder / "finding"))
+        wheels = await self.parts.downloads.fetch(lock.wheels, _made(folder / "wheels"), self.limits.time_s)
+        made = _made(folder / "overlay")
+        await asyncio.to_thread(self._unpack, wheels, made)
+        lock = Lock(tuple(wheel for wheel, _ in wheels))
+        await self.parts.overlays.add(lock.digest(target.image_digest), made)
+        return lock
+
+    def _unpack(self, wheels: Sequence[tuple[LockedWheel, Path]], into: Path) -> None:
+        room = Room(self.limits.bytes_max, self.limits.files_max)
+        for wheel, path in wheels:
+            unpack(path, wheel, into, room)
+            path.unlink()
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _retrieve(task: asyncio.Task[Lock]) -> None:
+    """Nobody may wait for it any more; then its exception is not an error of the event loop."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,271 @@
+"""Resolves requirements against the operator's index with uv, which runs no code of any package here.
+
+It gets no configuration, cache, tool or variable of the user, and a folder that is removed afterwards. It reads the
+metadata of wheels only: what has none is refused, and nothing is built.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import sys
+import time
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from proofbox.contracts.codes import ContractCode
+from proofbox.service.errors import PackageIndexError
+from proofbox.service.packages.lock import Lock, LockedWheel
+from proofbox.service.packages.refusal import PackageRefusedError
+from proofbox.service.packages.resolver_output import refuse_resolution
+from proofbox.service.packages.target import Target
+
+_LOOK_EVERY_S = 0.2
+_STDERR_BYTES_MAX = 64 * 1024
+_OUTPUT_BYTES_MAX = 16 * 1024 * 1024
+_THREADS = "2"
+_PASSED_ON = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The operator's package index.
+
+    Attributes:
+        url: its root, as ``https://pypi.org/simple``; without credentials.
+        credentials: ``user:password``; empty for none.
+    """
+
+    url: str
+    credentials: str = ""
+
+    @property
+    def url_with_credentials(self) -> str:
+        """What a client asks."""
+        if not self.credentials:
+            return self.url
+        parts = urlsplit(self.url)
+        user, _, password = self.credentials.partition(":")
+        netloc = f"{quote(user, safe='')}:{quote(password, safe='')}@{parts.netloc}"
+        return urlunsplit(parts._replace(netloc=netloc))
+
+
+@dataclass(frozen=True, slots=True)
+class ResolverLimits:
+    """What one resolution may use.
+
+    Attributes:
+        time_s: wall clock.
+        metadata_bytes_max: what is downloaded for it: metadata, and wheels whose metadata the index has not apart.
+        packages_max: how many packages may come out of it.
+    """
+
+    time_s: float
+    metadata_bytes_max: int
+    packages_max: int
+
+
+class Resolver:
+    """Finds the wheels for requirements. Stateless.
+
+    Args:
+        index: where packages come from.
+        limits: what one resolution may use.
+    """
+
+    def __init__(self, index: Index, limits: ResolverLimits) -> None:
+        self._index = index
+        self._limits = limits
+
+    async def resolve(
+        self, requirements: Sequence[str], unchanged: Mapping[str, str], target: Target, folder: Path
+    ) -> Lock:
+        """The wheels to install beside the libraries of the image.
+
+        Args:
+            requirements: names, extras and versions.
+            unchanged: version by name of the libraries of the image that stay as they are.
+            target: what the wheels have to fit.
+            folder: an empty folder to work in, below one of its own file system.
+
+        Raises:
+            PackageRefusedError: the call has to ask for others.
+            PackageIndexError: the index does not answer.
+        """
+        constraints = [f"{name}=={version}" for name, version in unchanged.items()]
+        locked = await self._locked(requirements, constraints, target, folder)
+        added = [package for package in locked if unchanged.get(package["name"]) != package.get("version")]
+        self._refuse_many(len(added))
+        tags = {tag: rank for rank, tag in enumerate(target.tags())}
+        return Lock(tuple(_best_wheel(package, tags) for package in added))
+
+    async def find(self, lock: Lock, target: Target, folder: Path) -> Lock:
+        """The same wheels as before, with the places where the index has them now.
+
+        Raises:
+            PackageRefusedError: the index has one of them no more, or with other bytes.
+            PackageIndexError: the index does not answer.
+        """
+        pins = [f"{wheel.name}=={wheel.version}" for wheel in lock.wheels]
+        locked = {package["name"]: package for package in await self._locked(pins, [], target, folder, "--no-deps")}
+        found = []
+        for wheel in lock.wheels:
+            rows = {_filename(row): row for row in locked.get(wheel.name, {}).get("wheels", ())}
+            row = rows.get(wheel.filename)
+            sha256 = "" if row is None else row.get("hashes", {}).get("sha256", "")
+            if row is None or sha256 not in {"", wheel.sha256}:
+                raise PackageRefusedError(
+                    ContractCode.PACKAGE_NOT_FOUND,
+                    f"the index no longer has {wheel.filename} as it was (SHA-256 {wheel.sha256})",
+                )
+            found.append(LockedWheel(wheel.name, wheel.version, wheel.filename, row["url"], wheel.sha256))
+        return Lock(tuple(found))
+
+    def _refuse_many(self, count: int) -> None:
+        if count > self._limits.packages_max:
+            raise PackageRefusedError(
+                ContractCode.PACKAGES_TOO_LARGE,
+                f"{count} packages would be installed, {self._limits.packages_max} may; ask for fewer",
+            )
+
+    async def _locked(
+        self, requirements: Sequence[str], constraints: Sequence[str], target: Target, folder: Path, *options: str
+    ) -> list[dict[str, Any]]:
+        output = folder / "pylock.toml"
+        (folder / "home").mkdir()
+        (folder / "asked.in").write_text("\n".join(requirements) + "\n", "utf-8")
+        (folder / "image.txt").write_text("\n".join(constraints) + "\n", "utf-8")
+        command = [
+            _uv(), "pip", "compile", "asked.in", "--constraint", "image.txt", "--format", "pylock.toml",
+            "--output-file", str(output), "--python", sys.executable, "--python-version", target.python,
+            "--python-platform", target.resolver_platform, "--no-build", "--no-config", "--no-python-downloads",
+            "--keyring-provider", "disabled", "--no-header", "--no-annotate", "--no-progress", "--color", "never",
+            *options,
+        ]  # fmt: skip
+        status, stderr = await self._run(command, folder)
+        if status != 0:
+            raise refuse_resolution(stderr.replace(str(folder), ""), self._index.url, target)
+        if output.stat().st_size > _OUTPUT_BYTES_MAX:
+            raise PackageRefusedError(ContractCode.PACKAGES_TOO_LARGE, "the list of wheels is too long")
+        locked = await asyncio.to_thread(lambda: tomllib.loads(output.read_text("utf-8")))
+        packages: list[dict[str, Any]] = locked.get("packages", [])
+        return sorted(packages, key=lambda package: str(package["name"]))
+
+    async def _run(self, command: list[str], folder: Path) -> tuple[int, str]:
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        environment |= {
+            "PATH": str(folder / "no-commands"),
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder),
+            "UV_CACHE_DIR": str(folder / "cache"),
+            "UV_DEFAULT_INDEX": self._index.url_with_credentials,
+            "UV_HTTP_TIMEOUT": str(max(1, int(self._limits.time_s / 4))),
+            "UV_HTTP_RETRIES": "1",
+            "RAYON_NUM_THREADS": _THREADS,
+            "TOKIO_WORKER_THREADS": _THREADS,
+        }
+        with (folder / "stderr").open("wb") as stderr:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=folder,
+                env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        try:
+            most = max(self._limits.metadata_bytes_max, _OUTPUT_BYTES_MAX)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
+            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        except ProcessLookupError:
+            pass  # it has ended already
+        try:
+            await self._watch(process, folder)
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        with (folder / "stderr").open("rb") as written:
+            return process.returncode or 0, written.read(_STDERR_BYTES_MAX).decode(errors="replace")
+
+    async def _watch(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        """Waits for the end, within the bounds of time and bytes."""
+        deadline = time.monotonic() + self._limits.time_s
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await process.wait()
+                    return
+            if time.monotonic() > deadline:
+                raise PackageIndexError(
+                    f"packages: the index did not answer all within {self._limits.time_s:g} s; call again"
+                )
+            if await asyncio.to_thread(_bytes_below, folder) > self._limits.metadata_bytes_max:
+                raise PackageRefusedError(
+                    ContractCode.PACKAGES_TOO_LARGE,
+                    f"finding versions took more than {self._limits.metadata_bytes_max} bytes of metadata; "
+                    "ask for exact versions",
+                )
+
+
+def _uv() -> str:
+    from uv import find_uv_bin  # noqa: PLC0415 - of the extra `packages`
+
+    return find_uv_bin()
+
+
+def _bytes_below(folder: Path) -> int:
+    """What the files below a folder take; those that are removed meanwhile do not count."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.lstat(f"{root}/{name}").st_size
+    return total
+
+
+def _filename(row: Mapping[str, str]) -> str:
+    """The name of a wheel: given, or the end of its address."""
+    return row.get("name") or unquote(urlsplit(row.get("url", "")).path.rpartition("/")[2])
+
+
+def _best_wheel(package: Mapping[str, Any], tags: Mapping[Tag, int]) -> LockedWheel:
+    """The wheel of a resolved package that fits best.
+
+    Raises:
+        PackageRefusedError: none fits.
+    """
+    name, version = str(package["name"]), str(package.get("version", ""))
+    best: tuple[int, LockedWheel] | None = None
+    rows = package.get("wheels", ())
+    for row in rows if isinstance(rows, list) else ():
+        filename = _filename(row)
+        try:
+            found_name, found_version, _, of_wheel = parse_wheel_filename(filename)
+        except InvalidWheelFilename:
+            continue
+        ranks = [tags[tag] for tag in of_wheel if tag in tags]
+        if not ranks or found_name != canonicalize_name(name) or "url" not in row:
+            continue
+        rank = min(ranks)
+        if best is None or rank < best[0]:
+            sha256 = row.get("hashes", {}).get("sha256", "").lower()
+            best = rank, LockedWheel(name, str(found_version), filename, row["url"], sha256, row.get("size"))
+    if best is None:
+        raise PackageRefusedError(
+            ContractCode.PACKAGE_WITHOUT_WHEEL,
+            f"{name} {version} has no wheel for the Python of the sandbox; ask for a version that has one",
+        )
+    return best[1]

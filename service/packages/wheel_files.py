@@ -1,0 +1,177 @@
+"""Unpacks wheels, which anybody may have written, into a folder; no code of them runs.
+
+Names, kinds, numbers and sizes of all members are checked before the first one is written. A member cannot be
+longer than the table of members states, because the library stops there.
+"""
+
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from proofbox.service.packages.lock import LockedWheel
+from proofbox.service.packages.refusal import PackageRefusedError, broken_wheel, too_large
+
+_END = struct.Struct("<4s4H2LH")
+_END_SIGNATURE = b"PK\x05\x06"
+_ZIP64_LOCATOR, _ZIP64_LOCATOR_BYTES = b"PK\x06\x07", 20
+_TABLE_BYTES_MAX = 16 * 1024 * 1024
+_METADATA_BYTES_MAX = 2 * 1024 * 1024
+_NAME_BYTES_MAX, _PATH_BYTES_MAX, _DEPTH_MAX = 255, 1024, 32
+_PIECE_BYTES = 1024 * 1024
+_FIRST_PRINTED = 32
+_DELETE = 127
+_KINDS = frozenset({0, stat.S_IFREG, stat.S_IFDIR})
+_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+_ENCRYPTED = 0x1
+_PLACED = frozenset({"purelib", "platlib"})
+
+
+@dataclass(slots=True)
+class Room:
+    """What wheels may still take together.
+
+    Attributes:
+        bytes_left: of unpacked files.
+        files_left: files and folders.
+    """
+
+    bytes_left: int
+    files_left: int
+
+
+def unpack(path: Path, wheel: LockedWheel, into: Path, room: Room) -> None:
+    """Unpacks one wheel; a file that another wheel has placed stays.
+
+    Args:
+        path: the wheel.
+        wheel: what it has to be.
+        into: a folder that only this process writes to.
+        room: what may be taken; it becomes less.
+
+    Raises:
+        PackageRefusedError: it is no sound wheel, another one than it claims to be, or larger than the room.
+        OSError: a file cannot be written.
+    """
+    try:
+        _check_end(path, wheel.filename)
+        with zipfile.ZipFile(path) as archive:
+            members = _checked(archive, wheel, room)
+            _check_identity(archive, members, wheel)
+            for name, member in members.items():
+                if (place := _place(name)) is not None and not member.is_dir():
+                    _write(archive, member, into / place)
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise broken_wheel(wheel.filename, "has a folder where another package has a file") from exc
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as exc:
+        if isinstance(exc, PackageRefusedError):
+            raise
+        raise broken_wheel(wheel.filename, f"cannot be unpacked ({type(exc).__name__})") from exc
+
+
+def _check_end(path: Path, filename: str) -> None:
+    """Bounds the table of members before the library reads it as a whole."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(0, size - _END.size - _ZIP64_LOCATOR_BYTES))
+        tail = file.read()
+    end = tail[-_END.size :]
+    if len(end) != _END.size or not end.startswith(_END_SIGNATURE):
+        raise broken_wheel(filename, "does not end as an archive does")
+    if tail.startswith(_ZIP64_LOCATOR):
+        raise broken_wheel(filename, "has a table of members of the 64-bit form, which no wheel needs")
+    _, _, _, _, _, table_bytes, _, _ = _END.unpack(end)
+    if table_bytes > _TABLE_BYTES_MAX:
+        raise broken_wheel(filename, f"has a table of members of {table_bytes} bytes ({_TABLE_BYTES_MAX} may)")
+
+
+def _checked(archive: zipfile.ZipFile, wheel: LockedWheel, room: Room) -> dict[str, zipfile.ZipInfo]:
+    """All members by their names, if every one is sound and they fit."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    folders: set[str] = set()
+    for member in archive.infolist():
+        # As it stands in the archive: the library cuts names at a NUL, and knows other separators on other systems.
+        name = member.orig_filename
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if not _is_safe(name):
+            raise broken_wheel(wheel.filename, f"has a member with the unsafe name {name[:80]!a}")
+        if kind not in _KINDS or (kind == stat.S_IFDIR) > member.is_dir():
+            raise broken_wheel(wheel.filename, f"has a link or special file, {name[:80]!a}")
+        if member.flag_bits & _ENCRYPTED or member.compress_type not in _METHODS:
+            raise broken_wheel(wheel.filename, f"has a member in a form that no wheel needs, {name[:80]!a}")
+        name = name.removesuffix("/")
+        if name in members:
+            raise broken_wheel(wheel.filename, f"has the member {name[:80]!a} twice")
+        members[name] = member
+        folders.update(_folders_above(name))
+        room.bytes_left -= member.file_size
+        room.files_left -= 1
+        if room.bytes_left < 0 or room.files_left - len(folders) < 0:
+            raise too_large()
+    room.files_left -= len(folders)
+    if clash := next((name for name in folders if name in members and not members[name].is_dir()), None):
+        raise broken_wheel(wheel.filename, f"has {clash[:80]!a} as a file and as a folder")
+    return members
+
+
+def _is_safe(name: str) -> bool:
+    parts = name.removesuffix("/").split("/")
+    return (
+        len(name.encode(errors="surrogatepass")) <= _PATH_BYTES_MAX
+        and len(parts) <= _DEPTH_MAX
+        and "\\" not in name
+        and not any(ord(letter) < _FIRST_PRINTED or ord(letter) == _DELETE for letter in name)
+        and all(part not in {"", ".", ".."} and len(part.encode()) <= _NAME_BYTES_MAX for part in parts)
+    )
+
+
+def _folders_above(name: str) -> set[str]:
+    parts = name.split("/")[:-1]
+    return {"/".join(parts[: count + 1]) for count in range(len(parts))}
+
+
+def _check_identity(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], wheel: LockedWheel) -> None:
+    """Makes sure that the wheel is the package and version that it was resolved as."""
+    facts = [name for name in members if name.endswith(".dist-info/METADATA") and name.count("/") == 1]
+    if len(facts) != 1 or f"{facts[0].partition('/')[0]}/WHEEL" not in members:
+        raise broken_wheel(wheel.filename, "does not have exactly one folder .dist-info with METADATA and WHEEL")
+    member = members[facts[0]]
+    if member.file_size > _METADATA_BYTES_MAX:
+        raise broken_wheel(wheel.filename, f"has METADATA of {member.file_size} bytes ({_METADATA_BYTES_MAX} may)")
+    with archive.open(member) as file:
+        head = HeaderParser().parsestr(file.read().decode(errors="replace").partition("\n\n")[0])
+    try:
+        is_same = Version(str(head["Version"])) == Version(wheel.version)
+    except InvalidVersion:
+        is_same = False
+    if not is_same or canonicalize_name(str(head["Name"])) != wheel.name:
+        raise broken_wheel(wheel.filename, f"is another package inside: {str(head['Name'])[:80]} {head['Version']}")
+
+
+def _place(name: str) -> Path | None:
+    """Where a member goes, below the overlay; None if it is not placed: scripts, headers and data files."""
+    first, _, rest = name.partition("/")
+    if not first.endswith(".data") or not rest:
+        return Path(name)
+    scheme, _, below = rest.partition("/")
+    return Path(below) if scheme in _PLACED and below else None
+
+
+def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = 0o755 if member.external_attr >> 16 & stat.S_IXUSR else 0o644
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    except FileExistsError:
+        return
+    with os.fdopen(fd, "wb") as target, archive.open(member) as source:
+        while piece := source.read(_PIECE_BYTES):
+            target.write(piece)
+    path.chmod(mode)  # whatever the mask of this process is
