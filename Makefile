@@ -100,7 +100,7 @@ docs-site: venv $(DOCS_SITE)/.done ## build the documentation site, which the se
 
 # ---- checks ----
 
-.PHONY: test test-fast test-area test-docs test-docs-site test-deploy service-image check lint types layers schemas tests tests-slow test-scale test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-network bench-scale bench-tokens corpus humaneval
+.PHONY: test test-fast test-area test-docs test-docs-site test-deploy test-operations service-image check lint types layers schemas tests tests-slow test-scale test-security test-adapters test-librechat test-mcp-conformance fuzz bench bench-quick bench-memory bench-neighbours bench-memsearch bench-render bench-gateway bench-network bench-scale bench-tokens corpus humaneval
 test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, schemas, tests; AREA=react: one area's tests alone
 
 test-area: venv
@@ -119,7 +119,7 @@ types: venv ## mypy, strict
 	@for program in runner inspector; do (cd sandbox_images/$$program && MYPYPATH=../inspector:../.. ../../$(BIN)/mypy --config-file ../mypy.ini --cache-dir ../../.mypy_cache/$$program .); done
 	@cd sandbox_images && ../$(BIN)/mypy --config-file mypy.ini --cache-dir ../.mypy_cache/render -p render -p page_text -p inventory -m advisories
 	@cd tests/readers && ../../$(BIN)/mypy --config-file ../../sandbox_images/mypy.ini --cache-dir ../../.mypy_cache/readers -p readers
-	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours -m bench.network
+	@$(BIN)/mypy --ignore-missing-imports --cache-dir .mypy_cache/bench -p bench.render -p bench.memsearch -p bench.speed -p bench.gateway -p bench.scale -m bench.tokens -m bench.neighbours -m bench.network -m bench.scale_model -m bench.scale_figures
 
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
@@ -167,6 +167,9 @@ $(DEPLOY_PROGRAMS)/.done: tests/deploy/programs.sh tests/deploy/requirements.txt
 
 test-deploy: venv images dist $(DEPLOY_PROGRAMS)/.done ## the deploy kit: proxies, image, units, compose file and chart, with their own programs: [K='chart']
 	@$(ENGINE) $(BIN)/python -m pytest -q tests/deploy/check_*.py $(if $(K),-k '$(K)')
+
+test-operations: venv images services ## backup, upgrade and rotation of secrets while calls run, on the real servers: [K='backup'] (minutes)
+	@$(ENGINE) $(BIN)/python -m pytest -q tests/operations $(if $(K),-k '$(K)')
 
 service-image: venv ## build the image of the service from the wheel of `make dist`: [TAG=proofbox:mine] [EXTRAS='s3 postgres']
 	@$(ENGINE) PYTHON=$(BIN)/python TAG="$(TAG)" EXTRAS="$(EXTRAS)" deploy/build.sh
@@ -233,7 +236,7 @@ client-typescript: venv images ## generate, build and test the TypeScript client
 console: ## bundle the web console from its lock file; CHECK=1 compares with the committed bundle
 	@CHECK="$(CHECK)" service/console/build.sh
 
-test-console: venv images console ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
+test-console: venv images console $(DEPLOY_PROGRAMS)/.done ## the console in Chromium: views, colours, widths, accessibility (WCAG AA): [K='run']
 	@$(ENGINE) tests/console/run.sh $(if $(K),-k '$(K)')
 
 screenshots: venv images console ## make the pictures of the console for README and docs

@@ -158,6 +158,7 @@ class ProblemCode(StrEnum):
     QUEUE_TIMEOUT = "queue_timeout"
     SHUTTING_DOWN = "shutting_down"
     ENGINE_UNAVAILABLE = "engine_unavailable"
+    SET_ASIDE = "set_aside"
     PACKAGE_INDEX_UNAVAILABLE = "package_index_unavailable"
     STORE_FAILED = "store_failed"
     STORE_FULL = "store_full"

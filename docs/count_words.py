@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-WORDS_MAX = 38_800  # 30,000 for what the redesign had, 8,800 for console, tool gateway, network and packages
+# The redesign 30,000; console, gateway and network 8,000; operations and scale 3,000; what came beside, the rest.
+WORDS_MAX = 41_600
 _PATTERNS = (
     *("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/*.md", "docs/gallery/*.md"),
     *("bench/README.md", "clients/typescript/README.md"),

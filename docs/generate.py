@@ -13,6 +13,7 @@ from reference.comparison_page import comparison_page
 from reference.config_example import config_example
 from reference.contract_checks import with_checks
 from reference.library_page import libraries_page
+from reference.scale_page import with_model
 from reference.settings_page import settings_page
 from reference.theme_page import themes_page
 from reference.tool_page import tools_page
@@ -38,6 +39,8 @@ def main() -> int:
     pages[HERE.parent / "deploy" / "proofbox.toml.example"] = config_example()
     contract = HERE / "contract.md"
     pages[contract] = with_checks(contract.read_text(encoding="utf-8"))
+    scale = HERE / "scale.md"
+    pages[scale] = with_model(scale.read_text(encoding="utf-8"))
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv[1:]:
         for path in stale:

@@ -4,7 +4,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -73,6 +73,8 @@ class Changes:
         self._listeners: dict[str, set[Listener]] = {}
         self._stamps: dict[str, int] = {}
         self._numbers = itertools.count()
+        self.on_own: Callable[[Collection[str]], None] | None = None
+        """Gets the topics that this process has changed, for the other processes of a service."""
 
     @contextmanager
     def listen(self, *topics: str) -> Iterator[Listener]:
@@ -94,8 +96,14 @@ class Changes:
         """Return a number of a topic that somebody listens to; after each change it is another one."""
         return self._stamps[topic]
 
+    def announce(self, topics: Collection[str]) -> None:
+        """Wake the listeners of topics that this process has changed, here and elsewhere; on the event loop."""
+        self.notify(topics)
+        if topics and self.on_own is not None:
+            self.on_own(topics)
+
     def notify(self, topics: Iterable[str]) -> None:
-        """Wake the listeners of changed topics; on the event loop."""
+        """Wake the listeners of changed topics in this process; on the event loop."""
         for topic in topics:
             if topic not in self._listeners:
                 continue

@@ -37,6 +37,7 @@ ServiceError
     ├── QueueFullError
     ├── QueueTimeoutError
     ├── ShuttingDownError
+    ├── CallSetAsideError
     ├── EngineUnavailableError
     ├── PackageIndexError
     ├── StoreFailedError
@@ -357,6 +358,13 @@ class ShuttingDownError(OurError):
 
     code = ProblemCode.SHUTTING_DOWN
     where = "admission"
+
+
+class CallSetAsideError(OurError):
+    """No worker could begin the call; an operator releases it."""
+
+    code = ProblemCode.SET_ASIDE
+    where = "dispatch"
 
 
 class EngineUnavailableError(OurError):

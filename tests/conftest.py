@@ -3,7 +3,9 @@
 The engines are started when the first test asks for one.
 """
 
+import ipaddress
 import os
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +24,24 @@ from tests.services.private_docker import PrivateDocker
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.register_profile("few", deadline=None, max_examples=10)
 hypothesis.settings.load_profile("few" if os.environ.get("PROOFBOX_TEST_EXAMPLES") == "few" else "any machine")
+
+
+def _refuse_the_internet(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse connections of this process beyond the machine and private networks; an audit hook."""
+    if event == "socket.connect" and isinstance(arguments[1], tuple) and _is_global(str(arguments[1][0])):
+        raise RuntimeError(f"a test connects to {arguments[1][0]}; tests reach this machine only")
+
+
+def _is_global(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_global
+    except ValueError:
+        return False  # a name, which is resolved before
+
+
+def pytest_configure() -> None:
+    """Refuse the internet in this process of the tests."""
+    sys.addaudithook(_refuse_the_internet)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -37,8 +37,8 @@ class MessageDeltaEvent(WireModel):
     """The call."""
     run_id: str
     """Its run: calls of two runs may have the same id."""
-    message_id: str | None = None
-    """The message; null until it exists."""
+    message_id: str
+    """The message, which is created when the call is made."""
     offset: int
     """Where the part begins, in characters."""
     delta: str

@@ -168,6 +168,8 @@ REMEDIES = {
     "shutting_down": "Repeat the call after `Retry-After`: the next process of the service takes it.",
     "engine_unavailable": "Start the container engine, and check it with `proofbox doctor`. "
     "The service needs no restart.",
+    "set_aside": "Read the log of the workers, then release the call with `proofbox dispatch dead release` "
+    "([how](dispatch.md#calls-that-no-worker-can-begin)), or cancel it.",
     "package_index_unavailable": "Check that the service reaches `PROOFBOX_PACKAGE_INDEX`, and its login. "
     "Call again later; packages that are installed need no index.",
     "store_failed": "Start the database or object store ([what an operator does](faults.md#what-an-operator-does)). "

@@ -27,6 +27,7 @@ SYSTEM = "Ask for the forecast, show it as a line chart, then tell the team. Ans
 STEPS_MAX = 10
 PIECE_CHARS = 24
 PIECE_PAUSE_S = 0.05  # as a model writes
+READY_S = 120  # the first start may take long
 Json = dict[str, Any]
 
 
@@ -94,15 +95,19 @@ def serving(folder: Path, local_port: int) -> Iterator[str]:
         "GATEWAY_NETWORKS": '["127.0.0.0/8"]',
         "GATEWAY_PORTS": f"[{local_port}]",
     }
-    environment = os.environ | {f"PROOFBOX_{name}": value for name, value in settings.items()}
+    # Settings of a service of the user's own are not for this one.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PROOFBOX_")}
+    environment |= {f"PROOFBOX_{name}": value for name, value in settings.items()}
     with (folder / "service.log").open("wb") as log:
         command = [sys.executable, "-m", "proofbox.cli", "serve"]
         service = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603 - our own
     try:
         url = f"http://127.0.0.1:{port}"
+        ends = time.monotonic() + READY_S
         while not is_ready(url):
-            if service.poll() is not None:
-                raise SystemExit((folder / "service.log").read_text())
+            if service.poll() is not None or time.monotonic() > ends:
+                why = f"the service is not ready after {READY_S} s" if service.poll() is None else "it ended"
+                raise SystemExit(f"{why}; its log:\n{(folder / 'service.log').read_text()}")
             time.sleep(0.1)
         yield url
     finally:
@@ -113,7 +118,7 @@ def serving(folder: Path, local_port: int) -> Iterator[str]:
 def is_ready(url: str) -> bool:
     """Whether a service answers."""
     try:
-        return httpx.get(f"{url}/readyz", trust_env=False).is_success
+        return httpx.get(f"{url}/readyz", timeout=10, trust_env=False).is_success
     except httpx.TransportError:
         return False
 
@@ -177,6 +182,18 @@ class Loop:
         sent(self._approve.post(path, json={"result": {"approved": True, "reason": "--yes"}}))
 
 
+def model_client(local: LocalServer) -> httpx.Client:
+    """Return the client of the user's model, through the user's proxies; else of the scripted one, through none."""
+    own = os.environ.get("OPENAI_BASE_URL")
+    key = os.environ.get("OPENAI_API_KEY", "none")
+    return httpx.Client(
+        base_url=(own or f"{local.url}/v1").rstrip("/") + "/",
+        headers={"Authorization": f"Bearer {key}"},
+        timeout=300,
+        trust_env=own is not None,
+    )
+
+
 def sent(response: httpx.Response) -> Any:
     """Return the body of a response, or end with the text of its problem."""
     if not response.is_success:
@@ -210,11 +227,7 @@ def main() -> None:
         sent(person.post(f"{where}/messages", json={"text": given.task}))
 
         run = sent(web.post("/v1/runs", json={"agent_id": "forecaster", "space_id": space["space_id"]}))
-        key = os.environ.get("OPENAI_API_KEY", "none")
-        model_url = os.environ.get("OPENAI_BASE_URL", f"{local.url}/v1").rstrip("/") + "/"
-        model = stack.enter_context(
-            httpx.Client(base_url=model_url, timeout=300, headers={"Authorization": f"Bearer {key}"})
-        )
+        model = stack.enter_context(model_client(local))
         loop = Loop(web, model, run, person if given.yes else None)
         answer = loop.solve(given.task)
         loop.say(answer)

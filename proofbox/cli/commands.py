@@ -60,6 +60,7 @@ COMMANDS = (
     Command("audit", ("audit", "rerun")),
     Command("backup", ("backup", "restore")),
     Command("gc", ("gc",)),
+    Command("dispatch", ("dispatch",)),
     Command("demo", ("demo",)),
     Command("completion", ("completion",)),
 )

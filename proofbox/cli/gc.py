@@ -93,10 +93,12 @@ async def _delete(settings: "Settings", since: str, terminal: Terminal) -> int:
     from proofbox.service.app.maintenance import opened_conversations  # noqa: PLC0415
 
     deleted = 0
-    async with opened_conversations(settings) as conversations:
+    async with opened_conversations(settings) as (conversations, runs):
         await conversations.purge_interrupted()
         while count := await conversations.delete_unused(since, _LISTED_AT_ONCE, _go_on):
             deleted += count
+        while await runs.delete_ended(since, _LISTED_AT_ONCE):
+            pass
     terminal.note(f"{deleted} conversations were deleted, which were not used since {since}")
     if terminal.is_json:
         terminal.print_json({"since": since, "deleted": deleted})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from proofbox.client.async_client import AsyncCallHandle, AsyncClient
     from proofbox.client.async_files import AsyncDownload, AsyncOutputFile
+    from proofbox.client.async_gateway import AsyncGateway
     from proofbox.client.errors import (
         ArgumentError,
         AuthenticationError,
@@ -30,15 +31,18 @@ if TYPE_CHECKING:
         UnreachableError,
     )
     from proofbox.client.event_stream import CallEvent
+    from proofbox.client.gateway_events import GatewayEvent
     from proofbox.client.results import Health, RunResult
     from proofbox.client.sync_client import CallHandle, Client
     from proofbox.client.sync_files import Download, OutputFile
+    from proofbox.client.sync_gateway import Gateway
 
 __all__ = [
     "ArgumentError",
     "AsyncCallHandle",
     "AsyncClient",
     "AsyncDownload",
+    "AsyncGateway",
     "AsyncOutputFile",
     "AuthenticationError",
     "CallCancelledError",
@@ -51,6 +55,8 @@ __all__ = [
     "DamagedDownloadError",
     "Download",
     "ForbiddenError",
+    "Gateway",
+    "GatewayEvent",
     "Health",
     "InvalidRequestError",
     "NotFoundError",
@@ -69,11 +75,14 @@ _MODULES = {
     "AsyncCallHandle": "async_client",
     "AsyncClient": "async_client",
     "AsyncDownload": "async_files",
+    "AsyncGateway": "async_gateway",
     "AsyncOutputFile": "async_files",
     "CallEvent": "event_stream",
     "CallHandle": "sync_client",
     "Client": "sync_client",
     "Download": "sync_files",
+    "Gateway": "sync_gateway",
+    "GatewayEvent": "gateway_events",
     "Health": "results",
     "OutputFile": "sync_files",
     "RunResult": "results",

@@ -34,6 +34,7 @@ from proofbox.contracts.conversations import ListedConversation
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 
 if TYPE_CHECKING:
+    from proofbox.client.async_gateway import AsyncGateway
     from proofbox.contracts.gateway.imports import AgentImported
     from proofbox.contracts.image_contents import ImageContents
     from proofbox.contracts.tools import Tool
@@ -245,6 +246,15 @@ class AsyncClient:
     async def timeline_text(self, conversation: str, *, after: int = 0) -> str:
         """The text of a conversation that a model reads."""
         return await self._driver.complete(files.read_timeline_text(self._api, conversation, after))
+
+    # ---- agents, runs, spaces ----
+
+    @property
+    def gateway(self) -> "AsyncGateway":
+        """Tools of agents, their runs, and the spaces that show them."""
+        from proofbox.client.async_gateway import AsyncGateway  # noqa: PLC0415 - takes long
+
+        return AsyncGateway(self._api, self._driver)
 
     # ---- the service ----
 

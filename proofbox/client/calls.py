@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from proofbox.client.api import Api, now_s, target
 from proofbox.client.errors import CallLostError, NotFoundError, ProofboxError, StillRunningError, problem_error
-from proofbox.client.event_stream import CallEvent, EventParser, EventStreamError
+from proofbox.client.event_stream import CallEvent, EventParser, EventStreamError, build_call_event
 from proofbox.client.exchange import (
     ConnectionCut,
     Deliver,
@@ -150,7 +150,7 @@ def follow_call(
                 yield from attempts.wait(_lost(error, call_id, conversation) if has_started else error)
                 continue
             is_open = True
-            parser = EventParser()
+            parser = EventParser(build_call_event)
             while piece := (yield Read()):
                 for event in _parsed(api, parser, piece, reply):
                     # The last one may have a smaller id: of a call that ended before, only this one may be left.
@@ -200,7 +200,7 @@ def _lost(error: ProofboxError, call_id: str, conversation: str | None) -> Proof
     return error
 
 
-def _parsed(api: Api, parser: EventParser, piece: bytes, reply: Reply) -> Iterator[CallEvent]:
+def _parsed(api: Api, parser: EventParser[CallEvent], piece: bytes, reply: Reply) -> Iterator[CallEvent]:
     try:
         yield from parser.feed(piece)
     except EventStreamError as exc:

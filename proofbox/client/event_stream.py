@@ -1,8 +1,8 @@
 """Server-sent events of calls: bytes in, typed events out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, get_args
+from typing import Generic, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,6 +18,7 @@ from proofbox.contracts.network import NetworkConnection
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_response import ToolCallResponse
 
+E = TypeVar("E")
 EVENT_BYTES_MAX = 512 * 1024 * 1024
 EventData: TypeAlias = (
     QueuedEvent | StartedEvent | OutputEvent | NetworkConnection | Wait | ToolCallResponse | Problem
@@ -65,15 +66,20 @@ class EventStreamError(ValueError):
     """The bytes are not a stream of events of this service."""
 
 
-class EventParser:
-    """Parses a stream of server-sent events, which may be cut anywhere; comments and unknown events are skipped."""
+class EventParser(Generic[E]):
+    """Parses a stream of server-sent events, which may be cut anywhere; comments and unknown events are skipped.
 
-    def __init__(self) -> None:
+    Args:
+        build: makes an event of the values of its fields; None for one that is unknown.
+    """
+
+    def __init__(self, build: Callable[[dict[str, list[str]]], E | None]) -> None:
+        self._build = build
         self._rest = bytearray()
         self._searched = 0
         self._fields: dict[str, list[str]] = {}
 
-    def feed(self, piece: bytes) -> Iterator[CallEvent]:
+    def feed(self, piece: bytes) -> Iterator[E]:
         """Return the events that a piece completes.
 
         Raises:
@@ -87,7 +93,7 @@ class EventParser:
                 self._take(line.decode(errors="replace"))
             elif self._fields:
                 fields, self._fields = self._fields, {}
-                event = _event(fields)
+                event = self._build(fields)
                 if event is not None:
                     yield event
 
@@ -106,7 +112,12 @@ class EventParser:
             self._fields.setdefault(name, []).append(value.removeprefix(" "))
 
 
-def _event(fields: dict[str, list[str]]) -> CallEvent | None:
+def build_call_event(fields: dict[str, list[str]]) -> CallEvent | None:
+    """Build an event of a call of its fields; None if this client does not know it.
+
+    Raises:
+        EventStreamError: it is not what its name promises.
+    """
     name, number = (fields.get(key, [""])[-1] for key in ("event", "id"))
     model = _MODELS.get(name)
     if model is None:

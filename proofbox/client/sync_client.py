@@ -31,6 +31,7 @@ from proofbox.contracts.conversations import ListedConversation
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 
 if TYPE_CHECKING:
+    from proofbox.client.sync_gateway import Gateway
     from proofbox.contracts.gateway.imports import AgentImported
     from proofbox.contracts.image_contents import ImageContents
     from proofbox.contracts.tools import Tool
@@ -233,6 +234,15 @@ class Client:
     def timeline_text(self, conversation: str, *, after: int = 0) -> str:
         """The text of a conversation that a model reads."""
         return self._driver.complete(files.read_timeline_text(self._api, conversation, after))
+
+    # ---- agents, runs, spaces ----
+
+    @property
+    def gateway(self) -> "Gateway":
+        """Tools of agents, their runs, and the spaces that show them."""
+        from proofbox.client.sync_gateway import Gateway  # noqa: PLC0415 - takes long
+
+        return Gateway(self._api, self._driver)
 
     # ---- the service ----
 

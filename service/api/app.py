@@ -129,6 +129,17 @@ def create_app(
     return app
 
 
+def create_worker_app(services: Services) -> FastAPI:
+    """Build the application of a process that runs calls and accepts none: health and metrics."""
+    app = FastAPI(title="Proofbox worker", version=release(), docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.services = services
+    for module in (health, metrics, operations):
+        app.router.routes.extend(module.router.routes)
+    error_answers.install(app)
+    _add_middleware(app, services, ())
+    return app
+
+
 _UPLOADS = tuple(
     f"PUT {module.ROUTE.partition('{')[0]}" for module in (attachments, upload_links)
 )  # each goes to the disk

@@ -6,16 +6,36 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from proofbox.service.access.space_tokens import SpaceTokens
-from proofbox.service.api.wait_services import WaitServices
 from proofbox.service.gateway.agents.port import AgentStore
 from proofbox.service.gateway.catalogue import ToolCatalogue
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.llm.endpoints import LlmEndpoints
+from proofbox.service.gateway.mcp.run_pins import RunPins
 from proofbox.service.gateway.records.port import AgentStates
 from proofbox.service.gateway.runs import Runs
 from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
 from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
+from proofbox.service.gateway.waits.answers import WaitAnswers
+from proofbox.service.gateway.waits.port import WaitStore
+from proofbox.service.gateway.waits.webhook_signing import CallbackTokens, SigningSecrets
+
+
+@dataclass(frozen=True, slots=True)
+class WaitServices:
+    """Waits of calls and the webhooks that begin some of them.
+
+    Attributes:
+        answers: takes answers from outside.
+        store: the waits.
+        secrets: the secrets that sign webhooks.
+        tokens: the tokens that services call back with.
+    """
+
+    answers: WaitAnswers
+    store: WaitStore
+    secrets: SigningSecrets
+    tokens: CallbackTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +50,7 @@ class GatewayServices:
         tokens: makes space tokens.
         runs: the runs of agents.
         catalogue: the tools of agents and runs.
+        pins: what a run that begins now would get of MCP servers.
         agents: the agents.
         states: what agents have noted.
         environment: the operator's secrets.
@@ -44,6 +65,7 @@ class GatewayServices:
     tokens: SpaceTokens
     runs: Runs
     catalogue: ToolCatalogue
+    pins: RunPins
     agents: AgentStore
     states: AgentStates
     environment: Environment

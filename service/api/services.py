@@ -126,6 +126,7 @@ class Services:
         timeline: the event logs of conversations.
         recall: resolves logical paths that are not stored files.
         engine: the sandbox engine, for the readiness check.
+        ping_engine: what the readiness check asks in place of the engine, in a process that runs no calls.
         check_stores: raises the error of a store that cannot accept a call now.
         image: the inventory of the sandbox image.
         authenticator: identifies the caller of a request.
@@ -186,6 +187,7 @@ class Services:
     space_origins: frozenset[str] = frozenset()
     network_of: Callable[[Principal], list[ReachableHost]] = lambda _: []
     gateway: GatewayServices | None = None
+    ping_engine: Callable[[], Awaitable[None]] | None = None
 
 
 async def get_services(request: Request) -> Services:

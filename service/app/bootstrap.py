@@ -15,14 +15,17 @@ from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
-from proofbox.service.app.blob_stores import build_blob_store
+from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.packages.wiring import build_packages
+from proofbox.service.app.retention import build_retention
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
+from proofbox.service.app.shared_jobs import SharedJobs
+from proofbox.service.app.stores import Stores, build_attachments, build_stores
 from proofbox.service.app.telemetry import build_meter, build_tracer
 from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
 from proofbox.service.app.web_client import build_web_client
@@ -33,10 +36,9 @@ from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
-from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
+from proofbox.service.conversations.retention import RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.egress.policy import NetworkPolicy
-from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
@@ -64,13 +66,11 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
 from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
-from proofbox.service.storage.timelines import SqlTimelineStore
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.client.resolver import Resolver, SystemResolver
@@ -115,6 +115,7 @@ class Service:
         network: decides about the network of programs.
         packages: installs packages for programs; None if the operator has no index.
         resolvers: resolve host names, of web pages and of programs.
+        dispatching: what a process of many has; None for a service of one process.
     """
 
     settings: Settings
@@ -147,27 +148,14 @@ class Service:
     network: NetworkPolicy
     packages: Packages | None
     resolvers: tuple[SystemResolver, ...]
+    dispatching: Dispatching | None = None
 
 
 def _call_limits(settings: Settings) -> CallLimits:
     return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
 
 
-@dataclass(frozen=True, slots=True)
-class _Stores:
-    database: Database
-    artifacts: SqlArtifactStore
-    sources: SqlSourcePool
-    timelines: SqlTimelineStore
-
-
-def _build_stores(settings: Settings) -> _Stores:
-    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
-    artifacts = SqlArtifactStore(database, build_blob_store(settings))
-    return _Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database))
-
-
-def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles) -> MemorySearchTool | None:
+def _memory_search(settings: Settings, stores: Stores, files: ConversationFiles) -> MemorySearchTool | None:
     """The search of past turns; None if its libraries are not installed."""
     if missing_modules("memory"):
         return None
@@ -177,15 +165,6 @@ def _memory_search(settings: Settings, stores: _Stores, files: ConversationFiles
         files,
         MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
         half_life_days=settings.memory_half_life_days,
-    )
-
-
-def _attachments(settings: Settings, stores: _Stores) -> Attachments:
-    return Attachments(
-        stores.artifacts,
-        stores.sources,
-        bytes_max=settings.attachment_bytes_max,
-        inline_bytes_max=settings.inline_bytes_max,
     )
 
 
@@ -202,7 +181,7 @@ class _Outside:
 
 def _tool_dependencies(
     settings: Settings,
-    stores: _Stores,
+    stores: Stores,
     engine: PooledEngine,
     image: ImageInventory,
     admission: Admission,
@@ -247,7 +226,7 @@ def _tool_dependencies(
     )
 
 
-def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> Provenance:
+def _provenance(settings: Settings, stores: Stores, parts: ToolDependencies, audited: AuditService) -> Provenance:
     reruns = RerunDependencies(
         parts.jobs,
         partial(program_tools, settings, parts),
@@ -259,7 +238,7 @@ def _provenance(settings: Settings, stores: _Stores, parts: ToolDependencies, au
     return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
 
 
-def _one_shot(settings: Settings, stores: _Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
+def _one_shot(settings: Settings, stores: Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
     # The files of its answers are files, never base64 in blocks.
     policy = replace(parts.policy, inline_bytes_max=0)
     return OneShotJobs(
@@ -289,7 +268,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         HostSecretRefusedError: a secret of ``sandbox_network_secrets`` cannot be used.
     """
     audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
-    stores = _build_stores(settings)
+    stores = build_stores(settings, audited.boot_id)
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
     admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
@@ -300,7 +279,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
     outside = _Outside(resolver, network)
     parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
-    link_keys = LinkKeyFile(settings.data_dir)
+    link_keys = LinkKeyFile(settings.keys_folder)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
@@ -308,12 +287,16 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
-    tools, store = all_tools(settings, parts), SqlCallStore(stores.database, call_effects())
+    tools, store = all_tools(settings, parts), stores.calls
     needs = GatewayDependencies(
         stores.database, stores.artifacts, tools, parts.jobs, parts.policy, resolver, parts.tokens, audited
     )
     gateway_parts = build_gateway_parts(settings, needs)
     calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
+    dispatching = None
+    if settings.is_shared:
+        shared = DispatchNeeds(stores.database, store, calls, admission, quotas, engine, meter, call_settings)
+        dispatching = Dispatching(settings, shared)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
@@ -329,11 +312,11 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter),
+        retention=build_retention(settings, stores, conversations, admission, meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
-        attachments=_attachments(settings, stores),
+        attachments=build_attachments(settings, stores),
         engine=engine,
         image=image,
         calls=calls,
@@ -350,6 +333,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         network=network,
         packages=parts.packages,
         resolvers=(resolver, resolver_of_programs),
+        dispatching=dispatching,
     )
 
 
@@ -375,7 +359,8 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             await refuse_without_keys(service.settings, service.keyring)
             service.keyring.start()
             stack.push_async_callback(service.keyring.stop)
-        if service.settings.audit_head_s:
+        settings, dispatching = service.settings, service.dispatching
+        if settings.audit_head_s and dispatching is None:
             service.heads.start()
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
@@ -383,21 +368,25 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if service.packages is not None:
             await asyncio.to_thread(service.packages.open)
             stack.push_async_callback(service.packages.close)
-        stack.push_async_callback(service.engine.stop)
-        await service.engine.start()
+        if settings.runs_calls:
+            stack.push_async_callback(service.engine.stop)
+            await service.engine.start()
         stack.push_async_callback(service.image.close)
+        if dispatching is not None:
+            await stack.enter_async_context(dispatching.opened())
         if interrupted := await service.calls.recover():
             log.warning("answered %d calls that an earlier process of the service left open", interrupted)
-        stack.push_async_callback(service.calls.close, service.settings.shutdown_grace_s)
+        stack.push_async_callback(service.calls.close, settings.shutdown_grace_s)
         stack.push_async_callback(service.gateway.stop)
-        await service.gateway.start()
-        service.retention.start()
-        stack.push_async_callback(service.retention.stop)
+        await service.gateway.start(alone=dispatching is None)
+        if dispatching is None:
+            service.retention.start()
+            stack.push_async_callback(service.retention.stop)
+        else:
+            stack.push_async_callback(dispatching.stop_work)
+            stack.push_async_callback(dispatching.membership.stop)
+            undo = partial(dispatching.undo_lost, service.artifacts)
+            jobs = SharedJobs(settings, service.gateway, service.retention, service.heads, undo)
+            await dispatching.start(jobs.begin, jobs.end)
         stack.push_async_callback(service.conversations.close)
         yield
-
-
-def retention_policy(settings: Settings) -> RetentionPolicy:
-    """Return which conversations the retention sweeper deletes."""
-    temporary = ((STATE_PREFIX, STATE_SWEPT_S),) if settings.librechat else ()
-    return RetentionPolicy(settings.retention_days, settings.retention_every_s, temporary)

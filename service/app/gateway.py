@@ -132,20 +132,37 @@ class Gateway:
     waits: WaitEnds
     plans: PlanTimer
 
-    async def start(self) -> None:
+    async def start(self, *, alone: bool = True) -> None:
         """End what was due while the service was down, and begin to look after runs, waits and streams.
+
+        Args:
+            alone: whether no other process uses the stores; else one of them calls `start_jobs`.
 
         Raises:
             StoreFailedError: the store failed.
         """
-        if left := await self.spaces.start():
+        if left := await self.spaces.start(alone=alone):
             log.warning("ended %d streams of arguments that an earlier process of the service left", left)
+        if alone:
+            await self.start_jobs()
+
+    async def start_jobs(self) -> None:
+        """Begin what one process does for all: end waits in time, take runs back, fire plans.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
         if expired := await self.waits.services.answers.expire_overdue():
             log.warning("ended %d waits that expired while the service was down", expired)
         self.waits.timer.start()
         await self.runs.sweep()
         self.runs.start()
         self.plans.start()
+
+    async def stop_jobs(self) -> None:
+        """End that: another process does it from now on."""
+        for stop in (self.plans.stop, self.runs.stop_sweeps, self.waits.timer.stop):
+            await stop()
 
     async def stop(self) -> None:
         """Let those go who wait, and stop; a part that fails is logged, and the others stop."""
@@ -251,6 +268,7 @@ def build_gateway(
         tokens=build_space_tokens(link_keys),
         runs=runs,
         catalogue=parts.catalogue,
+        pins=parts.mcp.pins,
         agents=parts.agents,
         states=parts.records.states,
         environment=parts.environment,

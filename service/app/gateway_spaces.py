@@ -47,9 +47,12 @@ class SpaceParts:
     inputs: ToolInputs
     places: SpacePlaces
 
-    async def start(self) -> int:
-        """End the streams that an earlier process of the service left, how many; abandon those that are silent."""
-        left = await self.records.abandon_streams()
+    async def start(self, *, alone: bool = True) -> int:
+        """End the streams that an earlier process of the service left, how many; abandon those that are silent.
+
+        Of other processes that run (not ``alone``), the streams are theirs.
+        """
+        left = await self.records.abandon_streams() if alone else 0
         self.inputs.start()
         return left
 

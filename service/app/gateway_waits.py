@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from proofbox.contracts.problems import FieldError
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.api.wait_services import WaitServices
+from proofbox.service.api.gateway_services import WaitServices
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallStore
@@ -63,7 +62,7 @@ def build_wait_parts(
     settings: Settings, database: Database, files: ResultFiles, sender: HttpSender, environment: Environment
 ) -> WaitParts:
     """Build what the calls of waiting tools need."""
-    master_key = MasterKeyFile(Path(settings.data_dir)).read
+    master_key = MasterKeyFile(settings.keys_folder).read
     secrets = SigningSecrets(master_key, SqlGenerationStore(database))
     tokens = CallbackTokens(master_key)
     policy = WaitPolicy(settings.wait_s_max, settings.run_lease_s, partial(_succeed, files))

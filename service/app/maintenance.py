@@ -9,12 +9,14 @@ from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.settings import Settings
+from proofbox.service.conversations.port import RunRetention
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.identity import ConversationKey
 from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.gateway.run_retention import SqlRunRetention
 
 
 class NoCalls:
@@ -29,8 +31,8 @@ class NoCalls:
 
 
 @asynccontextmanager
-async def opened_conversations(settings: Settings) -> AsyncIterator[Conversations]:
-    """Open the stores for deletions.
+async def opened_conversations(settings: Settings) -> AsyncIterator[tuple[Conversations, RunRetention]]:
+    """Open the stores for deletions: conversations, and ended runs of agents.
 
     Raises:
         StoreFailedError: a store cannot be used, or the service runs and uses it.
@@ -44,7 +46,8 @@ async def opened_conversations(settings: Settings) -> AsyncIterator[Conversation
         try:
             store = SqlConversationStore(database, artifacts)
             audited = AuditService(version=release(), boot_id=secrets.token_hex(4))
-            yield Conversations(store, artifacts, NoCalls(), Quotas(NO_LIMITS), NoMeter(), audited)
+            conversations = Conversations(store, artifacts, NoCalls(), Quotas(NO_LIMITS), NoMeter(), audited)
+            yield conversations, SqlRunRetention(database)
         finally:
             await artifacts.close()
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from proofbox.service.api.app import create_app, release
+from proofbox.service.api.app import create_app, create_worker_app, release
 from proofbox.service.api.connections import ConnectionLimits, make_room_for_connections
 from proofbox.service.api.server import DrainingServer, server_config
 from proofbox.service.api.services import Services
@@ -49,6 +49,7 @@ def application(service: Service) -> FastAPI:
         timeline=service.timeline,
         paths=service.paths,
         engine=service.engine,
+        ping_engine=service.dispatching.ping if service.dispatching and not service.settings.runs_calls else None,
         image=service.image,
         authenticator=build_authenticator(
             service.settings, service.principal, service.keyring, service.gateway.services.tokens
@@ -73,6 +74,8 @@ def application(service: Service) -> FastAPI:
         network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
     )
+    if service.dispatching is not None and not service.settings.accepts_calls:
+        return create_worker_app(services)
     app = create_app(services, facades=build_facades(service, services))
     if service.settings.mcp:
         app.router.routes.append(mcp_route(services, _mcp_options(service.settings)))
@@ -136,7 +139,10 @@ async def _serve(service: Service) -> None:
     async def drain() -> None:
         _exit_after(settings.shutdown_grace_s + _LAST_ANSWERS_S + _LAST_WORK_S)
         service.gateway.spaces.feed.close()  # its streams have no end of their own
-        await service.calls.close(settings.shutdown_grace_s)
+        works = [service.calls.close(settings.shutdown_grace_s)]
+        if service.dispatching is not None:
+            works.append(service.dispatching.stop_work())
+        await asyncio.gather(*works)
 
     async with running(service, serves=True):
         malloc_tuning.settle()

@@ -208,20 +208,20 @@ def _many_processes_share_stores(settings: "Settings") -> Iterator[Conflict]:
 
 
 def _nats_is_whole(settings: "Settings") -> Iterator[Conflict]:
-    for one, other, is_whole in (
-        ("nats_user", "nats_password", bool(settings.nats_user) == bool(settings.nats_password.get_secret_value())),
-        (
-            "nats_certificate_file",
-            "nats_certificate_key_file",
-            (settings.nats_certificate_file is None) == (settings.nats_certificate_key_file is None),
-        ),
-        ("nats_credentials_file", "nats_user", not (settings.nats_credentials_file and settings.nats_user)),
-    ):
-        if not is_whole:
-            together = (
-                "exclude each other: set one" if one == "nats_credentials_file" else "belong together: set both"
-            )
-            yield Conflict((one, other), f"{_variable(one)} and {_variable(other)} {together} or none")
+    certificate = settings.nats_certificate_file is None, settings.nats_certificate_key_file is None
+    pairs = (
+        ("nats_user", "nats_password", bool(settings.nats_user), bool(settings.nats_password.get_secret_value())),
+        ("nats_certificate_file", "nats_certificate_key_file", *certificate),
+    )
+    for one, other, is_one, is_other in pairs:
+        if is_one != is_other:
+            message = f"{_variable(one)} and {_variable(other)} belong together: set both or none"
+            yield Conflict((one, other), message)
+    if settings.nats_credentials_file is not None and settings.nats_user:
+        yield Conflict(
+            ("nats_credentials_file", "nats_user"),
+            "PROOFBOX_NATS_CREDENTIALS_FILE and PROOFBOX_NATS_USER are both set: set one",
+        )
 
 
 _ALWAYS: tuple[Rule, ...] = (

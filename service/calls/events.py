@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from proofbox.contracts.events import TERMINAL_EVENTS, EventName
 from proofbox.contracts.tool_call_response import ProgramOutput
@@ -26,10 +28,18 @@ class CallEvent:
 
 
 class EventLog:
-    """All events of one call so far, and those who follow them."""
+    """All events of one call so far, and those who follow them.
 
-    def __init__(self, events: Iterable[CallEvent] = ()) -> None:
+    Args:
+        events: those that are known.
+        before: how many came before these, in another process.
+    """
+
+    def __init__(self, events: Iterable[CallEvent] = (), before: int = 0) -> None:
         self._events: list[CallEvent] = list(events)
+        self._before = before
+        self.on_event: Callable[[CallEvent], None] | None = None
+        """Gets each new event."""
         # Of the next event; created for the first follower, for most calls have none.
         self._grown: asyncio.Event | None = None
         self._is_stopped = False
@@ -39,15 +49,26 @@ class EventLog:
         return len(self._events)
 
     @property
+    def last_id(self) -> int:
+        """The id of the last event."""
+        return self._events[-1].id if self._events else self._before
+
+    @property
     def is_ended(self) -> bool:
         """Whether the terminal event is there."""
         return bool(self._events) and self._events[-1].name in TERMINAL_EVENTS
 
     def append(self, name: EventName, data: str) -> None:
         """Adds an event; after the terminal one nothing is added any more."""
-        if self.is_ended:
+        self.put(CallEvent(self.last_id + 1, name, data))
+
+    def put(self, event: CallEvent) -> None:
+        """Adds an event of another process; one that is known already is not added."""
+        if self.is_ended or event.id <= self.last_id:
             return
-        self._events.append(CallEvent(len(self._events) + 1, name, data))
+        self._events.append(event)
+        if self.on_event is not None:
+            self.on_event(event)
         if self._grown is not None:
             self._grown.set()
             self._grown = None
@@ -57,6 +78,10 @@ class EventLog:
         self._is_stopped = True
         if self._grown is not None:
             self._grown.set()
+
+    def after(self, event_id: int) -> list[CallEvent]:
+        """The events with a larger id."""
+        return self._events[bisect_right(self._events, event_id, key=attrgetter("id")) :]
 
     def before_end(self) -> list[CallEvent]:
         """The events but the terminal one."""
@@ -77,11 +102,13 @@ class EventLog:
 
     async def follow(self, after: int) -> AsyncIterator[CallEvent]:
         """The events with an id above ``after``, as they come, to the terminal one, or until it is stopped."""
-        at = max(0, after)
+        at = len(self._events) - len(self.after(after))
         while True:
             while at < len(self._events):
-                yield self._events[at]
+                event = self._events[at]
                 at += 1
+                if event.id > after:  # the first ones may still be on their way from another process
+                    yield event
             if self.is_ended or self._is_stopped:
                 return
             self._grown = self._grown or asyncio.Event()

@@ -34,6 +34,11 @@ SERVICE_STOPPED = Interruption(
     "the service stopped while the call ran, its outcome is unknown; call again under a new tool_call_id",
 )
 
+WORKER_LOST = Interruption(
+    RuntimeCode.SANDBOX_FAILED,
+    "the worker that ran the call was lost, its outcome is unknown; call again under a new tool_call_id",
+)
+
 
 def cancelled(output: ProgramOutput, sandbox: SandboxInfo | None, *, only_waited: bool) -> Interruption:
     """Of a call that was cancelled; one that ``only_waited`` for a slot or a sandbox ran nothing."""

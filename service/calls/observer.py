@@ -112,6 +112,13 @@ class CallObserver:
         """The call is about to run a program under these limits."""
         self.record.limits = limits
 
+    async def before_start(self) -> None:
+        """The call has a sandbox, and its program is about to begin.
+
+        Raises:
+            ServiceError: it may not.
+        """
+
     def on_running(self) -> None:
         """The call is about to have effects, without a sandbox of its own."""
 

@@ -97,6 +97,7 @@ class StoredCall:
         audited: the audit line that was stored with the answer; only `CallStore.finish` returns it.
         wait: of a waiting call: what it waits for, as the JSON text of a `Wait`.
         wait_spec: of a call that waits or waited, and has no answer: what its newest wait stored, as JSON text.
+        number: its number among all calls of the store, rising.
     """
 
     key: CallKey
@@ -110,6 +111,7 @@ class StoredCall:
     audited: AuditedLine | None = None
     wait: str | None = None
     wait_spec: str | None = None
+    number: int = 0
 
     @property
     def is_ended(self) -> bool:

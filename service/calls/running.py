@@ -3,13 +3,14 @@
 import asyncio
 import codecs
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.network import ListedConnections, NetworkConnection
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.calls.answer import Answer
 from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.claim import Claim
 from proofbox.service.calls.clients import CallClients
 from proofbox.service.calls.events import CallEvent, EventLog
 from proofbox.service.calls.interruptions import Interruption, cancelled
@@ -18,6 +19,7 @@ from proofbox.service.calls.port import CallKey
 from proofbox.service.calls.waiting import WaitingCall
 from proofbox.service.errors import CallAbandonedError, ServiceError
 from proofbox.service.observability.tracing import NO_SPAN, Span
+from proofbox.service.sandbox.limits import CallLimits
 from proofbox.service.sandbox.port import StreamName
 
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
@@ -33,12 +35,14 @@ class RunningCall(CallObserver):
         "asked",
         "began",
         "cancel_reason",
+        "claim",
         "clients",
         "detached",
         "events",
         "has_started",
         "is_suspending",
         "key",
+        "on_cancel",
         "request_id",
         "span",
         "task",
@@ -46,10 +50,11 @@ class RunningCall(CallObserver):
         "waiting",
     )
 
-    def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float) -> None:
+    def __init__(self, key: CallKey, asked: AuditedCall, *, grace_s: float, claim: Claim | None = None) -> None:
         super().__init__(key.scope.principal.caller)
         self.key = key
         self.asked = asked
+        self.claim = claim
         self.span: Span = NO_SPAN
         self.tool_id = asked.request.tool_id
         self.began = time.perf_counter()
@@ -64,6 +69,8 @@ class RunningCall(CallObserver):
         self.answer: asyncio.Future[Answer] = loop.create_future()
         self.task: asyncio.Task[None] | None = None
         self.cancel_reason: ServiceError | None = None
+        self.on_cancel: Callable[[ServiceError], bool] | None = None
+        """Of a call that another process runs: has that end it, unless it returns False."""
         self._connections = ListedConnections()
         # Pieces end anywhere: a character that is cut is completed by the next piece.
         self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
@@ -75,11 +82,23 @@ class RunningCall(CallObserver):
     @property
     def only_waited(self) -> bool:
         """Whether it came as far as the queue or the engine, so that no program of it can have run."""
-        return len(self.events) > 0 and not self.has_started
+        return self.events.last_id > 0 and not self.has_started
 
     def on_queued(self, position: int) -> None:
         """See `CallObserver.on_queued`."""
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
+
+    async def before_start(self) -> None:
+        """See `CallObserver.before_start`."""
+        if self.claim is not None:
+            await self.claim.start()
+            self.has_started = True
+
+    def on_limits(self, limits: CallLimits) -> None:
+        """See `CallObserver.on_limits`."""
+        super().on_limits(limits)
+        if self.claim is not None:
+            self.claim.prepare_start()
 
     def on_running(self) -> None:
         """See `CallObserver.on_running`."""
@@ -153,6 +172,8 @@ class RunningCall(CallObserver):
         """Ends it, once; ``reason`` is what it will be answered with."""
         if self.is_suspending:
             return  # it waits in a moment, and is cancelled as a waiting call then
+        if self.on_cancel is not None and self.on_cancel(reason):
+            return
         if self.task is not None and self.cancel_reason is None and not self.answer.done():
             self.cancel_reason = reason
             self.task.cancel()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
 from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
 from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_audit_line
-from proofbox.service.calls.interruptions import SERVICE_STOPPED
+from proofbox.service.calls.interruptions import SERVICE_STOPPED, Interruption
 from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
 from proofbox.service.calls.suspension import CallEnd, no_effects
@@ -31,6 +31,7 @@ from proofbox.service.identity import ConversationKey
 
 log = logging.getLogger("proofbox.calls")
 
+_PARSED_AT_ONCE_CHARS = 64 * 1024  # a thread would take longer
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 """What reading JSON raises that does not have the fields of this release."""
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
@@ -59,21 +60,32 @@ class StoredCalls:
         """Answers the calls that earlier processes left open, and returns how many; waiting calls wait on."""
         left_open = await self._store.left_open(boot_id)
         for left in left_open:
-            ending, parts = await self._end_interrupted(left)
-            parts.record.is_lost = True
-            stored, _ = await store_warning(self._store, left.key, ending, parts, CallState.OPEN)
-            if stored.audited is not None:
-                log_audit_line(stored.audited)
+            await self.end_lost(left, SERVICE_STOPPED)
         return len(left_open)
 
-    async def _end_interrupted(self, left: StoredCall) -> tuple[CallResult, "CallParts"]:
+    async def end_lost(self, left: StoredCall, why: Interruption, effects: Sequence[Effect] = ()) -> None:
+        """Answers an open call whose process was lost while it ran. Raises what `CallStore.finish` does.
+
+        Args:
+            left: the call.
+            why: what happened.
+            effects: what is stored with the answer, before the effects of the call's own end.
+        """
+        ending, parts = await self._end_interrupted(left, why)
+        parts.record.is_lost = True
+        parts = replace(parts, effects=effects)
+        stored, _ = await store_warning(self._store, left.key, ending, parts, CallState.OPEN)
+        if stored.audited is not None:
+            log_audit_line(stored.audited)
+
+    async def _end_interrupted(self, left: StoredCall, why: Interruption) -> tuple[CallResult, "CallParts"]:
         try:
             call = await self.prepare(left)
         except CallerError:
             # An earlier release accepted a request that this one refuses; the service starts all the same.
             problem = build_problem_answer(build_shutdown_error(may_have_run=True), left.boot_id)
             return CallResult(CallState.FAILED, problem), await self.parts_of(left, None)
-        response = call.interrupt(SERVICE_STOPPED)
+        response = call.interrupt(why)
         return await build_done(response), await self.parts_of(left, call)
 
     async def prepare(self, stored: StoredCall) -> PreparedCall:
@@ -82,8 +94,12 @@ class StoredCalls:
         Raises:
             CallerError: this release refuses a request that an earlier one accepted, or cannot read its wait.
         """
+        return (await self.read(stored))[1]
+
+    async def read(self, stored: StoredCall) -> tuple[ToolCallRequest, PreparedCall]:
+        """The request of a stored call, and the call as `prepare` makes it; raises as that does."""
         try:
-            request = await asyncio.to_thread(ToolCallRequest.model_validate_json, stored.request)
+            request = await _parse(stored.request)
         except ValidationError as exc:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
         try:
@@ -96,7 +112,7 @@ class StoredCalls:
                 call.restore(json.loads(stored.wait_spec))
             except UNREADABLE as exc:
                 raise InvalidRequestError("what its wait stored does not fit this release; call again") from exc
-        return call
+        return request, call
 
     async def parts_of(
         self, stored: StoredCall, call: PreparedCall | None, effects: Sequence[Effect] = ()
@@ -147,6 +163,12 @@ class CallParts:
                 build_draft, self.asked, self.record, self.service, ending.state, body, response
             )
         return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
+
+
+async def _parse(text: str) -> ToolCallRequest:
+    if len(text) < _PARSED_AT_ONCE_CHARS:
+        return ToolCallRequest.model_validate_json(text)
+    return await asyncio.to_thread(ToolCallRequest.model_validate_json, text)
 
 
 async def build_done(response: ToolCallResponse) -> CallResult:

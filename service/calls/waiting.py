@@ -30,11 +30,13 @@ class WaitingCall:
     Attributes:
         answer: the 202 that shows what it waits for.
         events: its events so far.
+        number: `StoredCall.number`.
         ended: the next answer: the call's own, or another 202 if it waits once more.
     """
 
     answer: Answer
     events: EventLog
+    number: int
     ended: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -52,6 +54,19 @@ class RunningCalls(Protocol):
 
     def remember(self, key: CallKey, events: EventLog) -> None:
         """Keep the events of an ended call."""
+
+
+class Elsewhere(Protocol):
+    """The workers of other processes, as far as waiting calls need them."""
+
+    def resumed_with(self, outcome: WaitOutcome) -> Sequence[Effect]:
+        """The changes that are stored when a call runs on."""
+
+    def go_on(self, stored: StoredCall, waiting: WaitingCall | None, *, is_new: bool) -> None:
+        """Follow a call that waited and runs on; ``is_new``: it has to be queued."""
+
+    def end_effects(self) -> Sequence[Effect]:
+        """The changes that are stored when a call ends in its wait."""
 
 
 class WaitingCalls:
@@ -72,12 +87,14 @@ class WaitingCalls:
         self._known: dict[CallKey, WaitingCall] = {}
         self._resuming: list[CallKey] = []
         self._is_closed = False
+        self.elsewhere: Elsewhere | None = None
+        """Who runs calls on; None: this process."""
 
     def begin(self, stored: StoredCall, events: EventLog) -> WaitingCall:
         """A call of this process begins to wait; those who follow its events learn what for."""
         if (other := self._known.get(stored.key)) is not None:
             self._let_go(other)
-        waiting = self._known[stored.key] = WaitingCall(_accepted(stored), events)
+        waiting = self._known[stored.key] = WaitingCall(_accepted(stored), events, stored.number)
         if stored.state is CallState.WAITING:
             events.append("waiting", stored.wait or "{}")
         if self._is_closed:
@@ -104,8 +121,16 @@ class WaitingCalls:
             return
         if stored is not None:
             self.settle(stored)
-        if (left := self._known.pop(key, None)) is not None:
+        if (left := self._known.pop(key, None)) is None:
+            return
+        if self.elsewhere is not None and stored is not None and stored.state is CallState.OPEN:
+            self.elsewhere.go_on(stored, left, is_new=False)
+        else:
             self._let_go(left)  # it runs, or was deleted
+
+    def followed(self) -> dict[int, CallKey]:
+        """The calls that are followed here, by their numbers."""
+        return {waiting.number: key for key, waiting in self._known.items()}
 
     def goes_on(self, key: CallKey) -> bool:
         """Whether a call runs in this process, or is about to run on after a wait."""
@@ -143,6 +168,12 @@ class WaitingCalls:
             return await self._end(stored, ending, effects)
         if isinstance(resumed, ToolCallResponse):
             return await self._end(stored, await build_done(resumed), effects, call)
+        if self.elsewhere is not None:
+            also = self.elsewhere.resumed_with(outcome)
+            new = await self._store.resume(stored.key, self._boot_id, [*effects, *also])
+            if new is not None:
+                self.elsewhere.go_on(new, self._known.pop(new.key, None), is_new=True)
+            return new is not None
         self._resuming.append(stored.key)
         try:
             new = await self._resume(stored.key, effects)
@@ -162,18 +193,20 @@ class WaitingCalls:
                 raise
             return new  # it was stored, although the store reported a failure
 
-    async def cancel(self, stored: StoredCall, why: Interruption, reason: ServiceError) -> bool:
+    async def cancel(
+        self, stored: StoredCall, why: Interruption, reason: ServiceError, effects: Sequence[Effect] = ()
+    ) -> bool:
         """Cancels a waiting call, or an open one that nobody runs; one that has gone on since stays as it is.
 
-        Raises what `CallStore.finish` does.
+        ``effects`` are stored with its end. Raises what `CallStore.finish` does.
         """
         answer = build_problem_answer(reason, "")
         try:
             call = await self._stored.prepare(stored)
         except CallerError:
-            return await self._end(stored, CallResult(CallState.CANCELLED, answer), (), was=stored.state)
+            return await self._end(stored, CallResult(CallState.CANCELLED, answer), effects, was=stored.state)
         ending = CallResult(CallState.CANCELLED, answer, call.interrupt(why))
-        return await self._end(stored, ending, (), call, was=stored.state)
+        return await self._end(stored, ending, effects, call, was=stored.state)
 
     async def _end(
         self,
@@ -183,6 +216,8 @@ class WaitingCalls:
         call: PreparedCall | None = None,
         was: CallState = CallState.WAITING,
     ) -> bool:
+        if self.elsewhere is not None:
+            effects = [*effects, *self.elsewhere.end_effects()]
         parts = await self._stored.parts_of(stored, call, effects)
         new, ending = await store_warning(self._store, stored.key, ending, parts, was)
         if new.answer == ending.answer.body:

@@ -128,3 +128,20 @@ class ConversationStore(Protocol):
             limit: so many at most.
             prefix: with what their ids begin.
         """
+
+
+class RunRetention(Protocol):
+    """The ended runs of agents, and what is stored with them. Raises StoreFailedError if the store fails."""
+
+    async def delete_ended(self, since: str, limit: int) -> int:
+        """Deletes old answers of idempotency keys, then runs that ended before ``since`` and their events.
+
+        Runs stay whose calls are stored, since these belong to conversations. Messages of runs stay.
+
+        Args:
+            since: UTC, RFC 3339, ``Z``.
+            limit: so many answers or runs at most.
+
+        Returns:
+            How many were deleted; 0: no more are due.
+        """

@@ -1,4 +1,4 @@
-"""The retention sweeper: deletes conversations that were unused for longer than the operator allows."""
+"""The retention sweeper: deletes conversations, and runs of agents, that are older than the operator allows."""
 
 import asyncio
 import logging
@@ -7,11 +7,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from proofbox.service.conversations.port import RunRetention
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.observability.metrics_port import Meter
 
 CONVERSATIONS_MAX = 100
 """How many conversations one pass deletes."""
+RUNS_AT_ONCE = 100
+"""How many runs, or answers of idempotency keys, are deleted in one transaction."""
+RUNS_MAX = 5_000
+"""How many of them one pass deletes."""
 _FULL_PASS_PAUSE_S = 5.0  # after a pass that did not come to the end
 _PAUSE_S = 0.05  # between two conversations: others write in between
 _BUSY_PAUSE_S = 1.0  # while calls wait for a slot
@@ -42,11 +47,18 @@ class RetentionSweeper:
         policy: which ones.
         is_busy: whether calls wait for a slot; the sweeper waits then.
         meter: counts passes.
+        runs: deletes ended runs; None: they stay.
     """
 
     def __init__(
-        self, conversations: Conversations, policy: RetentionPolicy, is_busy: Callable[[], bool], meter: Meter
+        self,
+        conversations: Conversations,
+        policy: RetentionPolicy,
+        is_busy: Callable[[], bool],
+        meter: Meter,
+        runs: RunRetention | None = None,
     ) -> None:
+        self._runs = runs
         self._conversations = conversations
         self._policy = policy
         self._is_busy = is_busy
@@ -56,6 +68,7 @@ class RetentionSweeper:
 
     def start(self) -> None:
         """Begin the passes."""
+        self._stopping.clear()
         self._passes = asyncio.create_task(self._pass_for_ever())
 
     async def stop(self) -> None:
@@ -79,16 +92,26 @@ class RetentionSweeper:
             if not rules:
                 return False
             counts = [await self._delete_unused(prefix, age) for prefix, age in rules]
+            has_more_runs = await self._delete_runs()
         except Exception:  # noqa: BLE001 - an unforeseen one too: the sweeper outlives it
             _log.exception("a retention pass failed; the next one tries again")
             self._meter.retention_passed(is_complete=False)
             return False
         self._meter.retention_passed(is_complete=True)
-        return CONVERSATIONS_MAX in counts
+        return CONVERSATIONS_MAX in counts or has_more_runs
 
     async def _delete_unused(self, prefix: str, age: timedelta) -> int:
-        since = (datetime.now(UTC) - age).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return await self._conversations.delete_unused(since, CONVERSATIONS_MAX, self._wait_until_quiet, prefix)
+        return await self._conversations.delete_unused(_ago(age), CONVERSATIONS_MAX, self._wait_until_quiet, prefix)
+
+    async def _delete_runs(self) -> bool:
+        """Delete ended runs whose conversations are gone; whether more are due."""
+        if self._runs is None or not self._policy.days:
+            return False
+        since = _ago(timedelta(days=self._policy.days))
+        for _ in range(RUNS_MAX // RUNS_AT_ONCE):
+            if not await self._wait_until_quiet() or not await self._runs.delete_ended(since, RUNS_AT_ONCE):
+                return False
+        return True
 
     async def _wait_until_quiet(self) -> bool:
         """Pause between two conversations, longer while calls wait; False if the service stops."""
@@ -102,3 +125,7 @@ class RetentionSweeper:
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopping.wait(), seconds)
+
+
+def _ago(age: timedelta) -> str:
+    return (datetime.now(UTC) - age).isoformat(timespec="milliseconds").replace("+00:00", "Z")

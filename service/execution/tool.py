@@ -88,7 +88,7 @@ class ExecTool:
             self._network.check(request, scope.principal.caller)
         check_packages(request, params, self._language, self._packages)
         call = ExecCall(scope, request, self._language, params, bounds)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
 
     async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
         """Runs one call.

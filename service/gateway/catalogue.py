@@ -133,7 +133,7 @@ class ToolCatalogue:
         pinned = await self._pins.tools_of(run.run_id)
         if pinned is None:
             return tools
-        found = _with_servers(tools, pinned)
+        found = with_servers(tools, pinned)
         self._of_runs.add(run.run_id, found, await asyncio.to_thread(_size_bytes, pinned))
         return found
 
@@ -150,7 +150,7 @@ def _size_bytes(pinned: Sequence[PinnedTool]) -> int:
     return sum(len(compact_json(part)) for part in parts)
 
 
-def _with_servers(tools: ToolSet, pinned: Sequence[PinnedTool]) -> ToolSet:
+def with_servers(tools: ToolSet, pinned: Sequence[PinnedTool]) -> ToolSet:
     """The tools of a version with those of its MCP servers, behind the configured ones."""
     servers = {server.name: server for server in tools.servers}
     found = [mcp_run_tool(McpBinding(servers[tool.server], tool)) for tool in pinned if tool.server in servers]

@@ -38,29 +38,24 @@ class OwnTool(ToolExecution):
     async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
         """See `ToolExecution.run`."""
         try:
-            prepared = await self._prepare(call)
+            prepared = call.inner or await self._prepare(call)
         except RefusedInputError as exc:
             return call.refuse_input(exc.listed)
         return await prepared.run(observer)
 
     def interrupt(self, call: GatewayCall, why: Interruption) -> ToolCallResponse:
         """See `ToolExecution.interrupt`."""
-        try:
-            prepared = self._prepare_request(call, inner_request(call))
-        except RefusedInputError:  # it was never run
-            return call.interrupt(why)
-        return prepared.interrupt(why)
+        # Without one its input was refused, and it was never run.
+        return call.interrupt(why) if call.inner is None else call.inner.interrupt(why)
 
     async def check(self, call: GatewayCall) -> None:
         """See `ToolExecution.check`."""
         with suppress(RefusedInputError):  # the model's mistake: the call is accepted, and answers it
-            await self._prepare(call)
+            call.inner = await self._prepare(call)
 
     async def _prepare(self, call: GatewayCall) -> PreparedCall:
         # In a thread: values of several MiB may be put in.
-        return self._prepare_request(call, await asyncio.to_thread(inner_request, call))
-
-    def _prepare_request(self, call: GatewayCall, request: ToolCallRequest) -> PreparedCall:
+        request = await asyncio.to_thread(inner_request, call)
         prepared = prepare_call(self._tools, call.scope, request)
         if prepared is None:
             raise UnknownToolError(f"there is no tool '{request.tool_id[:80]}'; GET /v1/tools lists them")

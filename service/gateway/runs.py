@@ -229,6 +229,13 @@ class Runs:
         """Begins to take back runs whose lease has passed, and to end those whose time is over."""
         self._sweeps = asyncio.create_task(self._sweep_for_ever())
 
+    async def stop_sweeps(self) -> None:
+        """Ends that; those who wait for runs wait on."""
+        if self._sweeps is not None:
+            self._sweeps.cancel()
+            await asyncio.gather(self._sweeps, return_exceptions=True)
+            self._sweeps = None
+
     async def stop(self) -> None:
         """Ends that, and lets those go who wait."""
         self._stopping.set()

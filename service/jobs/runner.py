@@ -275,6 +275,7 @@ class SandboxJob:
         async with AsyncExitStack() as stack:
             with timer.phase("acquire"):
                 sandbox = await stack.enter_async_context(self._runner.engine.open(self._spec(program.job)))
+            await observer.before_start()
             observer.on_started(sandbox.info)
             try:
                 with timer.phase("run") as phase:

@@ -118,10 +118,8 @@ class _Operation:
         Raises:
             McpFailedError: there is no result.
         """
-        has_stream = self._server.transport == "sse"
-        transport = CheckedTransport(
-            self._reach.network, self._tls(), self._url, self._budget, has_stream=has_stream
-        )
+        stream_url = self._server.url if self._server.transport == "sse" else None
+        transport = CheckedTransport(self._reach.network, self._tls(), self._url, self._budget, stream_url)
         done: list[T] = []
         try:
             with anyio.fail_after(self._server.timeout_s) as scope:

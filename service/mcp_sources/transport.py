@@ -15,6 +15,7 @@ import httpx2
 
 from proofbox.contracts.codes import WebCode
 from proofbox.service.gateway.tool_call import Effected
+from proofbox.service.mcp_sources.endpoint_event import EndpointEvent
 from proofbox.service.mcp_sources.json_marks import JsonMarks
 from proofbox.service.mcp_sources.limits import GOODBYE_S, REQUESTS_MAX
 from proofbox.service.web.client.pinned_network import CONNECT_S, CheckedNetwork, refused_connection
@@ -23,6 +24,7 @@ from proofbox.service.web.urls import WebUrl
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _METHOD_NOT_ALLOWED = 405
+_SAME_METHOD = frozenset({307, 308})
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
@@ -110,8 +112,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         tls: how certificates are checked; None for a server without TLS.
         url: the server's endpoint; nothing is sent beyond its origin.
         budget: how much may come back.
-        has_stream: whether a stream of its own is opened for messages of the server that answer no request. The
-            older transport needs it; another server could end and get it again for ever.
+        stream_url: of the older transport: where its stream of messages is opened. None: none is; another server
+            could end and get it again for ever.
     """
 
     def __init__(
@@ -120,12 +122,11 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         tls: ssl.SSLContext | None,
         url: WebUrl,
         budget: ByteBudget,
-        *,
-        has_stream: bool,
+        stream_url: str | None,
     ) -> None:
         self._url = url
         self._budget = budget
-        self._has_stream = has_stream
+        self._stream_url = stream_url
         self._begun = 0
         self._on_failure: Callable[[], None] = _ignore
         self._pool = httpcore2.AsyncConnectionPool(ssl_context=tls, network_backend=CheckedBackend(network))
@@ -161,7 +162,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """
         if self.failure is not None:
             raise self.failure
-        if request.method == "GET" and not self._has_stream and "last-event-id" not in request.headers:
+        if request.method == "GET" and self._stream_url is None and "last-event-id" not in request.headers:
             return httpx2.Response(_METHOD_NOT_ALLOWED, request=request)
         try:
             self._count_request()
@@ -185,9 +186,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         url, own = request.url, self._url
-        port = url.port or _DEFAULT_PORTS.get(url.scheme, 0)
-        if (url.scheme, url.raw_host.decode("ascii"), port) != (own.scheme, own.host, own.port):
-            raise WebFailedError(WebCode.URL_NOT_ALLOWED, f"{own.host} leads to another origin")
+        self._require_own(url)
         # The body first: the library's stream is read once.
         body = await request.aread()
         sent = _Sent(request.method)
@@ -213,7 +212,12 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if encoding.strip().lower() != "identity":
             await response.aclose()
             raise WebFailedError(WebCode.BAD_RESPONSE, f"{own.host} sent an encoding that was not asked for")
-        stream = _CountedStream(response, self, sent)
+        endpoint = None
+        if self._stream_url is not None and request.method == "POST":
+            self._require_taken(url, response)
+        elif self._stream_url is not None:
+            endpoint = EndpointEvent(self._stream_url)
+        stream = _CountedStream(response, self, sent, endpoint)
         return httpx2.Response(
             status_code=response.status,
             headers=[_without_charset(*header) for header in response.headers],
@@ -221,15 +225,40 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
             extensions=response.extensions,
         )
 
-    def count(self, sent: "_Sent", piece: bytes, marks: JsonMarks) -> None:
-        """Counts a piece of a response.
+    def _require_own(self, url: httpx2.URL) -> None:
+        own, port = self._url, url.port or _DEFAULT_PORTS.get(url.scheme, 0)
+        if (url.scheme, url.raw_host.decode("ascii"), port) != (own.scheme, own.host, own.port):
+            raise WebFailedError(WebCode.URL_NOT_ALLOWED, f"{own.host} leads to another origin")
+
+    def _require_taken(self, url: httpx2.URL, response: httpcore2.Response) -> None:
+        """Requires that the older transport took a message; else the SDK waits for an answer that never comes.
 
         Raises:
-            WebFailedError: ``too_large``.
+            WebFailedError: ``bad_response``, ``url_not_allowed``.
+        """
+        status = response.status
+        if status in _SAME_METHOD:
+            try:
+                target = url.join(httpx2.Headers(response.headers).get("location", ""))
+            except httpx2.InvalidURL as exc:
+                message = f"{self._url.host} leads to an address that cannot be read"
+                raise WebFailedError(WebCode.BAD_RESPONSE, message) from exc
+            self._require_own(target)
+        elif not httpx2.codes.is_success(status):
+            message = f"{self._url.host} answered a message with HTTP status {status}"
+            raise WebFailedError(WebCode.BAD_RESPONSE, message)
+
+    def count(self, sent: "_Sent", piece: bytes, marks: JsonMarks, endpoint: EndpointEvent | None) -> None:
+        """Counts a piece of a response, and reads the event that has to come first in one.
+
+        Raises:
+            WebFailedError: ``too_large``; or of `EndpointEvent`.
         """
         sent.size_bytes += len(piece)
         try:
             self._budget.take(len(piece), marks.count(piece), self._url.host)
+            if endpoint is not None:
+                endpoint.feed(piece)
         except WebFailedError as exc:
             self.fail(exc)
             raise
@@ -252,16 +281,23 @@ class _Sent:
 
 
 class _CountedStream(httpx2.AsyncByteStream):
-    def __init__(self, response: httpcore2.Response, transport: CheckedTransport, sent: _Sent) -> None:
+    def __init__(
+        self,
+        response: httpcore2.Response,
+        transport: CheckedTransport,
+        sent: _Sent,
+        endpoint: EndpointEvent | None = None,
+    ) -> None:
         self._response = response
         self._transport = transport
         self._sent = sent
+        self._endpoint = endpoint
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         stream: Any = self._response.stream
         marks = JsonMarks()
         async for piece in stream:
-            self._transport.count(self._sent, piece, marks)
+            self._transport.count(self._sent, piece, marks, self._endpoint)
             yield piece
 
     async def aclose(self) -> None:

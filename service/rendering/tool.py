@@ -88,7 +88,7 @@ class RenderTool:
         params = parse_params(RENDER_PARAMS[self._output], request.params)
         bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
         call = RenderCall(scope, request, self._output, params, bounds, _NO_TARGET)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call))
+        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
 
     async def run(self, call: RenderCall, observer: CallObserver) -> ToolCallResponse:
         """Renders one document.

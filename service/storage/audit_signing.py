@@ -78,6 +78,7 @@ class HeadSigner:
 
     def start(self) -> None:
         """Begin the rounds: the first makes the key if there was never one, and signs what is not signed yet."""
+        self._stopping.clear()
         self._rounds = asyncio.create_task(self._sign_for_ever())
 
     async def stop(self) -> None:

@@ -46,7 +46,7 @@ from proofbox.service.storage.timelines import append_rows, block_rows
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value
 _OWN = (calls.c.conversation == bindparam("in_conversation"), calls.c.tool_call_id == bindparam("call_id"))
-_NAMED = (
+NAMED_CALLS = (
     select(
         calls,
         conversations.c.name.label("conversation_name"),
@@ -58,12 +58,12 @@ _NAMED = (
     .join_from(calls, conversations)
     .join(principals)
 )
-_BY_KEY = _NAMED.where(*_OWN)
-_BY_NAME = _NAMED.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
+_BY_KEY = NAMED_CALLS.where(*_OWN)
+_BY_NAME = NAMED_CALLS.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
     idempotency_keys.c.principal == bindparam("principal"), idempotency_keys.c.name == bindparam("name")
 )
-_BY_ID = _NAMED.where(conversations.c.principal == PRINCIPAL, calls.c.tool_call_id == bindparam("call_id"))
-_LEFT_OPEN = _NAMED.where(_IS_OPEN, calls.c.boot_id != bindparam("boot_id"))
+_BY_ID = NAMED_CALLS.where(conversations.c.principal == PRINCIPAL, calls.c.tool_call_id == bindparam("call_id"))
+_LEFT_OPEN = NAMED_CALLS.where(_IS_OPEN, calls.c.boot_id != bindparam("boot_id"))
 _NEW = insert(calls).returning(calls.c.id)
 _NEW_NAME = insert(idempotency_keys)
 _FINISHED = (
@@ -111,7 +111,7 @@ class SqlCallStore(CallStore):
                 number, stored = _insert(connection, conversation, call)
                 self._apply(connection, CallRow(number, conversation, stored.key), call.effects)
             else:
-                number, stored = found.id, _build_stored_call(connection, found)
+                number, stored = found.id, build_stored_call(connection, found)
             if named is None and call.idempotency_key is not None:
                 connection.execute(
                     _NEW_NAME, {"principal": principal, "name": call.idempotency_key, "call": number}
@@ -153,11 +153,12 @@ class SqlCallStore(CallStore):
                     answer=answer,
                     partial_response=also.partial_response,
                     audited=audited,
+                    number=changed.id,
                 )
             known = connection.execute(_BY_KEY, values).first()
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
-            return replace(_build_stored_call(connection, known), audited=line_of(connection, known.id))
+            return replace(build_stored_call(connection, known), audited=line_of(connection, known.id))
 
         return await self._database.write(work)
 
@@ -184,7 +185,7 @@ class SqlCallStore(CallStore):
             known = connection.execute(_BY_KEY, own).first()
             if known is None:
                 raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so it cannot be changed")
-            return None if changed is None else _build_stored_call(connection, known)
+            return None if changed is None else build_stored_call(connection, known)
 
         return await self._database.write(work)
 
@@ -203,7 +204,7 @@ class SqlCallStore(CallStore):
 
         def work(connection: Connection) -> list[StoredCall]:
             return [
-                _build_stored_call(connection, row)
+                build_stored_call(connection, row)
                 for row in connection.execute(_BY_ID.order_by(calls.c.id), values)
             ]
 
@@ -213,7 +214,7 @@ class SqlCallStore(CallStore):
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         def work(connection: Connection) -> list[StoredCall]:
             found = connection.execute(_LEFT_OPEN.order_by(calls.c.id), {"boot_id": boot_id})
-            return [_build_stored_call(connection, row) for row in found]
+            return [build_stored_call(connection, row) for row in found]
 
         return await self._database.read(work)
 
@@ -240,7 +241,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
             "request": stored.request,
         },
     ).one()
-    return inserted.id, stored
+    return inserted.id, replace(stored, number=inserted.id)
 
 
 def _same_payload(row: Row[Any] | None, call: NewCall, taken: str) -> Row[Any] | None:
@@ -263,7 +264,8 @@ def _name_taken(call: NewCall) -> str:
     )
 
 
-def _build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
+def build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
+    """The call of a row of `NAMED_CALLS`."""
     scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.conversation_name)
     return StoredCall(
         key=CallKey(scope, row.tool_call_id),
@@ -276,4 +278,5 @@ def _build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
         partial_response=row.partial_response,
         wait=pending_wait(connection, row.id) if row.state == CallState.WAITING else None,
         wait_spec=newest_spec(connection, row.id) if row.run is not None and row.answer is None else None,
+        number=row.id,
     )

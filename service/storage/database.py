@@ -5,10 +5,11 @@ import fcntl
 import logging
 import os
 import random
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -73,14 +74,18 @@ class Database:
         data_dir: the folder of all local stores; created if it is missing, for its owner only.
         url: ``postgresql://user:password@host/database``; empty: ``proofbox.sqlite3`` in the folder.
         timeout_s: how long one statement to a server may take.
+        shared: whether other processes may use the server's database at the same time that share it, too.
     """
 
-    def __init__(self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30) -> None:
+    def __init__(
+        self, data_dir: Path, url: SecretStr = _NO_URL, timeout_s: float = 30, *, shared: bool = False
+    ) -> None:
         self.data_dir = data_dir
         self.observer: StoreObserver = ignore
         self.changes = Changes()
         self._url = url
         self._timeout_s = timeout_s
+        self._shared = shared
         self._lock: int | None = None
         self._backend: Backend | None = None
         self._writers: ThreadPoolExecutor | None = None
@@ -139,7 +144,7 @@ class Database:
         if url := self._url.get_secret_value():
             from proofbox.service.storage.postgres import PostgresServer  # noqa: PLC0415
 
-            return PostgresServer(url, self._timeout_s, beside=beside)
+            return PostgresServer(url, self._timeout_s, beside=beside, shared=self._shared)
         from proofbox.service.storage.sqlite import SqliteFile  # noqa: PLC0415
 
         return SqliteFile(self.data_dir / "proofbox.sqlite3", beside=beside)
@@ -203,12 +208,41 @@ class Database:
         try:
             return await run_in_thread(self._writers, transaction)
         finally:
-            self.changes.notify(topics)
+            self.changes.announce(topics)
             if self._idle is not None:
                 self._idle.cancel()
             if self._writers is not None:
                 checkpoint = partial(self._writers.submit, backend.checkpoint_wal)
                 self._idle = asyncio.get_running_loop().call_later(_IDLE_S, checkpoint)
+
+    @asynccontextmanager
+    async def holding(self, lock: Callable[[Connection], None]) -> AsyncIterator[None]:
+        """Hold a transaction open within the block, after a function has locked something in it.
+
+        Raises:
+            StoreFailedError: the database failed or is closed.
+        """
+        backend, loop = self._backend, asyncio.get_running_loop()
+        if backend is None:
+            raise StoreFailedError(f"{_ROLE} is closed")
+        locked, over = loop.create_future(), threading.Event()
+
+        def hold() -> None:
+            with translate_errors(_ROLE, self.data_dir), backend.writing() as connection:
+                lock(connection)
+                loop.call_soon_threadsafe(locked.set_result, None)
+                over.wait()
+
+        with ThreadPoolExecutor(1, "database-holder") as holder:
+            held = asyncio.ensure_future(run_in_thread(holder, hold))
+            try:
+                await asyncio.wait([held, locked], return_when=asyncio.FIRST_COMPLETED)
+                if held.done():
+                    held.result()
+                yield
+            finally:
+                over.set()
+                await asyncio.wait([held])
 
     @timed("database_read")
     async def read(self, work: Work[T]) -> T:

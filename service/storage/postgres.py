@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.error_translation import InUseError
-from proofbox.service.storage.migrations import migrate, require_newest
+from proofbox.service.storage.migrations import is_newest, migrate, require_newest
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10
@@ -23,7 +23,11 @@ _MIGRATION_S = 3600  # one statement of a revision may read every row
 _ANSWERS_LATE_S = 5.0  # beyond the time limit of the server itself
 _OUR_LOCK = 0x50_42_4F_58  # "PBOX": the lock is ours among all advisory locks of a database
 _TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))")
+_TRY_SHARED = text("SELECT pg_try_advisory_lock_shared(:ours, hashtext(current_schema()))")
 _UNLOCK = text("SELECT pg_advisory_unlock(:ours, hashtext(current_schema()))")
+_UNLOCK_ALL = text("SELECT pg_advisory_unlock_all()")
+_MIGRATIONS = 0x50_42_4F_4D  # "PBOM": processes that start together upgrade one after the other
+_MIGRATION_TURN = text("SELECT pg_advisory_xact_lock(:migrations, hashtext(current_schema()))")
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +56,7 @@ class _PatientConnection(psycopg.Connection[Any]):
 
 
 class PostgresServer:
-    """One schema of a database on a server, which one process of the service uses at a time.
+    """One schema of a database on a server, which one process of the service uses, or several that share it.
 
     A connection that was lost fails the work that meets it and is replaced for the next. That a commit waits for
     the disk is the server's own setting (``synchronous_commit``, on by default).
@@ -61,16 +65,18 @@ class PostgresServer:
         url: ``postgresql://user:password@host:port/database``; its ``?options`` go to the server.
         timeout_s: how long one statement may take, waiting for another transaction included.
         beside: whether a service may be using it: then nothing is locked and the schema is left as it is.
+        shared: whether other processes of the same kind may use it at the same time.
     """
 
     writers = 4  # more than one: a commit waits for the server's disk, and others can go on meanwhile
 
-    def __init__(self, url: str, timeout_s: float, *, beside: bool = False) -> None:
+    def __init__(self, url: str, timeout_s: float, *, beside: bool = False, shared: bool = False) -> None:
         self._beside = beside
         self._url = parsed_url(url)
         self._timeout_s = timeout_s
         self._engines: list[Engine] = []
-        self._lock = _SchemaLock(self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT"))
+        lock_engine = self._engine(poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        self._lock = _SchemaLock(lock_engine, shared=shared)
 
     def open(self, readers: int) -> None:
         """Connect, lock the schema and upgrade it.
@@ -93,7 +99,13 @@ class PostgresServer:
             driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
             connection.commit()
             with connection.begin():
-                (require_newest if self._beside else migrate)(connection)
+                if self._beside:
+                    require_newest(connection)
+                else:
+                    connection.execute(_MIGRATION_TURN, {"migrations": _MIGRATIONS})
+                    self._lock.require_alone_for(not is_newest(connection))
+                    migrate(connection)
+            self._lock.end_alone()
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
@@ -162,10 +174,16 @@ class _SchemaLock:
     """An advisory lock on a schema, held by a connection of its own until the service stops.
 
     A connection may be lost, and the lock with it: it is taken again before anything more is written.
+
+    Args:
+        engine: makes its connection.
+        shared: whether others may have it at the same time that share it, too.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, shared: bool) -> None:
         self._engine = engine
+        self._shared = shared
+        self._is_alone = False
         self._holder: Connection | None = None
         self._checked_at = 0.0
         self._turn = threading.Lock()
@@ -183,15 +201,40 @@ class _SchemaLock:
             _log.error("no connection to the database: %s", exc.orig)
             raise
         try:
-            is_ours = holder.execute(_TRY_LOCK, {"ours": _OUR_LOCK}).scalar_one()
+            wanted = _TRY_SHARED if self._shared else _TRY_LOCK
+            is_ours = holder.execute(wanted, {"ours": _OUR_LOCK}).scalar_one()
         except BaseException:
             holder.close()
             raise
         if not is_ours:
             holder.close()
+            if self._shared:
+                raise InUseError(
+                    "a process with PROOFBOX_DISPATCH=local or a command uses the database; stop it first"
+                )
             raise InUseError("the database is in use by another process of the service")
         self._holder = holder
         self._checked_at = time.monotonic()
+
+    def require_alone_for(self, is_upgrade: bool) -> None:
+        """Require that no other process uses the schema, if it is to be upgraded.
+
+        Raises:
+            StoreFailedError: another process does.
+        """
+        if not (is_upgrade and self._shared) or self._holder is None:
+            return
+        if not self._holder.execute(_TRY_LOCK, {"ours": _OUR_LOCK}).scalar_one():
+            raise InUseError(
+                "the schema of the database is of an older release, whose processes run; stop them first"
+            )
+        self._is_alone = True
+
+    def end_alone(self) -> None:
+        """Share the schema again after its upgrade."""
+        if self._is_alone and self._holder is not None:
+            self._holder.execute(_UNLOCK, {"ours": _OUR_LOCK})
+        self._is_alone = False
 
     def check(self) -> None:
         """Require that the lock is still held; checked every few seconds.
@@ -233,7 +276,7 @@ class _SchemaLock:
         try:
             if not holder.invalidated:
                 # A closed connection releases it as well, but only when the server notices.
-                holder.execute(_UNLOCK, {"ours": _OUR_LOCK})
+                holder.execute(_UNLOCK_ALL)
         except DBAPIError as exc:
             _log.info("the connection that held the lock of the database is lost: %s", exc.orig)
         finally:

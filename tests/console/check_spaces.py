@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.console.conftest import free_port, overflow_px, violations
 from tests.console.relay import Relay
-from tests.console.served import MortalService
+from tests.console.served import EVERY_SCOPE, MortalService
 from tests.console.space_seeding import HOSTILE, RTL, Stage, as_json, card, opened
 
 pytestmark = pytest.mark.docker
@@ -333,6 +333,22 @@ def test_a_link_that_does_not_work_says_so(open_page, stage):
     assert violations(page) == []
     page.get_by_role("button", name="Open the space with a key").click()
     expect(page.get_by_role("heading", name="Kitchen")).to_be_visible()
+
+
+def test_a_link_can_be_left(open_page, guarded):
+    with Stage(guarded.url, guarded.add_key("spaces", *EVERY_SCOPE)) as stage:
+        page = opened(open_page, stage)
+        page.expected.append("401")
+        page.get_by_role("button", name="Leave this link").click()
+        assert violations(page) == []
+        page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+        expect(page.get_by_role("heading", name="You have left the link")).to_be_visible()
+        expect(page.get_by_role("main")).to_be_focused()
+        assert violations(page) == []
+        assert page.evaluate("Object.values(sessionStorage).join()").find("pbs_") == -1
+        assert page.get_by_text("Kitchen").count() == 0
+        page.reload()
+        expect(page.get_by_role("heading", name="Paste your key")).to_be_visible()
 
 
 def test_the_list_leads_to_a_space_and_a_key_without_an_own_person_chooses_one(open_page, stage):

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import httpx
 
+from proofbox.service.access.api_keys import Permission
+
 _READY_S = 120
+EVERY_SCOPE = ("--scopes", ",".join(Permission))
+"""The options of a key that may do everything."""
 _PROGRAM = [sys.executable, "-m", "proofbox.cli"]
 
 
@@ -25,9 +29,9 @@ class Served:
     key: str
     data_dir: Path
 
-    def add_key(self, name: str) -> str:
+    def add_key(self, name: str, *options: str) -> str:
         """Make a key with the usual scopes and return its secret; the service knows it within a second."""
-        return _create_key(name, {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir)})
+        return _create_key(name, {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir)}, *options)
 
     def call(self, code: str, conversation: str, call: str, **params: object) -> dict[str, object]:
         """Run a Python program and return the answer."""
@@ -103,8 +107,8 @@ def _running(folder: Path, port: int, environment: dict[str, str]) -> "Iterator[
         process.wait(60)
 
 
-def _create_key(name: str, environment: dict[str, str]) -> str:
-    command = [*_PROGRAM, "keys", "create", "--name", name, "--json"]
+def _create_key(name: str, environment: dict[str, str], *options: str) -> str:
+    command = [*_PROGRAM, "keys", "create", "--name", name, "--json", *options]
     made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return str(json.loads(made.stdout)["secret"])
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Sequence
 from typing import Any, Self
 
 import httpx
@@ -83,18 +84,29 @@ class Stage:
         url: the service.
         key: a key, if it needs one; with all scopes that this takes.
         name: the name of the space.
+        tools: the tools of its agent.
+        servers: the MCP servers of its agent.
     """
 
-    def __init__(self, url: str, key: str = "", name: str = "Kitchen") -> None:
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        name: str = "Kitchen",
+        tools: Sequence[dict[str, Any]] = TOOLS,
+        servers: Sequence[dict[str, Any]] = (),
+    ) -> None:
         self.url = url
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._web = httpx.Client(base_url=url, headers=headers, timeout=120, trust_env=False)
+        self._web = httpx.Client(base_url=url, headers=headers, timeout=120, trust_env=False, verify=False)
         self._calls = 0
         for person in ("ann", "ben"):
             body = {"type": "human", "handle": person, "display_name": person.title()}
             self.sent("PUT", f"/v1/entities/{person}", json=body)
         self.agent = f"helper{next(_numbers)}"
-        document = {"version": "2", "agent": {"name": self.agent}, "tools": TOOLS}
+        document = {
+            "version": "2", "agent": {"name": self.agent}, "tools": [*tools], "mcp": {"servers": [*servers]},
+        }  # fmt: skip
         self.sent("PUT", f"/v1/agents/{self.agent}", json=document)
         members = ["ann", "ben", f"agent:{self.agent}"]
         self.space = self.sent("POST", "/v1/spaces", json={"name": name, "members": members})["space_id"]

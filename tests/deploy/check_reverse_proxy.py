@@ -6,41 +6,27 @@ Run by `make test-deploy`.
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from collections.abc import Callable
 from email.message import Message
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, urljoin
+from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
-from deploy_programs import DEBIAN, PROGRAMS, ROOT, debian_environment, running
+from deploy_programs import ROOT
 
+from tests.deploy.proxies import caddy, free_port, make_certificate, nginx
 from tests.support.served import served
 
 pytestmark = pytest.mark.docker
+_RELOADED_S = 20
 ODD_NAME = "50% a?b #1 ü.txt"
-_WRAPPER = """
-user root;
-daemon off;
-pid {folder}/nginx.pid;
-error_log stderr warn;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    include {folder}/proofbox.conf;
-}}
-"""
 
 
 class Site:
@@ -50,12 +36,21 @@ class Site:
         url: its address, with the prefix and a slash.
         key: an API key.
         certificate: what the proxy shows.
+        reload: makes the proxy read its files again.
     """
 
-    def __init__(self, url: str, key: str, certificate: Path) -> None:
+    def __init__(self, url: str, key: str, certificate: Path, reload: Callable[[], None]) -> None:
         self.url = url
         self.key = key
+        self.reload = reload
+        self._certificate = certificate
         self._tls = ssl.create_default_context(cafile=str(certificate))
+
+    def replace_certificate(self) -> str:
+        """Put another certificate with its key into their place; what clients trust is that one alone."""
+        make_certificate(self._certificate.parent)
+        self._tls = ssl.create_default_context(cafile=str(self._certificate))
+        return self._certificate.read_text()
 
     def open(self, path, *, method="GET", data=None, is_keyed=True, **headers):
         """An answer that is still to be read, also one with an error, without following a redirect."""
@@ -86,70 +81,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def is_open(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def make_certificate(folder):
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-            *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", "key.pem", "-out", "certificate.pem"),
-        ],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    return folder / "certificate.pem"
-
-
-@contextmanager
-def nginx(folder, port, service_port):
-    text = (ROOT / "deploy/reverse-proxy/nginx.conf").read_text()
-    for old, new in (
-        ("listen 443 ", f"listen 127.0.0.1:{port} "),
-        ("127.0.0.1:8080", f"127.0.0.1:{service_port}"),
-        ("files.example.com;", "localhost;"),
-        ("/etc/ssl/files.example.com.pem", f"{folder}/certificate.pem"),
-        ("/etc/ssl/files.example.com.key", f"{folder}/key.pem"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    (folder / "proofbox.conf").write_text(text)
-    (folder / "nginx.conf").write_text(_WRAPPER.format(folder=folder))
-    command = [DEBIAN / "usr/sbin/nginx", "-p", folder, "-c", folder / "nginx.conf"]
-    with running(command, debian_environment(), folder / "log", lambda: is_open(port)):
-        yield
-
-
-@contextmanager
-def caddy(folder, port, service_port):
-    text = (ROOT / "deploy/reverse-proxy/Caddyfile").read_text()
-    for old, new in (
-        (
-            "\nfiles.example.com {",
-            f"\nhttps://localhost:{port} {{\n\ttls {folder}/certificate.pem {folder}/key.pem\n",
-        ),
-        ("127.0.0.1:8080", f"127.0.0.1:{service_port}"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    file = folder / "Caddyfile"
-    file.write_text("{\n\tadmin off\n\tauto_https off\n}\n" + text)
-    [program] = [path for path in PROGRAMS.glob("python/**/caddy") if path.is_file() and os.access(path, os.X_OK)]
-    environment = {**os.environ, "HOME": str(folder)}
-    command = [program, "run", "--config", file, "--adapter", "caddyfile"]
-    with running(command, environment, folder / "log", lambda: is_open(port)):
-        yield
-
-
 @pytest.fixture(scope="module", params=[nginx, caddy], ids=["nginx", "caddy"])
 def site(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("proxied")
@@ -162,9 +93,9 @@ def site(request, tmp_path_factory):
     key = json.loads(made.stdout)["secret"]
     with (
         served(folder, auth="required", public_url=url.rstrip("/")) as own_url,
-        request.param(folder, port, own_url.rpartition(":")[2]),
+        request.param(folder, port, own_url.rpartition(":")[2]) as reload,
     ):
-        yield Site(url, key, certificate)
+        yield Site(url, key, certificate, reload)
 
 
 def test_the_address_without_a_slash_leads_to_the_page(site):
@@ -233,3 +164,34 @@ def test_mcp_clients_are_served(site):
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     answer = site.ask("mcp", method="POST", data=body, Accept="application/json, text/event-stream")
     assert answer.status == 200, answer.body
+
+
+def test_a_certificate_is_replaced_while_a_call_streams(site):
+    body = {
+        "tool_id": "exec_tools.execute_code_python",
+        "tool_call_id": "c2",
+        "conversation_id": "c",
+        "turn_id": "turn_1",
+        "params": {"explore": True},
+        "code": "import time\nprint('first', flush=True)\ntime.sleep(300)",
+    }
+    assert site.ask("v1/tool-calls", method="POST", data=body, Prefer="respond-async").status == 202
+    seen = []
+    with site.open("v1/tool-calls/c2/events?conversation_id=c") as events:
+        for line in events:
+            seen.append(line.decode())
+            if "first" in seen[-1]:
+                fresh = site.replace_certificate()
+                site.reload()
+                wait_for_certificate(site, fresh)
+                assert site.ask("v1/tool-calls/c2?conversation_id=c", method="DELETE").status < 300
+    assert any("cancelled" in line for line in seen)  # over the connection of the old certificate
+
+
+def wait_for_certificate(site, text):
+    """Wait until new connections get a certificate."""
+    address = (urlsplit(site.url).hostname, urlsplit(site.url).port)
+    deadline = time.monotonic() + _RELOADED_S
+    while ssl.get_server_certificate(address).strip() != text.strip():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from deploy_programs import ROOT
 
-TEMPLATE = (ROOT / "deploy/helm/proofbox/templates/statefulset.yaml").read_text()
+TEMPLATE = (ROOT / "deploy/helm/proofbox/templates/_pod.tpl").read_text()
 BUCKET = yaml.safe_load((ROOT / "deploy/compose/compose.yaml").read_text())["services"]["s3-bucket"]["command"][0]
 # Each takes the number of its run, from 1, as $run.
 COUNTED = (
@@ -22,7 +22,9 @@ COUNTED = (
 
 def script_of(container):
     """The script of a container of the chart."""
-    found = re.search(rf"- name: {container}\n.*?args:\n +- \|\n(.*?)\n {{10}}env:", TEMPLATE, re.DOTALL)
+    if container == "first-key":  # it is in a pod or in a Job
+        return re.search(r'define "proofbox.firstKey" -}}\n(.*?){{- end', TEMPLATE, re.DOTALL)[1]
+    found = re.search(rf"- name: {container}\n.*?args:\n +- \|\n(.*?)\n {{4}}env:", TEMPLATE, re.DOTALL)
     return textwrap.dedent(found[1])
 
 

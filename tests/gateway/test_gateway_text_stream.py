@@ -60,7 +60,7 @@ class Reader:
         text = ""
         for _, name, data in self.events:
             if name == "message.delta":
-                assert (data["offset"], data["stream_id"], data["message_id"]) == (len(text), "call-1", None)
+                assert (data["offset"], data["stream_id"]) == (len(text), "call-1")
                 assert data["run_id"].startswith("run_")
                 text += data["delta"]
         return text
@@ -94,6 +94,8 @@ async def test_a_text_is_seen_as_it_is_written_then_as_it_was_sent(talk, tool):
     assert all(number is None for number, name, _ in reader.events if name == "message.delta")
     created = reader.events[-1][2]
     assert (created["stream_id"], created["message"]["text"]) == ("call-1", TEXT)
+    ids = {data["message_id"] for _, name, data in reader.events if name == "message.delta"}
+    assert ids == {created["message"]["message_id"]}
     assert reader.text == TEXT
 
 

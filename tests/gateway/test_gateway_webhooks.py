@@ -265,3 +265,15 @@ async def test_a_stored_header_that_cannot_be_sent_fails_the_call(asking, receiv
     assert (answer["ok"], answer["error"]["code"]) == (False, "external_failed")
     assert "headers.TE" in answer["error"]["message"]
     assert receiver.connections == 0
+
+
+@pytest.mark.parametrize("addresses", [[["169.254.169.254"]], [["8.8.8.8", "127.0.0.1"]], [["::ffff:10.0.0.1"]]])
+async def test_a_webhook_to_an_address_inside_makes_no_connection(tmp_path, receiver, addresses):
+    async with opened_asking(tmp_path, gateway_networks=()) as asking:
+        asking.pipeline.names.answers["inside.example"] = addresses
+        tool = webhook(receiver)
+        tool["execution"]["webhookUrl"] = receiver.url("/hooks", "inside.example")
+        await asking.enter(tool)
+        answer = await asking.call("notify", {"room": "a"})
+    assert answer["error"]["code"] == "url_not_allowed"
+    assert receiver.connections == 0

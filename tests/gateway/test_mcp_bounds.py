@@ -1,10 +1,10 @@
 """What one operation on an MCP server may cost: values and parts of its messages, requests of both sides."""
 
-import time
+import asyncio
+import re
 
 import pytest
 
-from proofbox.service.gateway.mcp.elicitation import ROUNDS_MAX
 from proofbox.service.mcp_sources.limits import PARTS_MAX, REQUESTS_MAX
 from tests.support.mcp_servers import begin_with, mcp_tools_of, raw_server, raw_tool
 from tests.support.old_mcp_server import events, old_mcp_server
@@ -102,8 +102,8 @@ async def test_no_stream_is_opened_that_nobody_asked_for(loop, old):
 
 
 async def test_a_server_that_asks_again_and_again_has_one_timeout_for_all_rounds(loop, raw):
-    # Half of the time passes in the first round: the second one has less than the whole.
-    await begin_with(loop, raw.entry(timeout=600))
+    # The second round is never answered: it fails after what the first one has left of the time.
+    await begin_with(loop, raw.entry(timeout=3_000))
     question = {
         "method": "elicitation/create",
         "params": {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}},
@@ -111,10 +111,13 @@ async def test_a_server_that_asks_again_and_again_has_one_timeout_for_all_rounds
     asked = {"resultType": "input_required", "inputRequests": {"a": question}}
 
     def reply(_params):
-        time.sleep(0.15)  # on the loop of the test, so that the time passes for the caller too
+        if len(raw.called) == 1:
+            raw.held = asyncio.Event()
         return asked
 
     raw.results = {"say": reply}
     failure = await failure_of(loop)
-    assert failure["code"] == "mcp_unavailable"
-    assert len(raw.called) < ROUNDS_MAX
+    raw.held.set()
+    assert (failure["code"], len(raw.called)) == ("mcp_unavailable", 2)
+    [left_s] = re.findall(r"did not answer within ([0-9.]+) s", failure["message"])
+    assert 0 < float(left_s) < 3

@@ -212,7 +212,7 @@ async def test_a_claim_leaves_a_run_queued_whose_required_server_is_away(loop, m
     await write_with(loop, modern.entry(), agent_id="second")
     second = await loop.web.post("/v1/runs", json={"agent_id": "second", "queued": True})
     assert second.json()["warnings"] == []
-    claimed = await loop.web.post("/v1/runs/claim", json={})
+    claimed = await loop.web.post("/v1/runs/claim", json={"wait_s": 20})
     assert claimed.json()["run_id"] == second.json()["run_id"]
     loop.run = claimed.json()
     assert "desk__add" in await mcp_tools_of(loop)
@@ -311,3 +311,17 @@ asyncio.run(main())
 def test_without_servers_the_sdk_is_not_imported(tmp_path):
     done = subprocess.run([sys.executable, "-c", LAZILY, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+async def test_the_tools_that_a_run_of_an_agent_would_have_are_listed_before_it_begins(loop, modern):
+    gone = {"name": "gone", "url": "http://nobody.example/mcp", "transport": "http"}
+    loop.pipeline.names.answers["nobody.example"] = [["127.0.0.77"]]
+    await write_with(loop, gone, modern.entry(allowedTools=["add"]))
+    listed = (await loop.web.get("/v1/tools", params={"agent_id": "helper"})).json()
+    assert [tool["name"] for tool in listed["tools"] if tool["source"] == "mcp"] == ["desk__add"]
+    assert codes(listed) == ["mcp_unavailable"]
+    functions = await loop.web.get("/v1/tools", params={"agent_id": "helper", "format": "openai"})
+    assert "desk__add" in [tool["function"]["name"] for tool in functions.json()["tools"]]
+    await write_with(loop, {**gone, "required": True}, modern.entry())
+    refused = await loop.web.get("/v1/tools", params={"agent_id": "helper"})
+    assert (refused.status_code, refused.json()["code"]) == (503, "mcp_unavailable")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import nats
 import psycopg
 import pytest
 from pydantic import SecretStr
@@ -28,6 +29,7 @@ from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
 from tests.services.s3_server import STATE, emptied, started
+from tests.support.dispatching import Place
 
 SERVICES = Path(__file__).parents[1] / "services"
 NO_SERVER = SecretStr("")
@@ -54,16 +56,21 @@ def postgres_of_this_run(postgres_server):
         server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.fixture
-def postgres_url(postgres_of_this_run):
-    """The same, with no rows in it."""
-    with psycopg.connect(postgres_of_this_run, autocommit=True) as database:
+def _empty(url):
+    """Removes all rows of a database on a server."""
+    with psycopg.connect(url, autocommit=True) as database:
         tables = database.execute(
             "SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables "
             "WHERE schemaname = 'public' AND tablename <> 'alembic_version'"
         ).fetchone()[0]
         if tables is not None:
             database.execute(f"TRUNCATE {tables} RESTART IDENTITY")
+
+
+@pytest.fixture
+def postgres_url(postgres_of_this_run):
+    """The same, with no rows in it."""
+    _empty(postgres_of_this_run)
     return SecretStr(postgres_of_this_run)
 
 
@@ -71,6 +78,17 @@ def postgres_url(postgres_of_this_run):
 def database_url(request):
     """Each database that the records may be in."""
     return NO_SERVER if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def empty_database(database_url):
+    """Removes all rows, if the database is on a server: a local one is in a folder of its own."""
+
+    def empty():
+        if database_url.get_secret_value():
+            _empty(database_url.get_secret_value())
+
+    return empty
 
 
 @asynccontextmanager
@@ -290,3 +308,38 @@ def change(database):
         await database.write(lambda connection: connection.execute(text(statement), values))
 
     return changed
+
+
+@pytest.fixture(scope="session")
+def nats_servers():
+    """The settings of three real servers, which are started if they do not run."""
+    for argument in ("--start", "--print-settings"):
+        ran = subprocess.run([SERVICES / "nats.sh", argument], check=True, stdout=subprocess.PIPE, text=True)
+    lines = (line.partition("=") for line in ran.stdout.splitlines())
+    return {name.removeprefix("PROOFBOX_").lower(): value for name, _, value in lines}
+
+
+@pytest.fixture
+def nats_settings(nats_servers):
+    """The same with names of streams that no other test has; they are removed at the end."""
+    prefix = f"test_{uuid.uuid4().hex[:12]}"
+    settings = {**nats_servers, "nats_prefix": prefix}
+    yield settings
+    asyncio.run(_remove_streams(settings))
+
+
+async def _remove_streams(settings):
+    client = await nats.connect(
+        settings["nats_urls"].split(","), user=settings["nats_user"], password=settings["nats_password"]
+    )
+    try:
+        for name in ("calls", "dead"):
+            await client.request(f"$JS.API.STREAM.DELETE.{settings['nats_prefix']}_{name}", b"", timeout=10)
+    finally:
+        await client.close()
+
+
+@pytest.fixture
+def place(tmp_path, postgres_url, nats_settings):
+    """What the processes of a test share."""
+    return Place(tmp_path, postgres_url, nats_settings)

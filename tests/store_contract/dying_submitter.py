@@ -1,7 +1,8 @@
-"""A service that dies while it takes an answer: ``dying_submitter.py FOLDER``.
+"""A service that dies while it takes an answer: ``dying_submitter.py FOLDER``, the database in DYING_DATABASE_URL.
 
 It kills itself with SIGKILL before the first, second, third … change or commit of the answer, each time in a
-process and a data folder of its own (``FOLDER/<number>``), until one comes through; prints how many died.
+process and a data folder of its own (``FOLDER/<number>``), until one comes through. After each it prints ``died``
+or ``came through`` and waits for a line: meanwhile the test looks at what is stored, and empties the database.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from pydantic import SecretStr
 from sqlalchemy import Engine, event
 
 from tests.support.asking import opened_asking
@@ -18,8 +20,8 @@ from tests.support.asking import opened_asking
 CHANGES = ("INSERT", "UPDATE", "DELETE")
 
 
-async def answer_and_die(folder, die_at):
-    async with opened_asking(folder) as asking:
+async def answer_and_die(folder, url, die_at):
+    async with opened_asking(folder, url) as asking:
         await asking.enter()
         wait = await asking.ask()
         passed = itertools.count(1)
@@ -39,18 +41,20 @@ async def answer_and_die(folder, die_at):
         event.remove(Engine, "before_cursor_execute", die_at_changes)
 
 
-def die_at_every_point(folder):
+def die_at_every_point(folder, url):
     for die_at in itertools.count(1):
         child = os.fork()
         if child == 0:
-            asyncio.run(answer_and_die(folder / str(die_at), die_at))
+            asyncio.run(answer_and_die(folder / str(die_at), url, die_at))
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        if not os.WIFSIGNALED(status):
-            print(die_at - 1)  # noqa: T201 - the test reads it
+        has_died = os.WIFSIGNALED(status)
+        print("died" if has_died else "came through", flush=True)  # noqa: T201 - the test reads it
+        sys.stdin.readline()
+        if not has_died:
             return os.waitstatus_to_exitcode(status)
     return 1
 
 
 if __name__ == "__main__":
-    sys.exit(die_at_every_point(Path(sys.argv[1])))
+    sys.exit(die_at_every_point(Path(sys.argv[1]), SecretStr(os.environ["DYING_DATABASE_URL"])))

@@ -10,6 +10,7 @@ from proofbox.service.gateway.runs_port import RUN_QUEUED_MAX
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.waits.answers import expiry
 from proofbox.service.storage.gateway.messages import SqlMessageStore
+from proofbox.service.storage.gateway.reply_waits import SPACE_WAITS_MAX
 from proofbox.service.storage.gateway.schema import runs, waits
 from tests.support.pipeline import ANN
 from tests.support.talking import Speaker, opened_talk
@@ -437,6 +438,25 @@ async def test_a_text_that_mentions_too_many_agents_is_refused(talk):
     assert (answer["ok"], answer["error"]["code"]) == (False, "too_many_items")
     assert await talk.texts() == []
     assert len((await talk.say("ann", text.removesuffix(" @a20")))["runs"]) == 20
+
+
+async def test_a_space_has_a_bounded_number_of_waits_for_replies(talk):
+    helper = await talk.begin_run()
+    await helper.wait_for("send_message", text="@ann?")
+
+    def fill(connection):
+        [row] = connection.execute(select(waits)).mappings().all()
+        copied = {name: value for name, value in row.items() if name not in ("id", "wait_id", "run")}
+        rows = [{**copied, "wait_id": f"wait_{number}", "run": None} for number in range(SPACE_WAITS_MAX - 2)]
+        connection.execute(insert(waits), rows)
+
+    await talk.pipeline.database.write(fill)
+    last = await helper.wait_for("send_message", text="one more?")
+    refused = await helper.call("send_message", {"text": "and another?", "wait": True})
+    assert (refused["ok"], refused["error"]["code"]) == (False, "too_many_waits")
+    assert await talk.texts() == ["@ann?", "one more?"]
+    await talk.say("bob", "yes", last["message_id"])
+    await helper.wait_for("send_message", text="now?")
 
 
 async def test_a_message_ends_a_few_waits_and_leaves_the_others_to_the_timer(talk):

@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from proofbox.contracts.gateway.messages import NewMessage, ToolInputDelta
 from proofbox.contracts.gateway.space_events import ToolCallEvent, ToolInputDeltaEvent
 from proofbox.service.errors import InvalidRequestError, RateLimitedError
-from proofbox.service.gateway.posting import EndRecord, RecordEnding, RecordError
+from proofbox.service.gateway.posting import EndRecord, RecordEnding, RecordError, ResumeRecord, WaitCard
 from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
@@ -147,6 +147,19 @@ async def _start(world, call):
     return await world.database.write(lambda connection: call_records.start_record(connection, call))
 
 
+async def _wait(world, call, posting):
+    """The call waits for an approval, which is given."""
+    card = WaitCard("wait_1", "2099-01-01T00:00:00.000Z", custom_ui="approval", result_schema={"type": "object"})
+    resumed = ResumeRecord(call.run_id, call.tool_call_id, "ann")
+
+    def work(connection):
+        suspended = call_records.suspend_record(connection, call, posting, card)
+        call_records.resume_record(connection, resumed)
+        return suspended
+
+    return await world.database.write(work)
+
+
 async def _end(world, call, posting, ending):
     effect = EndRecord(call.run_id, call.tool_call_id, ending, call, posting)
     await world.database.write(lambda connection: call_records.end_record(connection, effect))
@@ -155,6 +168,9 @@ async def _end(world, call, posting, ending):
 @pytest.mark.parametrize(
     ("visibility", "fails", "expected"),
     [
+        ("visible", None, ["tool-call.start", "tool-input-delta", "tool-call.waiting", "tool-call.complete"]),
+        ("result-only", None, ["tool-call.start", "tool-input-delta", "tool-call.waiting", "tool-call.complete"]),
+        ("hidden", None, ["tool-call.start", "tool-input-delta", "tool-call.waiting", "tool-call.complete"]),
         ("visible", False, ["tool-call.start", "tool-input-delta", "tool-call.complete"]),
         ("visible", True, ["tool-call.start", "tool-input-delta", "tool-call.error"]),
         ("result-only", False, ["tool-call.complete"]),
@@ -169,6 +185,8 @@ async def test_two_clients_get_exactly_the_events_of_a_visibility(world, feed, v
     async with Client(feed, world) as first, Client(feed, world) as second:
         call = recorded_call(shown_tool(visibility))
         posting = await _start(world, call)
+        if fails is None:  # it waits for an approval, whose card is shown whatever the visibility is
+            posting = await _wait(world, call, posting)
         await _end(world, call, posting, ending)
         await SqlMessageStore(world.database).post(world.actor, world.space_id, NewMessage(text="the end"), None)
         for client in (first, second):

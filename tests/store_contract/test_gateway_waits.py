@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -310,32 +309,44 @@ async def test_a_conversation_with_a_waiting_call_is_not_deleted(asking):
     assert (refused.status_code, refused.json()["code"]) == (409, "conversation_busy")
 
 
-def died(folder):
-    """How many processes were killed within an answer, each in a folder of its own."""
-    ran = subprocess.run(
-        [sys.executable, str(SUBMITTER), str(folder)],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+async def stored_after(folder, url):
+    """How the one call of a database stands, before and after the answer is given again."""
+    async with opened_asking(folder, url) as asking:
+        [asking.run] = (await asking.web.get("/v1/runs")).json()["items"]
+        [space] = (await asking.web.get("/v1/spaces")).json()["items"]
+        [message] = (await asking.web.get(f"/v1/spaces/{space['space_id']}/messages")).json()["items"]
+        wait = {"space_id": space["space_id"], **message}
+        before = await states(asking, wait)
+        assert (await asking.answer(wait, result={"yes": True})).status_code == 200
+        return before, await states(asking, wait)
+
+
+async def test_an_answer_is_taken_whole_or_not_at_all_wherever_the_process_dies(
+    database_url, empty_database, tmp_path
+):
+    dying = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(SUBMITTER),
+        str(tmp_path),
+        env={
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY),
+            "DYING_DATABASE_URL": database_url.get_secret_value(),
+        },
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
-    return int(ran.stdout)
-
-
-async def test_an_answer_is_taken_whole_or_not_at_all_wherever_the_process_dies(tmp_path):
-    deaths = died(tmp_path)
-    assert deaths >= 8
     seen = []
-    for number in range(1, deaths + 2):
-        async with opened_asking(tmp_path / str(number)) as asking:
-            [run] = (await asking.web.get("/v1/runs")).json()["items"]
-            [space] = (await asking.web.get("/v1/spaces")).json()["items"]
-            asking.run = run
-            [message] = (await asking.web.get(f"/v1/spaces/{space['space_id']}/messages")).json()["items"]
-            wait = {"space_id": space["space_id"], **message}
-            seen.append(await states(asking, wait))
-            again = await asking.answer(wait, result={"yes": True})
-            assert again.status_code == 200
-            assert await states(asking, wait) == ANSWERED
+    async for line in dying.stdout:
+        before, after = await stored_after(tmp_path / str(len(seen) + 1), database_url)
+        seen.append(before)
+        assert after == ANSWERED
+        empty_database()
+        dying.stdin.write(b"\n")
+        await dying.stdin.drain()
+        if line == b"came through\n":
+            break
+    assert await dying.wait() == 0
+    assert len(seen) > 8
     assert set(seen[:-1]) <= {PENDING, ANSWERED}
     assert (seen[0], seen[-1]) == (PENDING, ANSWERED)

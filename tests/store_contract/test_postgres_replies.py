@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import threading
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from proofbox.contracts.gateway.messages import NewMessage
 from proofbox.service.gateway.runs_port import RunEnd, RunLimits, RunStatus
@@ -18,14 +17,11 @@ from proofbox.service.storage.gateway.outbox import SqlOutbox
 from proofbox.service.storage.gateway.runs import SqlRunStore
 from proofbox.service.storage.gateway.schema import spaces
 from proofbox.service.storage.gateway.waits import close_wait
+from tests.support.held_database import LONG_S, HeldDatabase, blocked, meet
 from tests.support.pipeline import ANN
 from tests.support.talking import opened_talk
 
-LONG_S = 20
 PERSON = Actor(ANN, entity_id="ann", may_act_as=True)
-BLOCKED = text(
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
 LOCKED_SPACES = select(spaces.c.id).with_for_update()
 
 
@@ -37,44 +33,6 @@ async def talk(postgres_url, tmp_path, caplog):
     assert "deadlock" not in caplog.text
 
 
-class HeldDatabase:
-    """The database, whose first write stays in its transaction after its work until it is let go."""
-
-    def __init__(self, database):
-        self._database = database
-        self.has_worked, self.let_go = threading.Event(), threading.Event()
-
-    async def write(self, work):
-        def held(connection):
-            result = work(connection)
-            self.has_worked.set()
-            self.let_go.wait(LONG_S)
-            return result
-
-        return await self._database.write(held)
-
-
-async def blocked(database, count=1):
-    """Looks until so many transactions wait for a lock."""
-    while True:
-        if await database.read(lambda connection: connection.execute(BLOCKED).scalar()) >= count:
-            return
-        await asyncio.sleep(0.01)
-
-
-async def meet(talk, held, first, second):
-    """Begins one write, then another one that waits for it; the results of both."""
-    try:
-        beginning = asyncio.create_task(first)
-        assert await asyncio.to_thread(held.has_worked.wait, LONG_S)
-        following = asyncio.create_task(second)
-        async with asyncio.timeout(LONG_S):
-            await blocked(talk.pipeline.database)
-    finally:
-        held.let_go.set()
-    return await beginning, await following
-
-
 def outgoing(talk, speaker, words, reply_to=None):
     return OutgoingText(speaker.run["run_id"], "call-1", talk.space_id, words, reply_to)
 
@@ -84,7 +42,7 @@ async def test_two_agents_mention_each_other_at_once(talk):
     held = HeldDatabase(talk.pipeline.database)
     first = SqlOutbox(held).send(ANN, outgoing(talk, helper, "@clerk"))
     second = SqlOutbox(talk.pipeline.database).send(ANN, outgoing(talk, clerk, "@helper"))
-    made = [one.mentioned[0]["run_id"] for one in await meet(talk, held, first, second)]
+    made = [one.mentioned[0]["run_id"] for one in await meet(talk.pipeline.database, held, first, second)]
     queued = [run["run_id"] for name in ("clerk", "helper") for run in await talk.queued(name)]
     assert made == queued
 
@@ -96,7 +54,7 @@ async def test_two_runs_that_wait_for_each_other_are_answered_at_once(talk):
     held = HeldDatabase(talk.pipeline.database)
     first = SqlOutbox(held).send(ANN, outgoing(talk, helper, "@clerk to b", other["message_id"]))
     second = SqlOutbox(talk.pipeline.database).send(ANN, outgoing(talk, clerk, "to a", asked["message_id"]))
-    await meet(talk, held, first, second)
+    await meet(talk.pipeline.database, held, first, second)
     assert (await helper.ret())["replies"][0]["text"] == "to a"
     assert (await clerk.ret())["replies"][0]["text"] == "@clerk to b"
     assert await talk.queued("clerk") == []
@@ -109,7 +67,7 @@ async def test_a_reply_that_comes_while_its_wait_expires_is_a_message(talk):
     closing = CloseWait(wait["wait_id"], WaitState.EXPIRED, expiry(10_000), replies=0)
     first = held.write(lambda connection: close_wait(connection, None, closing))
     second = talk.say("ann", "@helper here", wait["message_id"])
-    _, sent = await meet(talk, held, first, second)
+    _, sent = await meet(talk.pipeline.database, held, first, second)
     assert [run["why"] for run in sent["runs"]] == ["mention"]
 
 
@@ -122,7 +80,7 @@ async def test_a_wait_that_expires_while_a_reply_comes_has_the_reply(talk):
     closing = CloseWait(wait["wait_id"], WaitState.EXPIRED, expiry(10_000), replies=0)
     second = talk.pipeline.database.write(lambda connection: close_wait(connection, None, closing))
     with pytest.raises(WaitMovedError):  # it is ended again, with the reply
-        await meet(talk, held, first, second)
+        await meet(talk.pipeline.database, held, first, second)
     assert await talk.queued("helper") == []
     await talk.say("bob", "here too", wait["message_id"])
     ret = await helper.ret()
@@ -158,5 +116,5 @@ async def test_a_run_ends_while_a_reply_to_it_comes(talk):
     store = SqlRunStore(talk.pipeline.database, RunLimits())
     end = RunEnd(RunStatus.COMPLETED)
     second = store.finish(ANN, helper.run["run_id"], 1, end, cancel_waits=True)
-    _, ended = await meet(talk, held, first, second)
+    _, ended = await meet(talk.pipeline.database, held, first, second)
     assert ended.status is RunStatus.COMPLETED

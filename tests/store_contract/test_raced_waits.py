@@ -123,3 +123,34 @@ async def test_a_call_that_nothing_runs_after_an_unsure_commit_can_be_cancelled(
         await calls.waiting.resolve(call, outcome("go"), [])
     assert (await calls.cancel(scope.principal, "call-1", None)).status == "cancelled"
     assert tool.runs == ["asked"]
+
+
+class TwiceUnsureStore(SqlCallStore):
+    """A store whose first change fails after its commit; meanwhile another answer fails before its own."""
+
+    def __init__(self, database):
+        super().__init__(database)
+        self.other = None
+
+    async def resume(self, *args):
+        if self.other is None:
+            raise StoreFailedError("the connection was lost before the commit")
+        other, self.other = self.other, None
+        stored = await super().resume(*args)
+        assert stored is not None
+        with pytest.raises(StoreFailedError):
+            await other()
+        raise StoreFailedError("the connection was lost at the commit")
+
+
+async def test_of_two_answers_with_unsure_commits_one_runs_the_call_once(database, scope, tool):
+    store = TwiceUnsureStore(database)
+    calls = build_calls(store, tool)
+    ticket = await submit(calls, scope)
+    await ticket.answer()
+    ended, call = ticket.ended(), await stored_call(store, scope)
+    store.other = lambda: calls.waiting.resolve(call, outcome("go"), [])
+    assert await calls.waiting.resolve(call, outcome("go"), [])
+    async with asyncio.timeout(20):
+        assert "ran on" in (await ended).body
+    assert tool.runs == ["asked", "ran on"]

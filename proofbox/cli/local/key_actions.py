@@ -27,7 +27,7 @@ def rotate_links(settings: Settings, *, at_once: bool, is_json: bool = False) ->
     Raises:
         StoreFailedError: the file of keys cannot be read or made.
     """
-    key_id = LinkKeyFile(settings.data_dir).rotate(settings.link_s, at_once=at_once)
+    key_id = LinkKeyFile(settings.keys_folder).rotate(settings.link_s, at_once=at_once)
     if is_json:
         _print(json.dumps({"key": key_id, "older_links_work_s": 0 if at_once else settings.link_s}))
         return 0

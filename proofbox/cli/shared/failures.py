@@ -90,9 +90,7 @@ def _from_service(exc: Exception) -> CommandError | None:
 
 
 def _from_settings(exc: Exception) -> CommandError | None:
-    from proofbox.service.app.config.refused_settings import list_refusals  # noqa: PLC0415 - loaded
+    from proofbox.service.app.config.mistakes import ConfigurationError, list_mistakes  # noqa: PLC0415 - loaded
 
-    sentences = list_refusals(exc)
-    if not sentences:
-        return None
-    return CommandError("; ".join(sentences), code="invalid_setting", exit_code=ExitCode.USAGE)
+    mistakes = list_mistakes(exc)
+    return _from_service(ConfigurationError(mistakes)) if mistakes else None

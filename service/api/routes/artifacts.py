@@ -122,18 +122,18 @@ def _parse_path(logical_path: str) -> LogicalPath:
 
 
 async def link_response(
-    services: Services, scope: ConversationKey, artifact: StoredArtifact, *, is_own: bool = False
+    services: Services, scope: ConversationKey, artifact: StoredArtifact, own_to: Request | None = None
 ) -> Response:
     """Build the response with the link: to the object store, else to this service's route of download links.
 
-    With ``is_own`` it leads to this service in any case.
+    With ``own_to`` it leads to this service in any case, relative to that request.
 
     Raises:
         StoreFailedError: the store cannot make a link.
     """
-    url = None if is_own else await services.artifacts.link(scope, artifact)
+    url = None if own_to is not None else await services.artifacts.link(scope, artifact)
     if url is None:
-        url = await own_link(services, scope, artifact)
+        url = await own_link(services, scope, artifact, own_to)
     # The link is a credential: no cache stores it, and its target does not learn this URL.
     private = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
     return Response(status_code=303, headers={"Location": url, **private})

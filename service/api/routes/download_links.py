@@ -28,8 +28,16 @@ class LinkQuery:
     signature: Annotated[str, Query(description="The signature over the file, the method and the time.")] = ""
 
 
-async def own_link(services: Services, scope: ConversationKey, artifact: StoredArtifact) -> str:
+async def own_link(
+    services: Services, scope: ConversationKey, artifact: StoredArtifact, request: Request | None = None
+) -> str:
     """Create a link to a version of a file at this service.
+
+    Args:
+        services: of the service.
+        scope: the conversation of the file.
+        artifact: the version.
+        request: makes the link relative to this request; None: below the service's URL for clients, if it has one.
 
     Raises:
         StoreFailedError: the version is not stored, or the key that signs links cannot be read.
@@ -37,7 +45,23 @@ async def own_link(services: Services, scope: ConversationKey, artifact: StoredA
     number = await services.artifacts.number_of(scope, artifact)
     # In a thread: it checks whether the file of keys was changed.
     link = await asyncio.to_thread(services.links.make, scope, artifact, number)
+    if request is not None:
+        return relative_link(request, _target(link))
     return f"{services.public_url.rstrip('/')}{_target(link)}"
+
+
+def relative_link(request: Request, url: str) -> str:
+    """Return a path of this service relative to the request's own path.
+
+    The client resolves it against the address that it has used: it works under any name of the service, and below
+    any prefix that a proxy removes.
+
+    Args:
+        request: the request that is answered.
+        url: path and query, from ``/`` on.
+    """
+    path: bytes = request.scope["raw_path"]
+    return "../" * (path.count(b"/") - 1) + url.removeprefix("/")
 
 
 def _target(link: Link) -> str:

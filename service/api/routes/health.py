@@ -59,7 +59,7 @@ async def ready(services: InjectedServices) -> Response:
         raise ShuttingDownError("the service is shutting down; ask another one")
     try:
         async with asyncio.timeout(services.ping_s_max):
-            await services.engine.ping()
+            await (services.ping_engine or services.engine.ping)()
     except TimeoutError as exc:
         raise EngineUnavailableError(
             f"the container engine did not answer within {services.ping_s_max:g} s"

@@ -100,6 +100,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             errors.QueueFullError,
             errors.QueueTimeoutError,
             errors.ShuttingDownError,
+            errors.CallSetAsideError,
             errors.EngineUnavailableError,
             errors.PackageIndexError,
             errors.StoreFailedError,

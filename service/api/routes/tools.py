@@ -1,6 +1,5 @@
 """``GET /v1/tools``: the catalogue, as it is or as function definitions of a model's API."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -9,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from proofbox.contracts.function_names import anthropic_tool, openai_function
 from proofbox.contracts.gateway.catalogue import RunTool as ListedTool
 from proofbox.contracts.gateway.names import AgentId, RunId
+from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.image_contents import ImageContents
 from proofbox.contracts.tools import Tool, catalogue
 from proofbox.service import errors, gateway_errors
@@ -18,8 +18,14 @@ from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.openapi_responses import answer, json_content, problems
 from proofbox.service.api.responses import JSON, model_response
 from proofbox.service.api.services import InjectedServices, Services, require_gateway
-from proofbox.service.gateway.catalogue import anthropic_run_tool, in_image, listed_tool, openai_tool
-from proofbox.service.gateway.tool_call import RunTool
+from proofbox.service.gateway.catalogue import (
+    ToolSet,
+    anthropic_run_tool,
+    in_image,
+    listed_tool,
+    openai_tool,
+    with_servers,
+)
 from proofbox.service.sandbox.image_inventory import Inventory
 
 Format = Literal["proofbox", "openai", "anthropic"]
@@ -50,6 +56,8 @@ class RunToolList(BaseModel):
     """Libraries, commands and languages of the sandbox image; null while the image cannot be asked."""
     absent: dict[str, str] = {}
     """Tools of the service that are left out because their libraries are not installed: id and reason."""
+    warnings: list[GatewayWarning] = []
+    """With `agent_id`: what of the agent's MCP servers is left out, and why."""
 
 
 class FunctionList(BaseModel):
@@ -79,6 +87,7 @@ def _either() -> dict[str, Any]:
         **problems(
             gateway_errors.UnknownRunError,
             gateway_errors.UnknownAgentError,
+            gateway_errors.McpUnavailableError,
             errors.InvalidRequestError,
             errors.StoreFailedError,
         ),
@@ -104,7 +113,8 @@ async def list_tools(
     """Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol.
 
     With `run_id` or `agent_id`, which need the scope `runs:read` or `agents:read`, these are the configured tools,
-    the built-in ones, and those of the service; with `run_id` also the tools of MCP servers that the run has.
+    those of MCP servers, the built-in ones, and those of the service. A run has the tools of servers with which it
+    began; with `agent_id` the servers are asked, as when a run begins.
     """
     image = _contents(await services.image.get())
     tools = [
@@ -113,13 +123,15 @@ async def list_tools(
         if tool.tool_id not in services.absent_tools
     ]
     if run_id is not None or agent_id is not None:
-        found = in_image(await _tools_of(request, services, run_id, agent_id), tools)
+        of_agent, warnings = await _tools_of(request, services, run_id, agent_id)
+        found = in_image(of_agent.tools, tools)
         if format == "openai":
             return model_response(FunctionList(tools=[openai_tool(tool) for tool in found]))
         if format == "anthropic":
             return model_response(FunctionList(tools=[anthropic_run_tool(tool) for tool in found]))
         listed = [listed_tool(tool) for tool in found]
-        return model_response(RunToolList(tools=listed, image=image, absent=dict(services.absent_tools)))
+        absent = dict(services.absent_tools)
+        return model_response(RunToolList(tools=listed, image=image, absent=absent, warnings=warnings))
     if format == "openai":
         return model_response(FunctionList(tools=[openai_function(tool) for tool in tools]))
     if format == "anthropic":
@@ -129,22 +141,26 @@ async def list_tools(
 
 async def _tools_of(
     request: Request, services: Services, run_id: str | None, agent_id: str | None
-) -> Sequence[RunTool]:
-    """The tools of a run, or of an agent.
+) -> tuple[ToolSet, list[GatewayWarning]]:
+    """The tools of a run, or those that a run of an agent would have that begins now, with what is left out.
 
     Raises:
         UnknownRunError, UnknownAgentError: there is none.
+        McpUnavailableError: a server that the agent requires does not answer.
         MissingPermissionError: the key has not the scope.
     """
     caller, gateway = caller_of(request.scope["state"]), require_gateway(services)
     if run_id is not None:
         caller.require(Permission.RUNS_READ)
         run = await gateway.runs.find(caller.principal, run_id)
-        found = await gateway.catalogue.tools_of_run(caller.principal, run)
-    else:
-        caller.require(Permission.AGENTS_READ)
-        found = await gateway.catalogue.tools_of(caller.principal, agent_id or "", None)
-    return found.tools
+        return await gateway.catalogue.tools_of_run(caller.principal, run), []
+    caller.require(Permission.AGENTS_READ)
+    pinned = await gateway.pins.pin(caller.principal, agent_id or "")
+    version = None if pinned is None else pinned.version
+    found = await gateway.catalogue.tools_of(caller.principal, agent_id or "", version)
+    if pinned is None:
+        return found, []
+    return with_servers(found, pinned.tools), [GatewayWarning.model_validate(each) for each in pinned.warnings]
 
 
 def _contents(inventory: Inventory) -> ImageContents | None:

@@ -13,6 +13,7 @@ from proofbox.service.app.config.secret_files import FILE_SUFFIX, file_settings
 from proofbox.service.app.config.sections import Section, group_settings
 from proofbox.service.app.config.sources import PREFIX, config_path
 from proofbox.service.app.config.values import is_secret
+from proofbox.service.app.dispatch_settings import DispatchSettings
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
@@ -39,7 +40,7 @@ class EffectiveSetting:
 
 def settings_by_section() -> dict[Section, list[str]]:
     """All settings below their sections, in the order of the documentation."""
-    groups = (LogSettings, NetworkSettings, PackageSettings, GatewaySettings)
+    groups = (LogSettings, NetworkSettings, PackageSettings, GatewaySettings, DispatchSettings)
     inherited = [name for group in groups for name in group.model_fields]
     own = [name for name in Settings.model_fields if name not in inherited]
     return group_settings([*own, *inherited])

@@ -1,10 +1,17 @@
 """Mistakes in a configuration, as an operator reads them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from proofbox.service.app.config.values import describe_error
 from proofbox.service.errors import ServiceError
+
+_FIELD = re.compile(r'field "(\w+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +22,7 @@ class Mistake:
         where: ``environment``, the file with its line, or empty for several places.
         setting: as it is written there; empty if the whole file is meant.
         problem: what is wrong, with the limit and the given value, unless that is a secret.
-        remedy: what to do.
+        remedy: what to do; empty if the problem has it.
     """
 
     where: str
@@ -26,7 +33,8 @@ class Mistake:
     @property
     def sentence(self) -> str:
         """The mistake on one line."""
-        return f"{self.place}: {self.problem}; {self.remedy}".removeprefix(": ")
+        text = "; ".join(part for part in (self.problem, self.remedy) if part)
+        return f"{self.place}: {text}".removeprefix(": ")
 
     @property
     def place(self) -> str:
@@ -57,3 +65,31 @@ class ConfigurationError(ServiceError):
             return
         lines = "".join(f"\n  {mistake.sentence}" for mistake in self.mistakes)
         super().__init__(f"{len(self.mistakes)} mistakes in the configuration:{lines}")
+
+
+def list_mistakes(exc: Exception) -> list[Mistake]:
+    """The mistakes of settings that were refused; empty if the exception is about something else.
+
+    No value is shown: the settings do not reveal whether it is a secret.
+
+    Args:
+        exc: what reading the settings raised.
+    """
+    if isinstance(exc, ValidationError):
+        return [_of_error(error) for error in exc.errors(include_url=False)]
+    if isinstance(exc, SettingsError) and (found := _FIELD.search(str(exc))) is not None:
+        where = f" ({exc.__cause__})" if isinstance(exc.__cause__, ValueError) else ""
+        return [Mistake("", _variable(found[1]), f"is not JSON{where}", "docs/settings.md shows what it takes")]
+    return []
+
+
+def _of_error(error: Any) -> Mistake:
+    setting, inner = error["loc"][:1], error["loc"][1:]
+    if not setting:  # combinations: each has problem and remedy
+        return Mistake("", "", error["msg"].removeprefix("Value error, "), "")
+    problem, remedy = describe_error({**error, "loc": inner}, error["input"], is_text=True)
+    return Mistake("", _variable(str(setting[0])), problem, remedy)
+
+
+def _variable(setting: str) -> str:
+    return f"PROOFBOX_{setting.upper()}"

@@ -40,7 +40,7 @@ SECTIONS = (
     Section("network", "Network of programs", "sandbox_network"),
     Section("packages", "Packages of calls", "package_index"),
     Section("agents", "Agents and their tools", "gateway_env"),
-    Section("dispatch", "Many processes", "dispatch"),
+    Section("processes", "Many processes", "dispatch"),
 )
 SECTION_NAMES = frozenset(section.name for section in SECTIONS)
 

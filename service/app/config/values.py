@@ -73,21 +73,27 @@ def check_value(model: type[BaseSettings], setting: str, value: Any, *, is_text:
         else:
             adapter.validate_python(value)
     except ValidationError as exc:
-        return _describe(exc, value, is_secret=is_secret(model, setting), is_text=is_text)
+        first = exc.errors(include_url=False)[0]  # of a union: that of its first member
+        problem, remedy = describe_error(first, value, is_text=is_text)
+        return problem if is_secret(model, setting) else f"{problem} (got {_shown(value)})", remedy
     except ValueError:  # of JSON
         expected = _EXAMPLES[get_origin(model.model_fields[setting].annotation)]
         return f"is not JSON (got {_shown(value)})", f"write {expected}"
     return None
 
 
-def _describe(exc: ValidationError, value: Any, *, is_secret: bool, is_text: bool) -> tuple[str, str]:
-    """What is wrong with a value, and what to do; of a union, the mistake of its first member."""
-    error: Mapping[str, Any] = exc.errors(include_url=False)[0]
+def describe_error(error: Mapping[str, Any], value: Any, *, is_text: bool) -> tuple[str, str]:
+    """What is wrong with a setting by an error of pydantic, and what to do; without the value.
+
+    Args:
+        error: as ``ValidationError.errors`` lists it, its place being within the setting.
+        value: the value of the setting, whose credentials stay hidden.
+        is_text: whether it is the text of an environment variable; else it is a value of TOML, with its type.
+    """
     inner = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in _path(error["loc"])).lstrip(
         "."
     )
     context, kind = error.get("ctx") or {}, error["type"]
-    got = "" if is_secret else f" (got {_shown(value)})"
     if kind in _BOUNDS:
         problem, remedy = _BOUNDS[kind]
         problem = problem.format(**context) if context else problem
@@ -99,7 +105,7 @@ def _describe(exc: ValidationError, value: Any, *, is_secret: bool, is_text: boo
             remedy = "write it in quotes"
     else:
         problem, remedy = hide_in_message(error["msg"], value).removeprefix("Value error, "), "correct it"
-    return f"{inner} {problem}{got}".strip(), remedy
+    return f"{inner} {problem}".strip(), remedy
 
 
 def _path(location: tuple[int | str, ...]) -> list[int | str]:

@@ -6,14 +6,14 @@ import { startShortcuts } from "./lib/shortcuts.js";
 import { html, render } from "./lib/ui.js";
 import { KeyForm } from "./parts/key_form.js";
 import { Toasts } from "./parts/toast_list.js";
-import { GuestShell, LinkEnded, Shell } from "./parts/shell.js";
+import { GuestShell, LinkEnded, LinkLeft, Shell } from "./parts/shell.js";
 import { Loading } from "./parts/basics.js";
 import { viewOf } from "./views/index.js";
 import { Spaces } from "./views/spaces.js";
 
 function App() {
   const { parts, query } = route.value;
-  if (spaceToken.value) return html`<${Guest} parts=${parts} />`;
+  if (spaceToken.value || access.value === "left_link") return html`<${Guest} parts=${parts} />`;
   const view = viewOf(parts);
   return html`<${Shell} active=${view.name}>
     ${access.value === "checking" ? html`<div class="page"><${Loading} text="Connecting to the service…" /></div>`
@@ -27,7 +27,7 @@ function App() {
 // The page of a shared link: its space, without the views that need a key.
 function Guest({ parts }) {
   return html`<${GuestShell}>
-    ${access.value === "wrong_link" ? html`<${LinkEnded} />` : html`<${Spaces} parts=${parts.slice(1)} />`}
+    ${access.value === "wrong_link" ? html`<${LinkEnded} />` : access.value === "left_link" ? html`<${LinkLeft} />` : html`<${Spaces} parts=${parts.slice(1)} />`}
     <${Toasts} />
   <//>`;
 }

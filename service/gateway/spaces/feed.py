@@ -206,7 +206,7 @@ class SpaceFeed:
                 data = {
                     "stream_id": stream.tool_call_id,
                     "run_id": stream.run_id,
-                    "message_id": None,
+                    "message_id": stream.text_id,
                     "offset": length,
                     "delta": text[length:],
                 }

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from proofbox.service.gateway.posting import new_message_id
 from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.identity import Principal
 
@@ -47,6 +48,7 @@ class InputStream:
         is_open: whether its first part was taken.
         shows_input: whether the record shows the arguments; otherwise no text is kept.
         text_space: the row of the space that shows the text of a message; None: it is none, or no space shows it.
+        text_id: the id that this message gets, if a space showed its text until the call was made.
         moves_run: whether it is of the tool that changes the active space of its run.
         lock: held while a part is added.
     """
@@ -63,6 +65,7 @@ class InputStream:
     is_open: bool = False
     shows_input: bool = True
     text_space: int | None = None
+    text_id: str = field(default_factory=new_message_id)
     moves_run: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read: tuple[int, Any] = (0, None)

@@ -191,15 +191,20 @@ class ToolInputs:
         self._changes.notify([space_topic(stream.space)])
         return len(stream.text)
 
-    def finish(self, run_id: str, tool_call_id: str, params: Json) -> None:
-        """The call was made: its parameters win over the text. To be called after `start_record` is stored."""
+    def finish(self, run_id: str, tool_call_id: str, params: Json) -> str | None:
+        """The call was made: its parameters win over the text. To be called after `start_record` is stored.
+
+        Returns:
+            The id of the message whose text a space showed; the call sends it under this id. None if there is none.
+        """
         stream = self._streams.get((run_id, tool_call_id))
         if stream is None:
-            return
+            return None
         stream.final = params
         self._forget_text(stream)
         if stream.started is not None:
             self._changes.notify([space_topic(stream.started.space)])
+        return None if stream.text_space is None else stream.text_id
 
     def begin_move(self, run_id: str) -> None:
         """A run changes its active space: its texts that are being written are not shown any more."""

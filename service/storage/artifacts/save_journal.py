@@ -7,17 +7,23 @@ removes the bytes that no row has any more.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
+
+from sqlalchemy import Connection
 
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.errors import OurError
 from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
+from proofbox.service.storage.artifacts.shared_locks import lock_names
 from proofbox.service.storage.database import Database
 
 BLOBS, HOSTED = "blobs/", "hosted/"  # prefixes of the names in the journal
+_OF = "."  # between a process and its save
 _NAMES_AT_ONCE = 100  # so many are locked together, and end in one transaction
 _SIDE_BY_SIDE = 4  # few of the byte side's threads: running calls need them
 _FAILED_AT_START_MAX = 3  # a start does not wait for more of them: the sweeper's first pass follows it
@@ -35,6 +41,7 @@ class SaveJournal:
         files: the bytes.
         locks: the locks of names in the journal.
         run: runs a blocking call of ``files``.
+        owner: this process, if others share the database and the bytes; empty if it is alone.
     """
 
     def __init__(
@@ -43,7 +50,9 @@ class SaveJournal:
         files: BlobStore,
         locks: KeyLocks,
         run: Callable[[Callable[[], None]], Awaitable[None]],
+        owner: str = "",
     ) -> None:
+        self._owner = owner
         self._database = database
         self._files = files
         self._locks = locks
@@ -51,14 +60,34 @@ class SaveJournal:
         self._incomplete: dict[str, None] = {}  # in the order in which they are tried
         self._removals: dict[str, None] = {}
         self._undoing = asyncio.Lock()
+        self._holding = asyncio.Lock()
+
+    def new_save(self) -> str:
+        """A new name of a save; it names this process if others share the journal."""
+        return f"{self._owner}{_OF}{uuid.uuid4().hex}" if self._owner else uuid.uuid4().hex
+
+    async def recover_lost(self, living: Collection[str]) -> None:
+        """Undo what processes did not complete that are not among the living ones.
+
+        Raises:
+            StoreFailedError: the database cannot be used.
+        """
+        unfinished = await self._database.read(rows.unfinished_saves)
+        lost = [save for save in unfinished if save.partition(_OF)[0] not in living]
+        self._removals.update(dict.fromkeys(lost))
+        await self._retry_removals()
 
     async def recover(self) -> None:
         """Undo what an earlier process did not complete; what cannot be undone now is left to `retry`.
+
+        A process that shares the journal recovers nothing: others are saving, see `recover_lost`.
 
         Raises:
             StoreFailedError: the database cannot be used.
             StoreFullError: no space is left in the database.
         """
+        if self._owner:
+            return
         self._removals.update(dict.fromkeys(await self._database.read(rows.unfinished_saves)))
         await self._retry_removals(_FAILED_AT_START_MAX)
 
@@ -69,7 +98,13 @@ class SaveJournal:
             StoreFailedError: the database failed.
             StoreFullError: no space is left.
         """
-        await self._database.write(lambda connection: rows.begin_save(connection, save, names))
+
+        def work(connection: Connection) -> None:
+            if self._owner:
+                lock_names(connection, sorted(names), shared=True)
+            rows.begin_save(connection, save, names)
+
+        await self._database.write(work)
 
     async def undo(self, save: str) -> None:
         """Undo a save; one that cannot be undone now is undone by a later save, by `retry` or the next start."""
@@ -146,7 +181,7 @@ class SaveJournal:
             group = names[start : start + _NAMES_AT_ONCE]
             # The names leave the journal before the locks are released: of two that undo the same name, the later
             # one sees that it is the last.
-            async with self._locks.held(group):
+            async with self._locks.held(group), self._held_elsewhere(group):
                 # The bytes first: on a full disk their removal makes the room that a hosted name needs.
                 for kind in (BLOBS, HOSTED):
                     failed |= await self._undo_side_by_side(save, [name for name in group if name.startswith(kind)])
@@ -155,6 +190,16 @@ class SaveJournal:
                     await self._database.write(partial(rows.end_names, save=save, names=done))
         for error in failed.values():
             raise error
+
+    @asynccontextmanager
+    async def _held_elsewhere(self, names: Sequence[str]) -> AsyncIterator[None]:
+        """Keep saves of other processes from beginning with these names: they would find bytes that go away."""
+        if not self._owner:
+            yield
+            return
+        # One at a time: each holds a connection of the few that may write.
+        async with self._holding, self._database.holding(partial(lock_names, names=names, shared=False)):
+            yield
 
     async def _undo_side_by_side(self, save: str, names: Sequence[str]) -> dict[str, BaseException]:
         """Undo names; the errors of those that cannot be undone now."""

@@ -13,8 +13,7 @@ the sweeper, or when the store is opened again. Bytes that cannot be removed fai
 """
 
 import asyncio
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -63,16 +62,17 @@ class SqlArtifactStore(SqlWorkspaces):
     Args:
         database: an open database, of this service alone.
         files: where the bytes are.
+        owner: this process, if others share the database and the bytes; then `undo_lost` has to be called.
     """
 
-    def __init__(self, database: Database, files: BlobStore) -> None:
+    def __init__(self, database: Database, files: BlobStore, owner: str = "") -> None:
         self._database = database
         self._files = files
         self.observer: StoreObserver = ignore
         self._threads: ThreadPoolExecutor | None = None
         self._locks = KeyLocks()
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
-        self._journal = SaveJournal(database, files, self._locks, self._off_loop)
+        self._journal = SaveJournal(database, files, self._locks, self._off_loop, owner)
 
     async def open(self) -> None:
         """Make the byte side ready and undoes saves that were cut short.
@@ -283,7 +283,7 @@ class SqlArtifactStore(SqlWorkspaces):
         blobs = [*artifacts, *([] if workspace is None else [workspace_blob(workspace)])]
         touched = {BLOBS + checked_sha256(blob.sha256) for blob in blobs}
         touched.update(HOSTED + name for name in hosted)
-        save, removal, old = uuid.uuid4().hex, uuid.uuid4().hex, set[str]()
+        save, removal, old = self._journal.new_save(), self._journal.new_save(), set[str]()
 
         def finish(connection: Connection) -> list[StoredArtifact]:
             old.clear()  # of an attempt that a deadlock undid
@@ -335,10 +335,18 @@ class SqlArtifactStore(SqlWorkspaces):
             StoreFailedError, StoreFullError: nothing was removed.
             Exception: an exception of ``work``; nothing was removed.
         """
-        save = uuid.uuid4().hex
+        save = self._journal.new_save()
         result, names = await self._database.write(lambda connection: work(connection, save))
         await self._journal.remove(save, names)
         return result
+
+    async def undo_lost(self, living: Collection[str]) -> None:
+        """Undo what processes left that are not among the living ones.
+
+        Raises:
+            StoreFailedError: the database cannot be used.
+        """
+        await self._journal.recover_lost(living)
 
     async def retry_removals(self) -> None:
         """Remove the bytes whose removal failed before; those that still cannot be removed are logged.

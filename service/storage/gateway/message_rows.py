@@ -89,12 +89,14 @@ class NewText:
         reply_to: the message that it replies to.
         run: the run that sends it; None for a person.
         stream_id: the call that sends it.
+        message_id: its id; None: a new one.
     """
 
     text: str
     reply_to: str | None = None
     run: SendingRun | None = None
     stream_id: str | None = None
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ def insert_text(
     connection: Connection, space: SpaceRow, sender: EntityRow, new: NewText, mentioned: list[str]
 ) -> StoredText:
     """Store a text in a locked space, with ``message.created``; ``mentioned`` are the ids of entities."""
-    head = build_head(connection, space, sender, new.run)
+    head = build_head(connection, space, sender, new.run, new.message_id)
     body = build_text(head, new.text, mentioned, new.reply_to)
     row = {
         "message_id": head.message_id,

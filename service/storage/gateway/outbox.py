@@ -12,7 +12,7 @@ from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.message_rows import read_newest
 from proofbox.service.storage.gateway.project_rows import PROJECT, project_values
-from proofbox.service.storage.gateway.reply_waits import insert_asked
+from proofbox.service.storage.gateway.reply_waits import insert_asked, require_few
 from proofbox.service.storage.gateway.run_rows import find_run
 from proofbox.service.storage.gateway.schema import members, spaces
 from proofbox.service.storage.gateway.sending import post_for_run
@@ -75,6 +75,7 @@ def open_reply_wait(connection: Connection, call: CallRow, effect: OpenReplyWait
     principal = call.key.scope.principal
     require_place(connection, find_run(connection, principal, effect.text.run_id, lock=True))
     held, space, posted = post_for_run(connection, principal, effect.text)
+    require_few(connection, space.id)  # after the space is locked
     too_deep = {member.row for member in posted.too_deep}
     mentioned = [member for member in posted.found.members if member.row not in too_deep]
     # One that waits only for agents which get no run ends at once.

@@ -11,6 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, insert, or_, select, update
 
+from proofbox.contracts.gateway.codes import GatewayCode
+from proofbox.service.calls.port import EffectRefusedError
 from proofbox.service.gateway.waits.port import WAITS_TOPIC, WaitState
 from proofbox.service.gateway.waits.replies import REPLY, Reply, TakenReplies
 from proofbox.service.storage.conversation_rows import utc_now
@@ -21,6 +23,11 @@ from proofbox.service.storage.gateway.schema import agents, members, messages, r
 from proofbox.service.storage.gateway.space_rows import EntityRow
 
 _log = logging.getLogger("proofbox.gateway")
+SPACE_WAITS_MAX = 200
+"""Calls that wait for replies in one space at the same time: a person's text may answer all of them at once."""
+_PENDING_OF_SPACE = select(func.count()).where(
+    waits.c.space == bindparam("of_space"), waits.c.state == WaitState.PENDING.value, waits.c.kind == REPLY
+)
 _OWN = reply_waits.c.wait == bindparam("of_wait")
 _OF_WAIT_ID = select(waits.c.id).where(waits.c.wait_id == bindparam("of_wait_id")).scalar_subquery()
 _REPLIES = (
@@ -159,6 +166,21 @@ def give_reply(connection: Connection, asked: Sequence[AskedReply], posted: Stor
             announce(connection, WAITS_TOPIC)
         answered.append(AnsweredWait(one, is_complete))
     return answered
+
+
+def require_few(connection: Connection, space: int) -> None:
+    """Require that a locked space takes one more wait for replies, so that one text answers a bounded number.
+
+    Raises:
+        EffectRefusedError: it has as many as it may.
+    """
+    count = connection.execute(_PENDING_OF_SPACE, {"of_space": space}).scalar_one()
+    if count >= SPACE_WAITS_MAX:
+        raise EffectRefusedError(
+            GatewayCode.TOO_MANY_WAITS,
+            f"{SPACE_WAITS_MAX} calls wait for replies in this space already, the most there may be; send the text "
+            "without waiting",
+        )
 
 
 def insert_asked(

@@ -167,6 +167,8 @@ runs = Table(
 Index("runs_agent", runs.c.agent, runs.c.status, runs.c.id)
 Index("runs_lease", runs.c.status, runs.c.lease_until)
 Index("runs_project", runs.c.project, runs.c.id)
+_ended = runs.c.ended
+Index("runs_ended", _ended, sqlite_where=_ended.is_not(None), postgresql_where=_ended.is_not(None))
 
 run_events = Table(
     "run_events",
@@ -202,7 +204,8 @@ messages = Table(
     UniqueConstraint("message_id"),
     UniqueConstraint("space", "seq"),
 )
-_call, _stream = messages.c.call, messages.c.stream_id
+_call, _stream, _run = messages.c.call, messages.c.stream_id, messages.c.run
+Index("messages_run", _run, sqlite_where=_run.is_not(None), postgresql_where=_run.is_not(None))
 Index("messages_call", _call, sqlite_where=_call.is_not(None), postgresql_where=_call.is_not(None))
 Index(
     "messages_stream",
@@ -344,6 +347,7 @@ created_records = Table(
     Column("created", TEXT, nullable=False),
     sqlite_with_rowid=False,
 )
+Index("created_records_created", created_records.c.created)
 
 __all__ = [
     "agent_versions",

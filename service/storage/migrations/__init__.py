@@ -52,6 +52,11 @@ def migrate(connection: Connection) -> None:
     connection.execute(insert(_stamp).values(version_num=known[-1]))
 
 
+def is_newest(connection: Connection) -> bool:
+    """Whether the schema is this release's."""
+    return _read_stamp(connection) == revisions()[-1]
+
+
 def upgrade(connection: Connection, newest: str) -> None:
     """Run the revisions that are missing, in the transaction of the caller.
 

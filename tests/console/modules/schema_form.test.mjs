@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describeSchema, emptyDraft, readDraft } from "../../../service/console/source/lib/schema_form.js";
+import { parseJson, writeJson } from "../../../service/console/source/lib/json_text.js";
+import { EMPTY_TEXT, REQUIRED, canBeEmpty, describeSchema, emptyDraft, readDraft } from "../../../service/console/source/lib/schema_form.js";
 
 const nested = (depth, inner = { type: "string" }) => (depth === 0 ? inner : { type: "array", minItems: 20, items: nested(depth - 1, inner) });
 
@@ -28,16 +29,47 @@ test("the options of all drafted controls count", () => {
   assert.equal(describeSchema(nested(1, many)).kind, "json");
 });
 
-test("a number that the browser would round is refused", () => {
-  const read = (schema, draft) => {
-    const errors = new Map();
-    readDraft(describeSchema(schema), draft, "result", true, errors);
-    return errors.get("result") ?? "";
-  };
-  for (const schema of [{ type: "integer" }, { type: "number" }, {}]) assert.match(read(schema, "9007199254740993"), /would be changed/);
-  assert.match(read({}, '{"a": [1, -9007199254740993]}'), /would be changed/);
-  assert.equal(read({}, '{"a": "9007199254740993 \\" 9007199254740993"}'), "");
-  for (const draft of ["9007199254740991", "0.12345678901234567890", "1e300"]) assert.equal(read({ type: "number" }, draft), "");
+const read = (schema, draft) => {
+  const errors = new Map();
+  const value = readDraft(describeSchema(schema), draft, "result", true, errors);
+  return errors.get("result") ?? writeJson(value);
+};
+
+test("a whole number of any size is sent as it was written", () => {
+  for (const schema of [{ type: "integer" }, { type: "number" }, {}]) assert.equal(read(schema, "9007199254740993"), "9007199254740993");
+  assert.equal(read({ type: "integer" }, " -0900719925474099300 "), "-900719925474099300");
+  assert.equal(read({ type: "integer" }, "+9007199254740993"), "9007199254740993");
+  assert.equal(read({ type: "integer", multipleOf: 3, maximum: 9007199254740992 }, "9007199254740993"), "9007199254740993"); // left to the service
+  assert.equal(read({}, '{"a": [1, -9007199254740993, 1.0]}'), '{"a":[1,-9007199254740993,1.0]}');
+  assert.equal(read({ type: "number" }, "0.5"), "0.5");
+  assert.equal(read({ type: "integer" }, "3.5"), "Write a whole number");
+});
+
+test("options and usual values keep their numbers", () => {
+  const schema = parseJson('{"enum": [9007199254740993, 9007199254740992, "9007199254740993"], "default": 9007199254740993}');
+  const node = describeSchema(schema);
+  assert.deepEqual(node.options.map((each) => each.text), ["9007199254740993", "9007199254740992", "9007199254740993"]);
+  assert.equal(emptyDraft(node), "0");
+  assert.deepEqual(["0", "1", "2"].map((draft) => read(schema, draft)), ["9007199254740993", "9007199254740992", '"9007199254740993"']);
+  assert.equal(emptyDraft(describeSchema(parseJson('{"type": ["integer", "null"], "default": 9007199254740993}'))), "9007199254740993");
+  assert.equal(read(parseJson('{"const": 9007199254740993}'), "0"), "9007199254740993");
+});
+
+test("a text that has to be there is empty only if that was chosen", () => {
+  assert.equal(read({ type: "string" }, ""), REQUIRED);
+  assert.equal(read({ type: "string" }, EMPTY_TEXT), '""');
+  assert.equal(emptyDraft(describeSchema({ type: "string", default: "" })), EMPTY_TEXT);
+  for (const more of [{ minLength: 1 }, { pattern: "^a" }, { format: "email" }]) assert.equal(canBeEmpty({ kind: "string", schema: more }), false);
+});
+
+test("a list that may be null is null until it is begun", () => {
+  const list = { type: ["array", "null"], items: { type: "string" } };
+  const node = describeSchema({ type: "object", required: ["a"], properties: { a: list, b: list } });
+  const draft = emptyDraft(node);
+  assert.equal(writeJson(readDraft(node, draft, "result", true, new Map())), '{"a":null}');
+  assert.equal(writeJson(readDraft(node, { ...draft, a: [] }, "result", true, new Map())), '{"a":[]}');
+  assert.equal(writeJson(readDraft(node, { a: ["x"], b: ["y"] }, "result", true, new Map())), '{"a":["x"],"b":["y"]}');
+  assert.deepEqual(emptyDraft(describeSchema({ ...list, default: [] })), []);
 });
 
 test("a required object that may be null is null while nothing is filled in", () => {

@@ -2,8 +2,12 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
+import httpx
 import pytest
+
+from proofbox.service.api.app import create_app
 
 PYTHON = {"name": "run_python", "executionType": "gateway", "execution": {"tool": "exec_tools.execute_code_python"}}
 SHOW = {"name": "show", "executionType": "gateway", "execution": {"output": "{{input}}"}}
@@ -86,3 +90,29 @@ async def test_two_runs_show_their_calls_in_one_space(people, kitchen, message):
     answers = await asyncio.gather(*(people.loop.call("show", {"x": number}) for number in range(5)))
     items = (await people.ann.get(f"/v1/spaces/{kitchen}/messages")).json()["items"]
     assert {answer["posted"]["message_id"] for answer in answers} < {item["message_id"] for item in items}
+
+
+class Proxy:
+    """What a proxy makes of requests below ``/box``: the service gets them without it."""
+
+    def __init__(self, app):
+        self._app = app
+
+    async def __call__(self, scope, receive, send):
+        assert scope["raw_path"].startswith(b"/box/"), scope["raw_path"]
+        inner = {**scope, "path": scope["path"][4:], "raw_path": scope["raw_path"][4:]}
+        await self._app(inner, receive, send)
+
+
+@pytest.mark.parametrize("prefix", ["", "/box"])
+async def test_an_own_link_works_under_another_name_than_the_public_one(people, message, prefix):
+    path = message["tool"]["output"]["artifacts"][0]["artifact_path"]
+    app = create_app(replace(people.app.state.services, public_url="https://box.example/elsewhere"))
+    transport = httpx.ASGITransport(Proxy(app) if prefix else app)
+    url = f"http://other.example:8123{prefix}{_url(message, path)}"
+    async with httpx.AsyncClient(transport=transport, headers=people.ann.headers, follow_redirects=True) as page:
+        answer = await page.get(url, params={"own_link": True})
+        link = (await page.get(url, follow_redirects=False)).headers["Location"]
+    assert (answer.status_code, answer.content) == (200, b"open text")
+    assert str(answer.url).startswith(f"http://other.example:8123{prefix}/v1/links/")
+    assert link.startswith("https://box.example/elsewhere/v1/links/")

@@ -65,19 +65,19 @@ class Nats:
         process.kill()
         process.wait()
 
-    def find_leader(self, stream: str = "") -> str:
-        """The broker that leads a stream; without one, or if it has none, the leader of the cluster."""
+    def find_leader(self, stream: str) -> str:
+        """The broker that leads a stream.
+
+        Raises:
+            RuntimeError: none does.
+        """
         for broker in self.brokers:
             figures = read_figures(broker.monitor_url, "/jsz?streams=true&consumers=false")
-            details = [
-                each for account in figures.get("account_details", []) for each in account.get("stream_detail", [])
-            ]
-            for detail in details:
-                if stream and detail["name"] == stream and detail.get("cluster", {}).get("leader"):
-                    return str(detail["cluster"]["leader"])
-        pages = (read_figures(broker.monitor_url, "/jsz") for broker in self.brokers)
-        leaders = (page.get("meta_cluster", {}).get("leader") for page in pages)
-        return next(str(leader) for leader in leaders if leader)
+            for account in figures.get("account_details", []):
+                for detail in account.get("stream_detail", []):
+                    if detail["name"] == stream and detail.get("cluster", {}).get("leader"):
+                        return str(detail["cluster"]["leader"])
+        raise RuntimeError(f"stream {stream} has no leader")
 
     def count_messages(self) -> tuple[int, int]:
         """How many messages clients have sent to the brokers and received from them."""

@@ -132,6 +132,23 @@ class EffectCounter:
             if not self._changed.wait_for(lambda: self._count(step) >= count, within_s):
                 raise TimeoutError(f"{self._count(step)} of {count} programs {step} within {within_s:g} s")
 
+    def wait_until_running(self, worker: str, within_s: float) -> None:
+        """Wait until a program has begun on a worker and not ended.
+
+        Raises:
+            TimeoutError: none has in time.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_running_on(worker), within_s):
+                raise TimeoutError(f"no program runs on {worker} within {within_s:g} s")
+
+    def _is_running_on(self, worker: str) -> bool:
+        steps: dict[str, set[str]] = {"began": set(), "ended": set()}
+        for report in self._reports:
+            if report.worker == worker:
+                steps[report.step].add(report.call)
+        return steps["began"] > steps["ended"]
+
     def _count(self, step: str) -> int:
         return sum(report.step == step for report in self._reports)
 

@@ -15,6 +15,7 @@ GRACE_S = 2.0
 """After the lease: the time in which a call of a killed process has to have its end."""
 _PATIENCE_S = 120.0
 _AT_ONCE = 16
+_STREAM = "proofbox_calls"
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,12 @@ class Plan:
     Attributes:
         calls: how many are sent at the same time.
         sleep_s: how long each program waits.
-        kills: which host is killed once so many programs have ended: host, or ``leader`` for the broker that leads.
+        kills: which host is killed once so many programs have ended: host, or ``leader`` for the broker that leads
+            the queue. A worker is killed while it runs a program.
     """
 
     calls: int = 200
-    sleep_s: float = 0.5
+    sleep_s: float = 1.0
     kills: tuple[tuple[int, str], ...] = ((30, "worker1"), (60, "leader"), (90, "api1"))
 
 
@@ -162,9 +164,12 @@ async def run_storm(cluster: Cluster, plan: Plan, name: str) -> StormResult:
 
 
 async def _kill_in_turn(progress: _Progress, plan: Plan, before: int) -> None:
+    cluster = progress.cluster
     for count, host in plan.kills:
-        await asyncio.to_thread(progress.cluster.counter.wait_for, "ended", before + count, _PATIENCE_S)
-        victim = await asyncio.to_thread(progress.cluster.nats.find_leader) if host == "leader" else host
+        await asyncio.to_thread(cluster.counter.wait_for, "ended", before + count, _PATIENCE_S)
+        victim = await asyncio.to_thread(cluster.nats.find_leader, _STREAM) if host == "leader" else host
+        if victim in cluster.workers:
+            await asyncio.to_thread(cluster.counter.wait_until_running, victim, _PATIENCE_S)
         await asyncio.to_thread(progress.kill, victim)
 
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from proofbox.service.app.config.refused_settings import list_refusals
+from proofbox.service.app.config.mistakes import list_mistakes
 from proofbox.service.app.gateway_llm import EndpointsRefusedError, build_endpoints
 from proofbox.service.app.settings import Settings
 from proofbox.service.gateway.llm.endpoints import EndpointRefusedError
@@ -73,17 +73,18 @@ def test_a_wrong_map_is_refused(monkeypatch, value):
 def test_a_refusal_names_the_variable_and_the_place_and_no_value(monkeypatch):
     with pytest.raises(ValidationError) as wrong:
         settings(monkeypatch, {"default": {**GOOD, "url": "https://me:secret-pass@llm.example", "can": ["audio"]}})
-    first, second, *_ = list_refusals(wrong.value)
-    assert first == (
-        "PROOFBOX_LLM_ENDPOINTS.default.url: the address holds a user name or a password; give it without"
+    first, second, *_ = [mistake.sentence for mistake in list_mistakes(wrong.value)]
+    assert first.startswith(
+        "PROOFBOX_LLM_ENDPOINTS: default.url the address holds a user name or a password; give it without"
     )
-    assert second.startswith("PROOFBOX_LLM_ENDPOINTS.default.can.0: Input should be 'chat' or 'images'")
+    assert second == "PROOFBOX_LLM_ENDPOINTS: default.can[0] must be 'chat' or 'images'; choose one of them"
+    assert "secret-pass" not in first + second
     with pytest.raises(SettingsError) as broken:
         settings(monkeypatch, '{"default": secret-pass}')
-    (sentence,) = list_refusals(broken.value)
-    assert sentence.startswith("PROOFBOX_LLM_ENDPOINTS: it is no JSON (Expecting value: line 1 column 13")
-    assert "secret-pass" not in sentence
-    assert list_refusals(ValueError("else")) == []
+    [mistake] = list_mistakes(broken.value)
+    assert mistake.sentence.startswith("PROOFBOX_LLM_ENDPOINTS: is not JSON (Expecting value: line 1 column 13")
+    assert "secret-pass" not in mistake.sentence
+    assert list_mistakes(ValueError("else")) == []
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from proofbox.service.app import gateway_settings, log_settings, network_settings, settings
-from proofbox.service.app.bootstrap import retention_policy
+from proofbox.service.app import dispatch_settings, gateway_settings, log_settings, network_settings, settings
 from proofbox.service.app.packages import settings as package_settings
+from proofbox.service.app.retention import retention_policy
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 
@@ -88,6 +88,11 @@ COUNTS |= {"sandbox_network_open_max", "sandbox_network_connections_max"}
 COUNTS |= {"gateway_running_max", "agent_runs_max"}
 UNITS += ("_s_max",)
 
+# Of many processes.
+NAMES |= {"dispatch", "role", "keys_dir", "nats_urls", "nats_prefix", "nats_user", "nats_password"}
+NAMES |= {"nats_credentials_file", "nats_ca_file", "nats_certificate_file", "nats_certificate_key_file"}
+COUNTS |= {"dispatch_attempts_max"}
+
 # Of the engines.
 NAMES |= {"engine", "oci_runtime", "oci_image_archive", "oci_cache_dir", "oci_run_dir"}
 
@@ -109,6 +114,45 @@ def test_a_runtime_of_the_other_engine_is_refused_and_never_ignored(monkeypatch)
     assert made(monkeypatch, engine="docker", runtime="runsc").runtime == "runsc"
 
 
+SHARED = {
+    "dispatch": "nats",
+    "nats_urls": "nats://one:4222,nats://two:4222",
+    "database_url": "postgresql://a:b@db/proofbox",
+    "s3_bucket": "files",
+    "keys_dir": "/etc/proofbox/keys",
+}
+
+
+def test_many_processes_need_stores_that_they_share(monkeypatch):
+    assert made(monkeypatch, **SHARED).is_shared
+    for name in ("nats_urls", "database_url", "s3_bucket", "keys_dir"):
+        with monkeypatch.context() as left_out:
+            left_out.delenv(f"PROOFBOX_{name.upper()}")
+            with pytest.raises(ValidationError, match=f"PROOFBOX_DISPATCH=nats needs PROOFBOX_{name.upper()}"):
+                Settings()
+
+
+@pytest.mark.parametrize(
+    "urls", ["n1:4222", "nats://", "nats://user:password@n1", "http://n1", "nats://n1, nats://n2", "nats://n1,"]
+)
+def test_urls_of_nats_servers_have_no_password_and_no_other_scheme(monkeypatch, urls):
+    with pytest.raises(ValidationError, match="nats_urls"):
+        made(monkeypatch, **SHARED | {"nats_urls": urls})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"nats_user": "proofbox"},
+        {"nats_certificate_file": "/etc/nats.pem"},
+        {"nats_user": "a", "nats_password": "b", "nats_credentials_file": "/etc/nats.creds"},
+    ],
+)
+def test_settings_of_the_nats_user_belong_together(monkeypatch, given):
+    with pytest.raises(ValidationError, match=f"PROOFBOX_{next(iter(given)).upper()}"):
+        made(monkeypatch, **SHARED | given)
+
+
 def test_every_setting_has_a_sentence_of_its_own():
     said = {name: field.description for name, field in Settings.model_fields.items()}
     assert [name for name, text in said.items() if not text or not text.strip().endswith(".")] == []
@@ -121,6 +165,7 @@ def test_settings_stand_in_the_source_once():
         inspect.getsource(gateway_settings): gateway_settings.GatewaySettings,
         inspect.getsource(network_settings): network_settings.NetworkSettings,
         inspect.getsource(log_settings): log_settings.LogSettings,
+        inspect.getsource(dispatch_settings): dispatch_settings.DispatchSettings,
         inspect.getsource(package_settings): package_settings.PackageSettings,
     }
     bodies = [

@@ -97,9 +97,16 @@ def test_every_wrong_setting_is_named():
         Settings(port=-1, pool_size=-1)
     error = describe_error(raised.value)
     assert (error.code, error.exit_code) == ("invalid_setting", ExitCode.USAGE)
-    assert "PROOFBOX_PORT: " in error.message
-    assert "PROOFBOX_POOL_SIZE: " in error.message
-    assert "\n" not in error.message
+    assert error.message.splitlines() == [
+        "2 mistakes in the configuration:",
+        "  PROOFBOX_PORT: must be at least 0; raise it",
+        "  PROOFBOX_POOL_SIZE: must be at least 0; raise it",
+    ]
+    with pytest.raises(ValueError, match="S3_BUCKET") as raised:
+        Settings(s3_prefix="a")
+    assert describe_error(raised.value).message == (
+        "PROOFBOX_S3_PREFIX is set and PROOFBOX_S3_BUCKET is not: set both or neither"
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from proofbox.client import (
     UnexpectedResponseError,
     UnreachableError,
 )
-from proofbox.client.event_stream import EventParser
+from proofbox.client.event_stream import EventParser, build_call_event
 from proofbox.contracts.events import QueuedEvent
 from tests.support.client_answers import (
     accepted,
@@ -38,7 +38,7 @@ WHOLE = b": keep-alive\n\n" + started() + b"id: 9\nevent: unknown\ndata: {}\n\n"
 def test_a_stream_can_be_cut_anywhere(cuts: list[int], has_returns: bool) -> None:
     whole = WHOLE.replace(b"\n", b"\r\n") if has_returns else WHOLE
     places = [0, *sorted(cuts), len(whole)]
-    parser = EventParser()
+    parser = EventParser(build_call_event)
     events = [event for a, b in pairwise(places) for event in parser.feed(whole[a:b])]
     assert [(event.id, event.name, event.text) for event in events] == [
         (1, "started", ""),

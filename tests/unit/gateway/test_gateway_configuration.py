@@ -300,3 +300,37 @@ def test_the_document_is_stored_as_it_was_written_and_its_order_does_not_change_
 def test_no_message_has_a_secret():
     errors = refused(document(http(headers={"X": "${env.BROKEN}"}, query={"a": "${env.OTHER_PROJECT}"})))
     assert all("0123" not in message and "98765" not in message for _, message in errors.values())
+
+
+SERVER = {"name": "desk", "url": "https://mcp.example.com", "transport": "http"}
+COMPLETE = document(
+    http(retry={"attempts": 2}),
+    {**tool("gateway", {"operation": "evaluate", "expression": "1"}), "name": "sum"},
+    mcp={"servers": [SERVER]},
+)
+REQUIRED = [
+    "version",
+    "agent",
+    "agent.name",
+    "tools",
+    "tools[0].name",
+    "tools[0].executionType",
+    "tools[0].execution.retry.attempts",
+    "tools[1].execution.expression",
+    "mcp.servers",
+    "mcp.servers[0].name",
+    "mcp.servers[0].url",
+    "mcp.servers[0].transport",
+]
+
+
+@pytest.mark.parametrize("field", REQUIRED)
+def test_a_required_key_that_is_missing_is_named(field):
+    assert accepted(COMPLETE)
+    given = copy.deepcopy(COMPLETE)
+    place = given
+    *path, last = field.replace("[", ".").replace("]", "").split(".")
+    for step in path:
+        place = place[int(step) if step.isdigit() else step]
+    del place[last]
+    assert field in refused(given)

@@ -141,7 +141,8 @@ export const rerunToolCall = <ThrowOnError extends boolean = false>(options: Opt
  * Which tools a call may name, with the JSON Schema of each one's parameters in the order of the protocol.
  *
  * With `run_id` or `agent_id`, which need the scope `runs:read` or `agents:read`, these are the configured tools,
- * the built-in ones, and those of the service; with `run_id` also the tools of MCP servers that the run has.
+ * those of MCP servers, the built-in ones, and those of the service. A run has the tools of servers with which it
+ * began; with `agent_id` the servers are asked, as when a run begins.
  */
 export const listTools = <ThrowOnError extends boolean = false>(options?: Options<ListToolsData, ThrowOnError>): RequestResult<ListToolsResponses, ListToolsErrors, ThrowOnError> => (options?.client ?? client).get<ListToolsResponses, ListToolsErrors, ThrowOnError>({
     security: [{

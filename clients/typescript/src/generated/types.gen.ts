@@ -976,6 +976,13 @@ export type AuditLine = {
      */
     network?: AuditNetwork | null;
     /**
+     * Packages
+     *
+     * What was installed for a program that asked for packages, which a rerun installs again; none if it asked for
+     * none.
+     */
+    packages?: Array<InstalledPackage> | null;
+    /**
      * Of a call of a run: which agent's tool it was.
      */
     gateway?: AuditGateway | null;
@@ -1018,6 +1025,13 @@ export type AuditNetwork = {
      * Bytes to the program.
      */
     bytes_received?: number;
+    /**
+     * Hosts
+     *
+     * The sums of the first 100 hosts with a connection and of the first 50 that were refused, in the order in
+     * which their first connections ended.
+     */
+    hosts?: Array<HostTotals>;
     /**
      * Allow
      *
@@ -1459,6 +1473,12 @@ export type CallerInfo = {
      * Its limits.
      */
     limits: Array<LimitState>;
+    /**
+     * Network
+     *
+     * The hosts that its programs may connect to; empty: none.
+     */
+    network?: Array<ReachableHost>;
 };
 
 /**
@@ -1962,6 +1982,12 @@ export type ExecParams = {
      * ``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes.
      */
     workspace?: 'full' | 'read' | null;
+    /**
+     * Packages
+     *
+     * Further Python packages to install before the run, such as scikit-image==0.25.*.
+     */
+    packages?: Array<string>;
 };
 
 /**
@@ -2413,6 +2439,50 @@ export type Health = {
 };
 
 /**
+ * HostTotals
+ *
+ * All connections of a call to one host and port.
+ */
+export type HostTotals = {
+    /**
+     * Host
+     *
+     * The host.
+     */
+    host: string;
+    /**
+     * Port
+     *
+     * The port.
+     */
+    port: number;
+    /**
+     * Connections
+     *
+     * How many there were.
+     */
+    connections: number;
+    /**
+     * Refused
+     *
+     * How many of them were refused.
+     */
+    refused: number;
+    /**
+     * Bytes Sent
+     *
+     * Bytes from the program.
+     */
+    bytes_sent: number;
+    /**
+     * Bytes Received
+     *
+     * Bytes to the program.
+     */
+    bytes_received: number;
+};
+
+/**
  * HttpExecution
  *
  * An HTTP request; ``url``, ``headers``, ``query`` and ``body`` are templates.
@@ -2578,6 +2648,38 @@ export type ImportedPart = {
      * What changed and what to do; empty if nothing did.
      */
     message: string;
+};
+
+/**
+ * InstalledPackage
+ *
+ * A package that was installed for the program of a call.
+ */
+export type InstalledPackage = {
+    /**
+     * Name
+     *
+     * Its name.
+     */
+    name: string;
+    /**
+     * Version
+     *
+     * Its version.
+     */
+    version: string;
+    /**
+     * Filename
+     *
+     * The name of its wheel.
+     */
+    filename: string;
+    /**
+     * Sha256
+     *
+     * The SHA-256 of the wheel.
+     */
+    sha256: string;
 };
 
 /**
@@ -3408,9 +3510,9 @@ export type MessageDeltaEvent = {
     /**
      * Message Id
      *
-     * The message; null until it exists.
+     * The message, which is created when the call is made.
      */
-    message_id?: string | null;
+    message_id: string;
     /**
      * Offset
      *
@@ -3552,6 +3654,12 @@ export type NetworkConnection = {
      */
     allowed: boolean;
     /**
+     * Tls Ended
+     *
+     * Whether the service ended its TLS, to set headers of the operator; else it passed untouched.
+     */
+    tls_ended?: boolean;
+    /**
      * Why
      *
      * Why it was refused, failed or was ended, in a sentence; none if both sides closed it.
@@ -3595,6 +3703,13 @@ export type NetworkUse = {
      * Bytes to the program.
      */
     bytes_received?: number;
+    /**
+     * Hosts
+     *
+     * The sums of the first 100 hosts with a connection and of the first 50 that were refused, in the order in
+     * which their first connections ended.
+     */
+    hosts?: Array<HostTotals>;
 };
 
 /**
@@ -3910,7 +4025,7 @@ export type Problem = {
  *
  * The codes of problem documents: the caller's program or the service is at fault, never the model.
  */
-export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'network_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'gateway_not_installed' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
+export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'network_not_allowed' | 'packages_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'set_aside' | 'package_index_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'gateway_not_installed' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
 
 /**
  * ProgramOutput
@@ -3956,6 +4071,26 @@ export type QueuedEvent = {
      * How many calls are before it.
      */
     position: number;
+};
+
+/**
+ * ReachableHost
+ *
+ * A host that the programs of a caller may connect to, if their call asks for it.
+ */
+export type ReachableHost = {
+    /**
+     * Host
+     *
+     * Host and port, ``pypi.org:443`` or ``*.example.com:443``.
+     */
+    host: string;
+    /**
+     * Variables
+     *
+     * The environment variables that stand for secrets of this host, whose headers the service sets; sorted.
+     */
+    variables?: Array<string>;
 };
 
 /**
@@ -4726,6 +4861,12 @@ export type RunToolList = {
     absent?: {
         [key: string]: string;
     };
+    /**
+     * Warnings
+     *
+     * With `agent_id`: what of the agent's MCP servers is left out, and why.
+     */
+    warnings?: Array<GatewayWarning>;
 };
 
 /**
@@ -5900,6 +6041,12 @@ export type ToolCallRequest = {
      * Hosts that the program of an exec tool may connect to; none: it has no network.
      */
     network?: NetworkAccess | null;
+    /**
+     * Packages
+     *
+     * Packages of the operator's index that a program in Python or bash finds beside the libraries of the image.
+     */
+    packages?: Array<string>;
 };
 
 /**
@@ -5965,6 +6112,12 @@ export type ToolCallResponse = {
      * The connections of a program that could use the network.
      */
     network?: NetworkUse | null;
+    /**
+     * Packages
+     *
+     * What was installed for a program that asked for packages: also what they need, not what the image has.
+     */
+    packages?: Array<InstalledPackage> | null;
     /**
      * Warnings
      *
@@ -7293,7 +7446,7 @@ export type MakeToolCallErrors = {
      */
     413: Problem;
     /**
-     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's. `network_not_allowed`: The call asks for a network that the operator, its key or its tool does not allow. `asset_refused`: An asset of the request is missing, or its store is not allowed.
+     * `invalid_request`: A field of the request is not what the schema asks for. `limit_not_allowed`: A limit of the request is above the operator's. `network_not_allowed`: The call asks for a network that the operator, its key or its tool does not allow. `packages_not_allowed`: The call asks for packages that the operator or its tool does not allow. `asset_refused`: An asset of the request is missing, or its store is not allowed.
      */
     422: Problem;
     /**
@@ -7305,7 +7458,7 @@ export type MakeToolCallErrors = {
      */
     500: Problem;
     /**
-     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `store_failed`: A store could not read or write.
+     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `set_aside`: No worker could begin the call; an operator releases it. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `package_index_unavailable`: The package index does not answer, or not in time. `store_failed`: A store could not read or write.
      */
     503: Problem;
     /**
@@ -7760,7 +7913,7 @@ export type ListToolsErrors = {
      */
     500: Problem;
     /**
-     * `store_failed`: A store could not read or write.
+     * `mcp_unavailable`: An MCP server that the agent requires does not answer. `store_failed`: A store could not read or write.
      */
     503: Problem;
 };
@@ -11401,7 +11554,7 @@ export type GetMessageArtifactData = {
         /**
          * Own Link
          *
-         * A link to this service, also if an object store has the file.
+         * A link to this service, also if an object store has the file. It is relative to the request, so that it works under any name of the service.
          */
         own_link?: boolean;
     };

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, NewMessage
 from proofbox.contracts.paths import FilePath, UnsafePathError
@@ -131,6 +131,20 @@ async def post_message(
     return Response(posted.answer, 201, {**NO_STORE, **replayed(posted.was_known)}, JSON)
 
 
+async def find_own_to(
+    request: Request,
+    own_link: Annotated[
+        bool,
+        Query(
+            description="A link to this service, also if an object store has the file. It is relative to the "
+            "request, so that it works under any name of the service."
+        ),
+    ] = False,
+) -> Request | None:
+    """Return the request to which a link has to be relative; None: any link."""
+    return request if own_link else None
+
+
 @router.get(
     f"{ROUTE}/{{message_id}}/artifacts/{{logical_path:path}}",
     operation_id="get_message_artifact",
@@ -154,9 +168,7 @@ async def get_message_artifact(
     space_id: SpaceIdInPath,
     message_id: MessageIdInPath,
     logical_path: Annotated[str, Path(description="An `artifact_path` of the message.")],
-    own_link: Annotated[
-        bool, Query(description="A link to this service, also if an object store has the file.")
-    ] = False,
+    own_to: Annotated[Request | None, Depends(find_own_to)],
 ) -> Response:
     """Files of the message's own call only: those that are external, and its input or output if it is too large."""
     listed = await require_gateway(services).messages.find_artifact(actor, space_id, message_id, logical_path)
@@ -173,4 +185,4 @@ async def get_message_artifact(
         raise unknown
     if stored.visibility != "external" and not listed.is_value:
         raise unknown
-    return await link_response(services, listed.scope, stored, is_own=own_link)
+    return await link_response(services, listed.scope, stored, own_to)

@@ -1,5 +1,6 @@
 // Requests to the service's own API. Every failure is a ProblemError with the fields of a problem document.
 import { BASE } from "./base.js";
+import { parseJson, writeJson } from "./json_text.js";
 import { access, accessProblem, credential, image, key, spaceToken, tools } from "./session.js";
 
 export { BASE };
@@ -34,7 +35,7 @@ export async function request(target, { method = "GET", query, json, body, heade
   let answer;
   try {
     answer = await fetch(address(target, query), {
-      method, headers: sent, body: json === undefined ? body : JSON.stringify(json), signal,
+      method, headers: sent, body: json === undefined ? body : writeJson(json), signal,
       credentials: "same-origin", cache: "no-store",
     });
   } catch (cause) {
@@ -68,14 +69,14 @@ function refuse(problem) {
   accessProblem.value = problem;
 }
 
-export const get = async (target, query, options = {}) => (await request(target, { query, ...options })).json();
+export const get = async (target, query, options = {}) => parseJson(await text(target, query, options));
 export const text = async (target, query, options = {}) => (await request(target, { query, ...options })).text();
 export const blob = async (target, query, options = {}) => (await request(target, { query, ...options })).blob();
 export const remove = (target, query) => request(target, { method: "DELETE", query });
 
 export async function post(target, json, options = {}) {
   const answer = await request(target, { method: "POST", json, ...options });
-  return answer.status === 204 ? null : answer.json();
+  return answer.status === 204 ? null : parseJson(await answer.text());
 }
 
 // Asks for the catalogue, which every valid key may read, and so learns whether a key is needed and valid.

@@ -1,5 +1,6 @@
 // Event streams, read with fetch: EventSource cannot send a key.
 import { ProblemError, lost, path, request } from "./api.js";
+import { parseJson } from "./json_text.js";
 
 export const BAD_EVENT = "bad_event";
 export const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
@@ -68,7 +69,7 @@ export function parseEvent(text) {
 
 function parseData(text) {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     const detail = "An event is not JSON; a proxy may have changed it. Reload the page to see the rest.";
     throw new ProblemError({ code: BAD_EVENT, status: 0, detail, retryable: false, cause });

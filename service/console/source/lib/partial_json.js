@@ -1,4 +1,6 @@
 // What can be read of JSON text that is not complete: to be shown, not acted on.
+import { parseJson } from "./json_text.js";
+
 const READ_CHARS = 32_000; // each part reads the text again
 const DEPTH_MAX = 64; // what is deeper cannot be read by a person
 
@@ -42,7 +44,7 @@ function isEscaped(text, at) {
 
 function parse(text) {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 // What a form asks for, read of a JSON Schema, and the value that is in a form. The service checks each answer against the whole schema;
 // patterns are left to it, as the browser's engine backtracks.
 import { count } from "./format.js";
-import { jsonText } from "./json_text.js";
+import { ExactNumber, exactAt, jsonText, merged, parseIn, textAt, writeJson } from "./json_text.js";
 
 const DEPTH_MAX = 6;
 const FIELDS_MAX = 100;
@@ -10,20 +10,21 @@ const OPTIONS_MAX = 2_000; // of all of them
 const STARTED_MAX = 20; // entries that a list has at first; a list in a list has one
 const SIMPLE = new Set(["string", "number", "integer", "boolean"]);
 const TITLE_CHARS = 200;
-const REQUIRED = "This is required";
-const UNSAFE = `Whole numbers beyond ${Number.MAX_SAFE_INTEGER} would be changed by the browser; send the answer over the API`;
-// Whether a text has a whole number that JavaScript would round.
-const hasUnsafe = (text) => (text.match(/-?\d+(?:\.\d+)?(?:e[-+]?\d+)?/gi) ?? []).some((each) => /^-?\d+$/.test(each) && !Number.isSafeInteger(Number(each)));
+export const REQUIRED = "This is required";
 export const ABSENT = Symbol("absent");
+// The draft of a text field whose value is the text "": a field that is just not filled in is another thing.
+export const EMPTY_TEXT = Symbol("empty text");
+// Whether the text "" fits, as far as it is known here.
+export const canBeEmpty = ({ kind, schema }) => kind === "string" && !(schema.minLength > 0) && schema.pattern === undefined && schema.format === undefined;
 
-// A node: {kind, title, hint, schema, ...}. kind is "string", "number", "integer", "boolean", "enum" {options}, "object" {fields:
-// [{name, node, isRequired}]}, "array" {item}, or "json" for all that has no control of its own.
+// A node: {kind, title, hint, schema, ...}. kind is "string", "number", "integer", "boolean", "enum" {options: [{value, text}]},
+// "object" {fields: [{name, node, isRequired}]}, "array" {item}, or "json" for all that has no control of its own.
 export function describeSchema(schema) {
   const counter = { left: FIELDS_MAX };
   const node = describe(schema ?? {}, schema ?? {}, 0, counter);
   if (counter.left < 0) return common(schema, "json");
   const room = { controls: CONTROLS_MAX, options: OPTIONS_MAX };
-  draftOf(node, node.schema.default, room);
+  draftOf(node, exactAt(node.schema, "default"), room);
   return isFull(room) ? common(schema, "json") : node;
 }
 
@@ -40,8 +41,8 @@ function describe(given, root, depth, counter) {
   if (!isObject(given) || depth > DEPTH_MAX || counter.left < 0) return common(given, "json");
   const { schema, isNullable } = simplify(given, root);
   if (schema === null) return common(given, "json");
-  const options = "const" in schema ? [schema.const] : schema.enum;
-  if (Array.isArray(options) && options.length <= 500) return { ...common(schema, "enum"), options, isNullable };
+  const options = "const" in schema ? [optionOf(schema, "const")] : Array.isArray(schema.enum) ? schema.enum.map((_, i) => optionOf(schema.enum, i)) : null;
+  if (options !== null && options.length <= 500) return { ...common(schema, "enum"), options, isNullable };
   const type = schema.type ?? (isObject(schema.properties) ? "object" : null);
   if (SIMPLE.has(type)) return { ...common(schema, type), isNullable };
   if (type === "object" && isObject(schema.properties) && Object.keys(schema.properties).length > 0) {
@@ -56,6 +57,8 @@ function describe(given, root, depth, counter) {
   return common(schema, "json");
 }
 
+const optionOf = (holder, key) => ({ value: exactAt(holder, key), text: typeof holder[key] === "string" ? holder[key] : textAt(holder, key) });
+
 // Follows a local reference, and takes "this or null" as this. {schema: null} for what is more than one of them.
 function simplify(given, root) {
   let schema = given;
@@ -65,17 +68,17 @@ function simplify(given, root) {
     if (typeof schema.$ref === "string") {
       const found = follow(schema.$ref, root);
       if (found === null) return { schema: null };
-      schema = { ...found, ...textsOf(schema) };
+      schema = merged(found, textsOf(schema));
     } else if (Array.isArray(choices)) {
       const others = choices.filter((each) => each?.type !== "null");
       if (others.length !== 1 || !isObject(others[0])) return { schema: null };
       isNullable ||= others.length < choices.length;
-      schema = { ...others[0], ...textsOf(schema) };
+      schema = merged(others[0], textsOf(schema));
     } else if (Array.isArray(schema.type)) {
       const others = schema.type.filter((each) => each !== "null");
       if (others.length !== 1) return { schema: null };
       isNullable ||= others.length < schema.type.length;
-      schema = { ...schema, type: others[0] };
+      schema = merged(schema, { type: others[0] });
     } else if (["allOf", "if", "not", "dependentSchemas"].some((name) => name in schema)) {
       return { schema: null };
     } else {
@@ -85,7 +88,10 @@ function simplify(given, root) {
   return { schema: null };
 }
 
-const textsOf = ({ title, description, default: usual }) => ({ ...(title && { title }), ...(description && { description }), ...(usual !== undefined && { default: usual }) });
+const textsOf = (schema) => {
+  const { title, description, default: usual } = schema;
+  return { ...(title && { title }), ...(description && { description }), ...(usual !== undefined && { default: exactAt(schema, "default") }) };
+};
 
 function follow(reference, root) {
   if (!reference.startsWith("#/")) return reference === "#" ? root : null;
@@ -102,7 +108,7 @@ function follow(reference, root) {
 export const titleOf = (node, name) => (node.title ?? name).slice(0, TITLE_CHARS);
 
 // What a form holds at first: texts for controls, objects and lists for their fields. An optional object begins empty.
-export const emptyDraft = (node) => draftOf(node, node.schema.default, { controls: Infinity, options: Infinity });
+export const emptyDraft = (node) => draftOf(node, exactAt(node.schema, "default"), { controls: Infinity, options: Infinity });
 
 const isFull = ({ controls, options }) => controls < 0 || options < 0;
 
@@ -113,21 +119,23 @@ function draftOf(node, usual, room, isInList = false) {
   if (isFull(room)) return "";
   switch (node.kind) {
     case "object":
-      return Object.fromEntries(node.fields.map(({ name, node: field }) => [name, draftOf(field, isObject(usual) && Object.hasOwn(usual, name) ? usual[name] : field.schema.default, room, isInList)]));
+      return Object.fromEntries(node.fields.map(({ name, node: field }) => [name, draftOf(field, isObject(usual) && Object.hasOwn(usual, name) ? exactAt(usual, name) : exactAt(field.schema, "default"), room, isInList)]));
     case "array": {
+      if (node.isNullable && (usual === undefined || usual === null)) return null; // no list, until one is begun
       const given = Array.isArray(usual) ? usual : [];
       const length = Math.max(given.length, Math.min(node.schema.minItems ?? 0, isInList ? 1 : STARTED_MAX));
       const drafts = [];
-      for (let i = 0; i < length && !isFull(room); i++) drafts.push(draftOf(node.item, i < given.length ? given[i] : node.item.schema.default, room, true));
+      for (let i = 0; i < length && !isFull(room); i++) drafts.push(draftOf(node.item, i < given.length ? exactAt(given, i) : exactAt(node.item.schema, "default"), room, true));
       return drafts;
     }
     case "json":
       return usual === undefined ? "" : jsonText(usual, 2);
     case "enum": {
-      const at = node.options.findIndex((each) => JSON.stringify(each) === JSON.stringify(usual));
+      const at = node.options.findIndex((each) => usual !== undefined && writeJson(each.value) === writeJson(usual));
       return at < 0 ? (node.options.length === 1 && "const" in node.schema ? "0" : "") : String(at);
     }
     default:
+      if (usual === "" && canBeEmpty(node)) return EMPTY_TEXT;
       return usual === undefined || usual === null ? "" : String(usual);
   }
 }
@@ -137,7 +145,7 @@ export function readDraft(node, draft, place, isRequired, errors) {
   switch (node.kind) {
     case "object": return readObject(node, draft, place, isRequired, errors);
     case "array": return readArray(node, draft, place, isRequired, errors);
-    case "enum": return draft === "" ? missing(node, place, isRequired, errors) : node.options[Number(draft)];
+    case "enum": return draft === "" ? missing(node, place, isRequired, errors) : node.options[Number(draft)].value;
     case "boolean": return draft === "" ? missing(node, place, isRequired, errors) : draft === "true";
     case "json": return readJson(node, draft, place, isRequired, errors);
     case "string": return readText(node, draft, place, isRequired, errors);
@@ -168,6 +176,7 @@ function readObject(node, draft, place, isRequired, errors) {
 }
 
 function readArray(node, draft, place, isRequired, errors) {
+  if (draft === null) return missing(node, place, isRequired, errors);
   const { minItems = 0, maxItems } = node.schema;
   const own = new Map();
   const values = draft.map((each, i) => readDraft(node.item, each, `${place}[${i}]`, true, own));
@@ -181,6 +190,7 @@ function readArray(node, draft, place, isRequired, errors) {
 
 function readText(node, draft, place, isRequired, errors) {
   const { minLength = 0, maxLength } = node.schema;
+  if (draft === EMPTY_TEXT) return "";
   if (draft === "") return missing(node, place, isRequired, errors);
   const length = [...draft].length;
   if (length < minLength) errors.set(place, `At least ${minLength} characters are needed (now ${length})`);
@@ -192,15 +202,22 @@ function readNumber(node, draft, place, isRequired, errors) {
   const written = draft.trim();
   if (written === "") return missing(node, place, isRequired, errors);
   const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(written) ? Number(written) : NaN;
-  const problem = numberProblem(node, number) ?? (hasUnsafe(written) ? UNSAFE : null);
+  const problem = numberProblem(node, number);
   if (problem) errors.set(place, problem);
-  return number;
+  return isRounded(number) ? wholeNumber(written) ?? number : number;
 }
+
+// Whether a whole number may be another one than what was written.
+const isRounded = (number) => Number.isInteger(number) && !Number.isSafeInteger(number);
+
+// A whole number of any size; null for what is written in another way.
+const wholeNumber = (written) => (/^[-+]?\d+$/.test(written) ? new ExactNumber(String(BigInt(written.replace("+", "")))) : null);
 
 function numberProblem({ kind, schema }, number) {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   if (!Number.isFinite(number)) return "Write a number, such as 12 or 0.5";
   if (kind === "integer" && !Number.isInteger(number)) return "Write a whole number";
+  if (isRounded(number)) return null; // its limits are left to the service
   if (minimum !== undefined && number < minimum) return `The smallest value is ${minimum}`;
   if (maximum !== undefined && number > maximum) return `The greatest value is ${maximum}`;
   if (exclusiveMinimum !== undefined && number <= exclusiveMinimum) return `The value has to be above ${exclusiveMinimum}`;
@@ -212,9 +229,7 @@ function numberProblem({ kind, schema }, number) {
 function readJson(node, draft, place, isRequired, errors) {
   if (draft.trim() === "") return missing(node, place, isRequired, errors);
   try {
-    const value = JSON.parse(draft);
-    if (hasUnsafe(draft.replace(/"(?:\\.|[^"\\])*"/g, '""'))) errors.set(place, UNSAFE);
-    return value;
+    return exactAt(parseIn(draft), 0);
   } catch (problem) {
     errors.set(place, `This is not JSON: ${problem.message}`);
     return ABSENT;

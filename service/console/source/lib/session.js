@@ -16,7 +16,7 @@ export const spaceToken = signal("");
 // What requests send in Authorization.
 export const credential = computed(() => spaceToken.value || key.value);
 
-// "checking", "open" (no key is needed), "ready" (the key is valid), "guest" (a shared link), "no_key", "wrong_key", "wrong_link", "offline".
+// "checking", "open" (no key is needed), "ready" (the key is valid), "guest" (a shared link), "no_key", "wrong_key", "wrong_link", "left_link", "offline".
 export const access = signal("checking");
 export const accessProblem = signal(null);
 export const mayUse = computed(() => access.value === "open" || access.value === "ready");
@@ -47,7 +47,8 @@ export function takeSpaceToken() {
 
 export function forgetSpaceToken() {
   sessionStorage.removeItem(SPACE_TOKEN + PAGE_PARTS[1]);
-  location.reload();
+  spaceToken.value = "";
+  access.value = "left_link";
 }
 
 // The entity that a space token acts as, for showing it: the service alone checks the token. null if it cannot be read.

@@ -1,15 +1,15 @@
 // The card of a tool call in a space: what it shows by `custom_ui`, its state, and the answer that it waits for.
 import { readChart } from "../lib/chart_data.js";
 import { duration, time, visible, words } from "../lib/format.js";
-import { jsonText } from "../lib/json_text.js";
+import { Reading, ReadingContext } from "../lib/reading.js";
 import { readableText } from "../lib/text_links.js";
-import { html, useEffect, useSignal } from "../lib/ui.js";
+import { html, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useSignal } from "../lib/ui.js";
 import { AnswerForm } from "./answer_form.js";
 import { Badge, ProblemNote } from "./basics.js";
 import { Chart } from "./chart.js";
 import { Icon } from "./icons.js";
 import { FileLine, Picture, filesOf, isArtifactPath, isPicture } from "./message_files.js";
-import { JsonValue, SourceText } from "./outside_text.js";
+import { JsonSource, JsonValue } from "./outside_text.js";
 
 const STATES = {
   streaming: ["info", "is being written"], running: ["info", "running"], waiting: ["warn", "waits for an answer"], done: ["good", "done"],
@@ -23,7 +23,10 @@ export function CallCard({ entry, members, mayAnswer, send }) {
   const { tool } = message;
   const streamed = entry.streamed.value;
   const isWaiting = tool.state === "waiting";
-  return html`<div class=${`call-card ${tool.state}`} aria-busy=${tool.state === "streaming" ? "true" : null}>
+  const root = useFocusKept();
+  const ownReading = useMemo(() => new Reading(), []);
+  const reading = isWaiting && tool.custom_ui === "approval" ? ownReading : null;
+  return html`<${ReadingContext.Provider} value=${reading}><div ref=${root} class=${`call-card ${tool.state}`} aria-busy=${tool.state === "streaming" ? "true" : null}>
     <header class="card-head"><strong class="name"><bdi>${visible(tool.name)}</bdi></strong>
       ${isWaiting && tool.custom_ui === "approval" && html`<span class="faint">asks for approval</span>`}
       <${Badge} kind=${STATES[tool.state]?.[0] ?? "quiet"}>${stateText(tool.state)}<//>
@@ -32,8 +35,18 @@ export function CallCard({ entry, members, mayAnswer, send }) {
     ${tool.error && html`<p class="card-error"><${Icon} name="alert" /><span>${visible(tool.error.message)} <code class="faint">${visible(tool.error.code)}</code></span></p>`}
     ${tool.answered_by && html`<p class="faint small">Answered by <bdi>${visible(nameOf(tool.answered_by, members))}</bdi></p>`}
     ${entry.note.value && html`<div class="card-note"><${ProblemNote} problem=${shownProblem(entry.note.value)} /></div>`}
-    ${isWaiting && (mayAnswer ? html`<${AnswerForm} key=${`${tool.custom_ui} ${tool.expires}`} tool=${tool} send=${send} />` : html`<p class="faint small">You can read this space, but not answer.</p>`)}
-  </div>`;
+    ${isWaiting && (mayAnswer ? html`<${AnswerForm} key=${`${tool.custom_ui} ${tool.expires}`} tool=${tool} reading=${reading} send=${send} />` : html`<p class="faint small">You can read this space, but not answer.</p>`)}
+  </div><//>`;
+}
+
+// Answers go from a card when it changes. Who was in one has the focus on the message then, whose label has the new state.
+function useFocusKept() {
+  const root = useRef(null);
+  const hadFocus = root.current?.querySelector(".answer")?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    if (hadFocus && document.activeElement === document.body) root.current.closest("article")?.focus({ preventScroll: true });
+  });
+  return root;
 }
 
 const nameOf = (id, members) => members.find((each) => each.entity_id === id)?.display_name ?? id;
@@ -41,7 +54,7 @@ const nameOf = (id, members) => members.find((each) => each.entity_id === id)?.d
 const shownProblem = (problem) => (problem.code === "invalid_result" ? { ...problem, errors: [], detail: problem.message } : problem);
 
 const Streamed = ({ streamed }) => html`<div class="card-part"><h3>Input, being written</h3>
-  ${streamed.input !== undefined && streamed.input !== null ? html`<${JsonValue} value=${streamed.input} />` : html`<pre class="block-text">${readableText(streamed.text)}</pre>`}</div>`;
+  ${streamed.input !== undefined && streamed.input !== null ? html`<${JsonValue} holder=${streamed} name="input" />` : html`<pre class="block-text">${readableText(streamed.text)}</pre>`}</div>`;
 
 function Body({ message, isWaiting }) {
   const { tool } = message;
@@ -53,8 +66,8 @@ function Body({ message, isWaiting }) {
   return html`
     ${chart && html`<${Chart} chart=${chart} />`}
     ${pictures.map((file) => html`<${Picture} key=${file.artifact_path} message=${message} file=${file} text=${`Picture of ${visible(tool.name)}${promptOf(tool)}`} />`)}
-    <${Value} title="Input" value=${tool.input} cut=${tool.truncated?.input} message=${message} isOpen=${isWaiting} />
-    <${Value} title="Output" value=${tool.output} cut=${tool.truncated?.output} message=${message} isOpen=${!isDrawn} />
+    <${Value} title="Input" tool=${tool} name="input" cut=${tool.truncated?.input} message=${message} isOpen=${isWaiting} />
+    <${Value} title="Output" tool=${tool} name="output" cut=${tool.truncated?.output} message=${message} isOpen=${!isDrawn} />
     ${others.length > 0 && html`<ul class="message-files" aria-label="Files">${others.map((file) => html`<li key=${file.artifact_path}><${FileLine} message=${message} file=${file} /></li>`)}</ul>`}`;
 }
 
@@ -64,17 +77,24 @@ function promptOf({ input, output }) {
 }
 
 // Input or output, to be opened and closed; a value that is too large for the record is a file.
-function Value({ title, value, cut, message, isOpen }) {
+function Value({ title, tool, name, cut, message, isOpen }) {
   const isSource = useSignal(false);
-  if (cut) {
-    return html`<div class="card-part"><h3>${title}</h3><p class="faint small">It has ${cut.size_bytes.toLocaleString("en")} bytes, too many for a card.</p>
-      ${cut.artifact_path && isArtifactPath(cut.artifact_path) && html`<${FileLine} message=${message} file=${{ artifact_path: cut.artifact_path, size_bytes: cut.size_bytes }} />`}</div>`;
-  }
+  if (cut) return html`<${CutValue} title=${title} cut=${cut} message=${message} />`;
+  const value = tool[name];
   if (value === null || value === undefined || isEmpty(value)) return null;
   return html`<details class="card-part" open=${isOpen}><summary>${title}</summary>
-    ${isSource.value ? html`<${SourceText} text=${jsonText(value, 2)} />` : html`<${JsonValue} value=${value} />`}
+    ${isSource.value ? html`<${JsonSource} value=${value} />` : html`<${JsonValue} holder=${tool} name=${name} />`}
     ${typeof value === "object" && html`<button type="button" class="button quiet small" aria-pressed=${String(isSource.value)} onClick=${() => { isSource.value = !isSource.value; }}>JSON</button>`}
   </details>`;
+}
+
+// A value that is too large for a record. What nobody can read here cannot be approved here.
+function CutValue({ title, cut, message }) {
+  const reading = useContext(ReadingContext);
+  const id = useId();
+  useLayoutEffect(() => reading?.close(id, Infinity), [reading]);
+  return html`<div class="card-part"><h3>${title}</h3><p class="faint small">It has ${cut.size_bytes.toLocaleString("en")} bytes, too many for a card.</p>
+    ${cut.artifact_path && isArtifactPath(cut.artifact_path) && html`<${FileLine} message=${message} file=${{ artifact_path: cut.artifact_path, size_bytes: cut.size_bytes }} />`}</div>`;
 }
 
 const isEmpty = (value) => typeof value === "object" && Object.keys(value).length === 0;

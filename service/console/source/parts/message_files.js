@@ -4,12 +4,15 @@ import { saveBlob } from "../lib/downloads.js";
 import { bytes, fileName } from "../lib/format.js";
 import { useLoad } from "../lib/load.js";
 import { report } from "../lib/toasts.js";
-import { html, useEffect, useSignal } from "../lib/ui.js";
+import { html, useEffect, useRef, useSignal } from "../lib/ui.js";
 import { Loaded, Name } from "./basics.js";
 import { Icon } from "./icons.js";
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"]);
 const PICTURE_BYTES = 25_000_000;
+const NEAR_PX = 400;
+const FRAME_PX = 420;
+const UNSIZED_PX = 240; // of a picture whose size is not known
 const FILES_MAX = 50;
 const VALUES_MAX = 20_000;
 const OWN = { own_link: true };
@@ -35,7 +38,28 @@ export function filesOf(output) {
 
 export const isPicture = (file) => PICTURES.has(String(file.mime).split(";")[0]) && file.size_bytes <= PICTURE_BYTES;
 
+// Whether an element has been near the window: what is further away is not loaded.
+function useNear() {
+  const ref = useRef(null);
+  const isNear = useSignal(false);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => { if (entries.some((each) => each.isIntersecting)) isNear.value = true; }, { rootMargin: `${NEAR_PX}px` });
+    observer.observe(ref.current);
+    return () => observer.disconnect();
+  }, []);
+  return { ref, isNear };
+}
+
+// The frame has its size before the picture is there, so that nothing below it moves.
 export function Picture({ message, file, text }) {
+  const { ref, isNear } = useNear();
+  const isSized = [file.width, file.height].every((each) => Number.isInteger(each) && each > 0);
+  const style = isSized ? { aspectRatio: `${file.width} / ${file.height}`, width: `min(${file.width}px, ${Math.ceil((FRAME_PX * file.width) / file.height)}px)` } : { height: `${UNSIZED_PX}px` };
+  return html`<figure class="picture"><div ref=${ref} class="picture-frame" style=${style}>${isNear.value && html`<${LoadedPicture} message=${message} file=${file} text=${text} />`}</div>
+    <figcaption><${FileLine} message=${message} file=${file} /></figcaption></figure>`;
+}
+
+function LoadedPicture({ message, file, text }) {
   const url = useSignal(null);
   const loaded = useLoad(async (signal) => {
     const content = await blob(address(message, file.artifact_path), OWN, { signal });
@@ -44,9 +68,7 @@ export function Picture({ message, file, text }) {
     return true;
   }, [message.message_id, file.artifact_path]);
   useEffect(() => () => { if (url.peek()) URL.revokeObjectURL(url.peek()); }, []);
-  const size = Number.isInteger(file.width) && Number.isInteger(file.height) && file.width > 0 && file.height > 0 ? { width: file.width, height: file.height } : {};
-  return html`<figure class="picture"><${Loaded} of=${loaded}>${() => html`<img src=${url.value} alt=${text} ...${size} />`}<//>
-    <figcaption><${FileLine} message=${message} file=${file} /></figcaption></figure>`;
+  return html`<${Loaded} of=${loaded}>${() => html`<img src=${url.value} alt=${text} />`}<//>`;
 }
 
 // A file by name, with its size and a download.

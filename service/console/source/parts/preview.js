@@ -2,6 +2,7 @@
 import { artifactPath } from "../lib/downloads.js";
 import { blob, request } from "../lib/api.js";
 import { bytes } from "../lib/format.js";
+import { parseIn, textAt } from "../lib/json_text.js";
 import { useLoad } from "../lib/load.js";
 import { html, useEffect, useSignal } from "../lib/ui.js";
 import { Choice, Empty, Loaded } from "./basics.js";
@@ -62,7 +63,7 @@ function Source({ conversation, file, mime }) {
 function shownText(text, mime, isPart) {
   if (isPart || mime !== "application/json") return text;
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    return textAt(parseIn(text), 0, 2);
   } catch {
     return text;
   }

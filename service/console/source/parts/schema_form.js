@@ -1,6 +1,6 @@
 // A form made of a JSON Schema. Names and descriptions are texts of others: they are shown with their invisible characters as codes.
 import { visible } from "../lib/format.js";
-import { emptyDraft, limitsOf, titleOf } from "../lib/schema_form.js";
+import { EMPTY_TEXT, REQUIRED, canBeEmpty, emptyDraft, limitsOf, titleOf } from "../lib/schema_form.js";
 import { html, useId } from "../lib/ui.js";
 import { Icon } from "./icons.js";
 
@@ -50,35 +50,51 @@ function Group({ node, name, isRequired, errors, place, children }) {
 function List(props) {
   const { node, name, value, set, errors, place } = props;
   const { maxItems } = node.schema;
-  const add = () => set([...value, emptyDraft(node.item)]);
+  const given = value ?? [];
+  const add = () => set([...given, emptyDraft(node.item)]);
+  const remove = (event, gone) => {
+    event.currentTarget.closest("fieldset").querySelector(":scope > .form-buttons .button").focus(); // the button under the focus goes
+    set(given.filter((_, at) => at !== gone));
+  };
+  // A list that has to be there may be empty, or null in its place.
+  const other = props.isRequired && node.isNullable && given.length === 0 && (value === null ? [[], "Send an empty list"] : [null, "Send no list (null)"]);
   return html`<${Group} ...${props}>
-    ${value.map((each, i) => html`<div class="form-item" key=${i}>
+    ${given.map((each, i) => html`<div class="form-item" key=${i}>
       <div class="form-item-value"><${Control} node=${node.item} name=${`${titleOf(node.item, titleOf(node, name))} ${i + 1}`} value=${each} isRequired=${true}
-        set=${(changed) => set(value.map((old, at) => (at === i ? changed : old)))} errors=${errors} place=${`${place}[${i}]`} /></div>
+        set=${(changed) => set(given.map((old, at) => (at === i ? changed : old)))} errors=${errors} place=${`${place}[${i}]`} /></div>
       <button type="button" class="icon-button" aria-label=${`Remove entry ${i + 1} of ${visible(titleOf(node, name))}`}
-        onClick=${() => set(value.filter((_, at) => at !== i))}><${Icon} name="close" /></button>
+        onClick=${(event) => remove(event, i)}><${Icon} name="close" /></button>
     </div>`)}
-    <button type="button" class="button" disabled=${maxItems !== undefined && value.length >= maxItems} onClick=${add}><${Icon} name="plus" />Add an entry<span class="hidden"> of ${visible(titleOf(node, name))}</span></button>
+    ${other && html`<p class="field-hint">${value === null ? "No list (null) is sent." : "An empty list is sent."}</p>`}
+    <div class="row form-buttons"><button type="button" class="button" aria-disabled=${String(maxItems !== undefined && given.length >= maxItems)}
+        onClick=${() => { if (maxItems === undefined || given.length < maxItems) add(); }}><${Icon} name="plus" />Add an entry<span class="hidden"> of ${visible(titleOf(node, name))}</span></button>
+      ${other && html`<button type="button" class="button quiet" onClick=${() => set(other[0])}>${other[1]}</button>`}</div>
   <//>`;
 }
 
 function Simple({ node, name, value, set, errors, place, isRequired }) {
   const id = useId();
-  const problem = errors.get(place);
+  const isEmptyText = value === EMPTY_TEXT;
+  const problem = isEmptyText ? undefined : errors.get(place);
   const described = [node.hint && `${id}-hint`, problem && `${id}-error`].filter(Boolean).join(" ") || null;
   const shared = { id, "aria-invalid": problem ? "true" : null, "aria-describedby": described, "aria-required": isRequired ? "true" : null };
+  const leaveEmpty = (event) => {
+    event.currentTarget.closest(".field").querySelector("input, textarea").focus();
+    set(EMPTY_TEXT);
+  };
   return html`<div class="field full">
     <label for=${id}><${Label} node=${node} name=${name} isRequired=${isRequired} /></label>
-    ${input(node, value, set, shared)}
+    ${input(node, isEmptyText ? "" : value, set, { ...shared, placeholder: isEmptyText ? "An empty text is sent" : null })}
     ${node.hint && html`<span id=${`${id}-hint`} class="field-hint">${visible(node.hint)}</span>`}
     ${problem && html`<${FieldError} id=${`${id}-error`} text=${problem} />`}
+    ${problem === REQUIRED && canBeEmpty(node) && html`<button type="button" class="button quiet small" onClick=${leaveEmpty}>Send it empty</button>`}
   </div>`;
 }
 
 function input(node, value, set, shared) {
   const onInput = (event) => set(event.target.value);
   if (node.kind === "enum" || node.kind === "boolean") {
-    const options = node.kind === "enum" ? node.options.map((each, i) => [String(i), typeof each === "string" ? each : JSON.stringify(each)]) : [["true", "Yes"], ["false", "No"]];
+    const options = node.kind === "enum" ? node.options.map((each, i) => [String(i), each.text]) : [["true", "Yes"], ["false", "No"]];
     return html`<select ...${shared} value=${value} onChange=${onInput}><option value="">Choose…</option>
       ${options.map(([id, text]) => html`<option value=${id}>${visible(text.slice(0, 300))}</option>`)}</select>`;
   }

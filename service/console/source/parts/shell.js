@@ -3,7 +3,7 @@ import { BASE, checkAccess } from "../lib/api.js";
 import { go, href } from "../lib/router.js";
 import { access, accessProblem, forgetSpaceToken, key, scheme, setKey, setScheme, setSingleKeys, singleKeys } from "../lib/session.js";
 import { useShortcut } from "../lib/shortcuts.js";
-import { html, useSignal } from "../lib/ui.js";
+import { html, useEffect, useSignal } from "../lib/ui.js";
 import { NAVIGATION } from "../views/index.js";
 import { Dialog, ProblemNote } from "./basics.js";
 import { Icon, Mark } from "./icons.js";
@@ -48,19 +48,40 @@ export function Shell({ active, children }) {
 // Around a space that a shared link opens: no other view.
 export function GuestShell({ children }) {
   const [icon, next, label] = SCHEMES[scheme.value] ?? SCHEMES.auto;
+  const isLeaving = useSignal(false);
   return html`<div class="shell guest">
-    <header class="guest-head"><span class="brand"><${Mark} /><span>Proofbox</span></span>
+    <header class="guest-head"><span class="brand grow"><${Mark} /><span>Proofbox</span></span>
+      ${access.value === "guest" && html`<button type="button" class="button quiet" onClick=${() => { isLeaving.value = true; }}><${Icon} name="out" />Leave this link</button>`}
       <button type="button" class="side-link" title=${label} onClick=${() => setScheme(next)}><${Icon} name=${icon} /><span class="hidden">${label}</span></button></header>
     <main id="main" tabindex="-1">${children}</main>
-  </div>`;
+  </div>
+  ${isLeaving.value && html`<${Dialog} title="Leave this link" onClose=${() => { isLeaving.value = false; }}>
+    <p>This tab forgets the link. To come back, open the link again.</p>
+    <button type="button" class="button primary" onClick=${() => { isLeaving.value = false; forgetSpaceToken(); }}>Leave</button><//>`}`;
 }
+
+// What is there after a guest has left.
+export function LinkLeft() {
+  useEffect(() => {
+    document.title = "Proofbox";
+    document.getElementById("main").focus();
+  }, []);
+  return html`<div class="gate"><${Mark} /><h1>You have left the link</h1>
+    <p class="faint">This tab has forgotten it. To come back, open the link again.</p>
+    <button type="button" class="button" onClick=${openWithKey}>Open the space with a key</button></div>`;
+}
+
+const openWithKey = () => {
+  forgetSpaceToken();
+  location.reload();
+};
 
 // What a shared link shows that does not work any more.
 export function LinkEnded() {
   return html`<div class="gate"><${Mark} /><h1>This link does not work any more</h1>
     <p class="faint">It has expired, or you are not a member of the space any more. Ask for a new link.</p>
     <${ProblemNote} problem=${accessProblem.value} />
-    <button type="button" class="button" onClick=${forgetSpaceToken}>Open the space with a key</button></div>`;
+    <button type="button" class="button" onClick=${openWithKey}>Open the space with a key</button></div>`;
 }
 
 const MOD = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl";

@@ -131,7 +131,7 @@ function Message({ entry, room, actor, own, mayPost, replyTo }) {
   const { sender, kind, tool } = message;
   const who = senderName(message);
   const label = kind === "tool_call" ? `${visible(tool.name)} by ${who}: ${stateText(tool.state)}` : `${who}, ${time(message.ts)}`;
-  return html`<article id=${message.message_id} class=${`message ${sender.entity_id === own ? "own" : ""} ${kind === "tool_call" ? "has-card" : ""}`} aria-label=${label}>
+  return html`<article id=${message.message_id} tabindex="-1" class=${`message ${sender.entity_id === own ? "own" : ""} ${kind === "tool_call" ? "has-card" : ""}`} aria-label=${label}>
     <header class="message-head"><span class="strong"><bdi>${who}</bdi></span>${sender.type === "agent" && html`<${Badge} kind="quiet">agent<//>`}
       <time class="faint small" datetime=${message.ts} title=${message.ts}>${time(message.ts)}</time>
       ${message.origin && html`<span class="faint small">by a ${words(visible(message.origin.trigger))}${message.origin.space_id ? " of another space" : ""}</span>`}

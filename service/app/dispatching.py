@@ -1,0 +1,207 @@
+"""Builds what the processes of a service share: the NATS link, the worker, and the jobs of the one that leads."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from proofbox.service.access.quotas import Quotas
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.call_runner import CallRunner, CallSettings
+from proofbox.service.calls.port import CallStore
+from proofbox.service.calls.service import Calls
+from proofbox.service.concurrency import Changes
+from proofbox.service.dispatch.membership import Jobs, Membership
+from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
+from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
+from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.observability.metrics_port import Meter
+from proofbox.service.sandbox.engine import PooledEngine
+from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.claims import SqlDispatchStore
+from proofbox.service.storage.dispatch.members import SqlMemberStore
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+log = logging.getLogger("proofbox.dispatch")
+
+_LOOK_AGAIN_S = 2.0
+"""How long a change of another process may take to be noticed if its message was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchNeeds:
+    """What the dispatch needs of the rest of the service.
+
+    Attributes:
+        database: the records of all stores.
+        store: the calls.
+        calls: the life cycle of calls.
+        admission: the slots of this process.
+        quotas: the shares of callers.
+        engine: the sandbox engine.
+        meter: counts calls that end here.
+        call_settings: the settings of calls.
+    """
+
+    database: Database
+    store: CallStore
+    calls: Calls
+    admission: Admission
+    quotas: Quotas
+    engine: PooledEngine
+    meter: Meter
+    call_settings: CallSettings
+
+
+class Dispatching:
+    """The parts of one process of a service of many.
+
+    Args:
+        settings: the settings.
+        needs: the rest of the service.
+    """
+
+    def __init__(self, settings: Settings, needs: DispatchNeeds) -> None:
+        boot_id = needs.call_settings.boot_id
+        self._settings = settings
+        self.database = needs.database
+        self._changes = needs.database.changes
+        self._is_stopping = False
+        self.link = NatsLink(_nats_settings(settings, boot_id))
+        dispatches = SqlDispatchStore(needs.database)
+        self.members = SqlMemberStore(needs.database)
+        self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s)
+        self.remote = RemoteDispatch(
+            RemoteParts(
+                self.link,
+                dispatches,
+                needs.store,
+                needs.calls.runner,
+                needs.calls.waiting,
+                settings.queue_max,
+                needs.quotas.share,
+            )
+        )
+        needs.calls.dispatch = needs.calls.waiting.elsewhere = self.remote
+        self.worker: Worker | None = None
+        if settings.runs_calls:
+            runner = CallRunner(needs.store, needs.call_settings, needs.meter, lambda: self._is_stopping)
+            parts = WorkerParts(
+                self.link,
+                dispatches,
+                needs.store,
+                needs.calls.stored,
+                runner,
+                needs.admission,
+                lambda: needs.engine.is_up,
+            )
+            self.worker = Worker(
+                parts,
+                WorkerSettings(
+                    boot_id, settings.dispatch_lease_s, settings.dispatch_attempts_max, settings.running_max
+                ),
+            )
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """Connect, and follow calls; stop that at the end.
+
+        Raises:
+            NatsRefusedError: the NATS servers cannot be used.
+        """
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.link.close)
+            await self.link.open()
+            self.remote.start()
+            stack.push_async_callback(self.remote.stop)
+            await stack.enter_async_context(_bridged(self._changes, self.link))
+            yield
+
+    async def start(self, begin: Jobs, end: Jobs) -> None:
+        """Begin to run calls, and the jobs of the service if this process leads.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        await self.membership.start(begin, end)
+        if self.worker is not None:
+            self.worker.start()
+
+    async def stop_work(self) -> None:
+        """Pull no calls any more, and end those that run here."""
+        self._is_stopping = True
+        if self.worker is not None:
+            await self.worker.stop(self._settings.shutdown_grace_s)
+
+    async def undo_lost(self, artifacts: SqlArtifactStore) -> None:
+        """Undo the saves of files that lost processes left.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        await artifacts.undo_lost(await self.members.living())
+
+    async def ping(self) -> None:
+        """Check what takes the place of a sandbox engine in a process that runs no calls.
+
+        Raises:
+            EngineUnavailableError: the NATS servers are away.
+        """
+        if not self.link.is_up:
+            raise EngineUnavailableError("the NATS servers do not answer; calls are accepted and wait")
+
+
+@asynccontextmanager
+async def _bridged(changes: Changes, link: NatsLink) -> AsyncIterator[None]:
+    """Wake those who listen to changes of records that another process made; all of them now and then."""
+    subject, sending = link.subject("changes"), set[asyncio.Task[None]]()
+
+    def send(topics: Collection[str]) -> None:
+        task = asyncio.create_task(link.publish(subject, json.dumps([link.name, *topics]).encode()))
+        sending.add(task)
+        task.add_done_callback(sending.discard)
+
+    async def on_message(message: "Msg") -> None:
+        sender, *topics = json.loads(message.data)
+        if sender != link.name:
+            changes.notify(topics)
+
+    async def wake_for_ever() -> None:
+        while True:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            changes.notify_all()
+
+    async with link.listening(subject, on_message):
+        changes.on_own = send
+        waking = asyncio.create_task(wake_for_ever())
+        try:
+            yield
+        finally:
+            changes.on_own = None
+            waking.cancel()
+            await asyncio.gather(waking, *sending, return_exceptions=True)
+
+
+def _nats_settings(settings: Settings, boot_id: str) -> NatsSettings:
+    certificate = None
+    if settings.nats_certificate_file is not None and settings.nats_certificate_key_file is not None:
+        certificate = settings.nats_certificate_file, settings.nats_certificate_key_file
+    return NatsSettings(
+        urls=tuple(settings.nats_urls.split(",")),
+        prefix=settings.nats_prefix,
+        name=f"proofbox-{settings.role}-{boot_id}",
+        lease_s=settings.dispatch_lease_s,
+        credentials_file=settings.nats_credentials_file,
+        user=settings.nats_user,
+        password=settings.nats_password.get_secret_value(),
+        ca_file=settings.nats_ca_file,
+        certificate=certificate,
+    )

@@ -1,0 +1,70 @@
+"""What one process does for all processes of a service, as long as it leads."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from proofbox.service.app.gateway import Gateway
+from proofbox.service.app.settings import Settings
+from proofbox.service.conversations.retention import RetentionSweeper
+from proofbox.service.storage.audit_signing import HeadSigner
+
+_UNDONE_EVERY_S = 60.0
+log = logging.getLogger("proofbox.dispatch")
+
+
+class SharedJobs:
+    """Timers of waits and plans, the sweeps of runs, retention, and signed heads.
+
+    Heads are signed only with a key and a file that the settings name: all processes have to have the same ones.
+
+    Args:
+        settings: the settings.
+        gateway: runs, waits and plans.
+        retention: deletes conversations.
+        heads: signs heads of audit lines.
+        undo_lost: undoes the saves of files that lost processes left.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        gateway: Gateway,
+        retention: RetentionSweeper,
+        heads: HeadSigner,
+        undo_lost: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._gateway = gateway
+        self._retention = retention
+        self._heads = heads
+        self._undo_lost = undo_lost
+        self._undoing: asyncio.Task[None] | None = None
+        files = settings.audit_key_file, settings.audit_heads_file
+        self._signs = bool(settings.audit_head_s) and None not in files
+
+    async def begin(self) -> None:
+        """Begin, because this process leads."""
+        log.info("this process does the jobs of the service")
+        await self._gateway.start_jobs()
+        self._retention.start()
+        self._undoing = asyncio.create_task(self._undo_for_ever())
+        if self._signs:
+            self._heads.start()
+
+    async def end(self) -> None:
+        """End: another process begins."""
+        await self._gateway.stop_jobs()
+        await self._retention.stop()
+        if self._undoing is not None:
+            self._undoing.cancel()
+            await asyncio.gather(self._undoing, return_exceptions=True)
+        if self._signs:
+            await self._heads.stop()
+
+    async def _undo_for_ever(self) -> None:
+        while True:
+            try:
+                await self._undo_lost()
+            except Exception:
+                log.exception("the saves of lost processes could not be undone")
+            await asyncio.sleep(_UNDONE_EVERY_S)

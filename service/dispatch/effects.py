@@ -1,0 +1,75 @@
+"""What is stored of dispatched calls in the transactions of the calls themselves."""
+
+from dataclasses import dataclass
+
+from proofbox.service.calls.port import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCall(Effect):
+    """A new call waits for a worker.
+
+    Attributes:
+        key_id: the API key that asked; None without one.
+        request_id: the HTTP request.
+        detached: whether it runs on without clients.
+    """
+
+    key_id: str | None
+    request_id: str
+    detached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndClaimed(Effect):
+    """A call ended that a worker ran; refused with `ClaimLostError` if it has another claim by now.
+
+    Attributes:
+        claim: the number of its claim.
+        worker: who has it. A number alone may come again after the database has lost its last moments.
+    """
+
+    claim: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class EndExpired(Effect):
+    """A call ended whose worker was lost while it ran; refused if the worker has been heard of, or it has ended."""
+
+    claim: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndQueued(Effect):
+    """A call ended that no worker has; refused if one has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendClaimed(Effect):
+    """A call began to wait for an answer from outside.
+
+    Attributes:
+        claim, worker: see `EndClaimed`.
+        events: how many events it has had.
+    """
+
+    claim: int
+    worker: str
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeDispatch(Effect):
+    """A call whose wait has ended waits for a worker that runs it on.
+
+    Attributes:
+        outcome: how the wait ended, as the JSON text of a `WaitOutcome`.
+    """
+
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetDispatch(Effect):
+    """A call ended in its wait."""

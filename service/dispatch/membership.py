@@ -1,0 +1,101 @@
+"""The membership of a process in a service of many, and the jobs that one of them does at a time."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from proofbox.service.dispatch.port import MemberStore
+from proofbox.service.errors import OurError
+
+log = logging.getLogger("proofbox.dispatch")
+
+_BEATS = 3
+_RESIGNED_AFTER = 2 / 3  # of the lease, as the claims of a worker
+
+Jobs = Callable[[], Awaitable[None]]
+
+
+class Membership:
+    """Reports that a process is running, and runs the jobs of the service in the one that leads.
+
+    A process that cannot report stops its jobs before another one leads. All jobs are written so that two processes
+    that run one for a moment do no harm: each of their changes compares and sets.
+
+    Args:
+        members: the processes.
+        boot_id: this one.
+        role: what it does.
+        lease_s: for how long a report counts.
+    """
+
+    def __init__(self, members: MemberStore, boot_id: str, role: str, lease_s: float) -> None:
+        self._members = members
+        self._boot_id = boot_id
+        self._role = role
+        self._lease_s = lease_s
+        self._jobs: tuple[Jobs, Jobs] | None = None
+        self._leads = False
+        self._beats: asyncio.Task[None] | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process runs the jobs."""
+        return self._leads
+
+    async def start(self, begin: Jobs, end: Jobs) -> None:
+        """Begin to report.
+
+        Args:
+            begin: starts the jobs.
+            end: stops them.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        self._jobs = begin, end
+        await self._beat()
+        self._beats = asyncio.create_task(self._beat_for_ever())
+
+    async def stop(self) -> None:
+        """Stop the jobs, and report that the process stops."""
+        if self._beats is None:
+            return
+        self._beats.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._beats
+        await self._lead(leads=False)
+        try:
+            await self._members.leave(self._boot_id)
+        except OurError as exc:
+            log.info("this process is taken for lost, not for stopped: %s", exc)
+
+    async def _beat_for_ever(self) -> None:
+        pause_s = self._lease_s / _BEATS
+        while True:
+            await asyncio.sleep(pause_s)
+            beating = asyncio.create_task(self._beat())
+            done, _ = await asyncio.wait([beating], timeout=self._lease_s * _RESIGNED_AFTER - pause_s)
+            if not done:
+                await self._lead(leads=False)
+                await asyncio.wait([beating])
+            with suppress(asyncio.CancelledError):
+                if (exc := beating.exception()) is not None:
+                    log.warning("this process cannot report that it lives: %s", exc)
+                    await self._lead(leads=False)
+
+    async def _beat(self) -> None:
+        began = time.monotonic()
+        leads = await self._members.beat(self._boot_id, self._role, self._lease_s)
+        await self._lead(leads=leads and time.monotonic() - began < self._lease_s * _RESIGNED_AFTER)
+
+    async def _lead(self, *, leads: bool) -> None:
+        if self._jobs is None or leads == self._leads:
+            return
+        self._leads = leads
+        begin, end = self._jobs
+        try:
+            await (begin if leads else end)()
+        except Exception:
+            log.exception("the jobs of the service could not be %s", "started" if leads else "stopped")

@@ -1,0 +1,195 @@
+"""The port of the store of dispatched calls: who may run which call, and until when.
+
+All times are of the store's clock, so the clocks of processes may differ.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from proofbox.service.calls.port import CallKey, CallState, StoredCall
+
+
+class DispatchState(StrEnum):
+    """Where a dispatched call stands."""
+
+    QUEUED = "queued"
+    CLAIMED = "claimed"
+    """A worker has it; its program has not begun."""
+    STARTED = "started"
+    """Its program may have begun: it never runs again."""
+    SUSPENDED = "suspended"
+    """It waits for an answer from outside."""
+    DEAD = "dead"
+    """It was lost too often before its program began; an operator decides."""
+
+
+class StopReason(StrEnum):
+    """Why a call is to be ended."""
+
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+
+
+class Refusal(StrEnum):
+    """Why a worker does not get a call."""
+
+    GONE = "gone"
+    """It has ended, waits, or is not stored."""
+    TAKEN = "taken"
+    """Another worker has it."""
+    LOST = "lost"
+    """Its worker was lost while it ran: it has to be ended."""
+    DEAD = "dead"
+    """It was set aside, now or before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedCall:
+    """A call that a worker may run.
+
+    Attributes:
+        stored: the call, whose principal has the API key that asked.
+        claim: the number of the claim, which rises with each.
+        request_id: the HTTP request.
+        stop: why it is to be ended; None if it is to be run.
+        events: how many events it has had.
+        outcome: how the wait ended after which it runs on, as JSON text; None if it has not waited.
+    """
+
+    stored: StoredCall
+    claim: int
+    request_id: str
+    stop: StopReason | None
+    events: int
+    outcome: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A call that a worker does not get.
+
+    Attributes:
+        why: the reason.
+        claim: the number of the newest claim.
+        again_in_s: of one that is taken: when that claim expires, in seconds.
+        stored: of one that was lost: the call.
+    """
+
+    why: Refusal
+    claim: int = 0
+    again_in_s: float = 0.0
+    stored: StoredCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedCall:
+    """A call that is to be published.
+
+    Attributes:
+        number: `StoredCall.number`.
+        claim: the number of its newest claim; 0 if it had none.
+    """
+
+    number: int
+    claim: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopAnswer:
+    """What became of the request to end a call.
+
+    Attributes:
+        state: where the call stands.
+        worker: which worker has it.
+    """
+
+    state: DispatchState
+    worker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadCall:
+    """A call in the dead letter.
+
+    Attributes:
+        number: `StoredCall.number`.
+        key: its name.
+        tool_id: its tool.
+        attempts: how many workers lost it.
+        reason: what happened to it.
+        created: when it was accepted: UTC, RFC 3339, ``Z``.
+    """
+
+    number: int
+    key: CallKey
+    tool_id: str
+    attempts: int
+    reason: str
+    created: str
+
+
+class DispatchStore(Protocol):
+    """Dispatched calls. All methods raise StoreFailedError if the store fails."""
+
+    async def claim(self, number: int, worker: str, lease_s: float, attempts_max: int) -> ClaimedCall | Refused:
+        """Give a call to a worker for ``lease_s`` seconds, if no other one has it.
+
+        A call that was claimed ``attempts_max`` times and never began is set aside.
+        """
+
+    async def start(self, number: int, claim: int, worker: str, lease_s: float) -> bool:
+        """Record that the program of a claimed call may begin; False if the claim is not valid any more."""
+
+    async def renew(self, worker: str, lease_s: float) -> Mapping[int, tuple[int, StopReason | None]]:
+        """Prolong all claims of a worker: their numbers by call, and why a call is to be ended."""
+
+    async def release(self, number: int, claim: int, worker: str) -> bool:
+        """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
+
+    async def lost(self, limit: int) -> Sequence[QueuedCall]:
+        """Claims that have expired."""
+
+    async def expire(self, number: int, claim: int) -> StoredCall | None:
+        """Take an expired claim away: a call that has not begun is queued again, one that has is returned."""
+
+    async def due(self, again_s: float, limit: int) -> Sequence[QueuedCall]:
+        """Queued calls that have to be published; each is due again ``again_s`` seconds later."""
+
+    async def request_stop(self, number: int, reason: StopReason) -> StopAnswer | None:
+        """Record that a call is to be ended; None if it is not dispatched any more.
+
+        One that runs on without clients is not abandoned.
+        """
+
+    async def keep(self, number: int) -> None:
+        """Record that a call runs on without clients."""
+
+    async def withdraw(self, number: int) -> bool:
+        """Remove an open call that no worker has, so that it may come again; False if one has it."""
+
+    async def states(self, numbers: Sequence[int]) -> Mapping[int, tuple[CallState, DispatchState | None]]:
+        """Where those of the calls stand that have not ended."""
+
+    async def dead(self, limit: int) -> Sequence[DeadCall]:
+        """The calls that were set aside, the oldest first."""
+
+    async def release_dead(self, number: int) -> bool:
+        """Queue a call again that was set aside; False if it is not."""
+
+
+class MemberStore(Protocol):
+    """The processes of a service. All methods raise StoreFailedError if the store fails."""
+
+    async def beat(self, boot_id: str, role: str, lease_s: float) -> bool:
+        """Record that a process counts as living for ``lease_s`` seconds more; returns whether it leads.
+
+        One process leads at a time; if it is not heard of any more, another one does.
+        """
+
+    async def leave(self, boot_id: str) -> None:
+        """Record that a process stops."""
+
+    async def living(self) -> frozenset[str]:
+        """The boot ids of the processes that live, and of those that may: for a minute after their time."""

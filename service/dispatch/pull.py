@@ -1,0 +1,80 @@
+"""Pulls calls from the queue: never more than the worker has room for."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from proofbox.service.dispatch.nats_link import WORKERS, NatsLink, end_subscription
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+log = logging.getLogger("proofbox.dispatch")
+
+_EXPIRES_S = 2.0
+_LATE_S = 0.5
+_AGAIN_S = 0.5
+_BATCH_MAX = 256
+
+
+class CallPuller:
+    """Asks the consumer of all workers for as many calls as there is room.
+
+    Args:
+        link: the NATS servers.
+        room: waits until there is room, and returns for how many.
+        take: gets the number of a call and its message; returns at once.
+    """
+
+    def __init__(
+        self, link: NatsLink, room: Callable[[], Awaitable[int]], take: Callable[[int, "Msg"], None]
+    ) -> None:
+        self._link = link
+        self._room = room
+        self._take = take
+
+    async def pull_for_ever(self) -> None:
+        """Pull until the task is cancelled."""
+        while True:
+            try:
+                await self._pull()
+            except Exception as exc:  # noqa: BLE001 - the link comes back, and calls with it
+                log.warning("no calls can be pulled: %s: %s", type(exc).__name__, exc)
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _pull(self) -> None:
+        inbox, messages = self._link.client.new_inbox(), asyncio.Queue["Msg"]()
+
+        async def on_message(message: "Msg") -> None:
+            messages.put_nowait(message)
+
+        subscription = await self._link.subscribe(inbox, on_message)
+        try:
+            while True:
+                await self._ask(min(await self._room(), _BATCH_MAX), inbox, messages)
+        finally:
+            await end_subscription(subscription)
+
+    async def _ask(self, wanted: int, inbox: str, messages: "asyncio.Queue[Msg]") -> None:
+        """One request for so many calls; ends when all came, or the server reports that no more do."""
+        ask = json.dumps({"batch": wanted, "expires": int(_EXPIRES_S * 1e9)}).encode()
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._link.stream}.{WORKERS}"
+        await self._link.client.publish(subject, ask, reply=inbox)
+        while wanted:
+            try:
+                async with asyncio.timeout(_EXPIRES_S + _LATE_S):
+                    message = await messages.get()
+            except TimeoutError:
+                return  # the server or the link was lost: ask again
+            if (status := (message.headers or {}).get("Status")) is not None and not message.data:
+                if status not in {"404", "408", "409", "100"}:
+                    log.info("the queue of calls answers %s: %s", status, message.headers)
+                if status in {"409", "503"}:
+                    await asyncio.sleep(_AGAIN_S)
+                if status != "100":
+                    return
+                continue
+            wanted -= 1
+            self._take(int(message.subject.rpartition(".")[2]), message)

@@ -1,0 +1,261 @@
+"""A worker: claims queued calls, runs them on the usual path, and takes over from workers that were lost."""
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.answer import build_problem_answer
+from proofbox.service.calls.answer_writer import CallResult
+from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.call_runner import CallRunner
+from proofbox.service.calls.claim import ClaimLostError
+from proofbox.service.calls.events import EventLog
+from proofbox.service.calls.interruptions import WORKER_LOST
+from proofbox.service.calls.observer import CallObserver
+from proofbox.service.calls.port import CallState, CallStore, StoredCall
+from proofbox.service.calls.running import RunningCall
+from proofbox.service.calls.stored_calls import StoredCalls, store_warning
+from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.dispatch.effects import EndExpired
+from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim
+from proofbox.service.dispatch.messages import LOOK
+from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused
+from proofbox.service.dispatch.published import PublishedEvents
+from proofbox.service.dispatch.pull import CallPuller
+from proofbox.service.errors import CallerError, OurError
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+log = logging.getLogger("proofbox.dispatch")
+
+_SWEEP_S = 1.0
+_PUBLISHED_AGAIN_S = 30.0
+_SWEPT_MAX = 500
+_AGAIN_S = 1.0
+_LATE_S = 0.05
+_ROOM_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Settings of a worker.
+
+    Attributes:
+        worker: this process.
+        lease_s: how long a claim is valid without a renewal.
+        attempts_max: how often a call may be claimed before it is set aside.
+        running_max: how many calls run at a time.
+    """
+
+    worker: str
+    lease_s: float
+    attempts_max: int
+    running_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker needs.
+
+    Attributes:
+        link: the NATS servers.
+        dispatches: the dispatched calls.
+        store: the calls.
+        stored: prepares them.
+        runner: runs them.
+        admission: gives them slots.
+        can_run: whether the sandbox engine answers.
+    """
+
+    link: NatsLink
+    dispatches: DispatchStore
+    store: CallStore
+    stored: StoredCalls
+    runner: CallRunner
+    admission: Admission
+    can_run: Callable[[], bool]
+
+
+class Worker:
+    """Runs calls that any process accepted, as many as there are slots.
+
+    Args:
+        parts: what it needs.
+        settings: its settings.
+    """
+
+    def __init__(self, parts: WorkerParts, settings: WorkerSettings) -> None:
+        self._parts = parts
+        self._settings = settings
+        self.keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
+        self._handling: set[asyncio.Task[None]] = set()
+        self._has_room = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to pull calls, and to look for those that lost workers left."""
+        self.keeper.start()
+        puller = CallPuller(self._parts.link, self._room, self._take)
+        self._tasks = [asyncio.create_task(puller.pull_for_ever()), asyncio.create_task(self._sweep_for_ever())]
+
+    async def stop(self, grace_s: float) -> None:
+        """Pull no more, give the calls that run ``grace_s`` seconds, and give those back that have not begun."""
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await self._parts.runner.close(grace_s)
+        if self._handling:
+            await asyncio.wait(self._handling)
+        await self.keeper.stop()
+
+    async def _room(self) -> int:
+        """Waits for free slots; calls that wait for the share of their caller take none, up to as many again."""
+        while True:
+            self._has_room.clear()
+            waiting = min(self._parts.admission.queued, self._settings.running_max)
+            free = self._settings.running_max - (len(self._handling) - waiting)
+            if free > 0 and self._parts.can_run() and self.keeper.is_valid:
+                return free
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
+
+    def _take(self, number: int, message: "Msg") -> None:
+        task = asyncio.create_task(self._handle(number, message))
+        self._handling.add(task)
+        task.add_done_callback(self._handled)
+
+    def _handled(self, task: asyncio.Task[None]) -> None:
+        self._handling.discard(task)
+        self._has_room.set()
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            log.error("a call of the queue could not be handled", exc_info=exc)
+
+    async def _handle(self, number: int, message: "Msg") -> None:
+        settings = self._settings
+        try:
+            found = await self._parts.dispatches.claim(
+                number, settings.worker, settings.lease_s, settings.attempts_max
+            )
+            if isinstance(found, ClaimedCall):
+                again_s = await self._run(found, message)
+            else:
+                again_s = await self._refuse(number, found)
+        except OurError as exc:
+            log.warning("call %d cannot be claimed yet: %s", number, exc)
+            again_s = _AGAIN_S
+        with suppress(Exception):  # what is delivered again finds the call claimed or gone
+            if again_s is None:
+                await message.ack()
+            else:
+                await message.nak(delay=again_s)
+
+    async def _refuse(self, number: int, found: Refused) -> float | None:
+        """After which time the message is to come again; None: never."""
+        if found.why is Refusal.TAKEN:
+            return found.again_in_s + _LATE_S
+        if found.why is Refusal.LOST and found.stored is not None:
+            await self._end_lost(found.stored, found.claim)
+        if found.why is Refusal.DEAD:
+            log.error("call %d is set aside: proofbox dispatch dead show %d", number, number)
+            with suppress(DispatchUnavailableError):
+                await self._parts.link.set_aside(number, {"call": number, "claims": found.claim})
+        return None
+
+    async def _run(self, claimed: ClaimedCall, message: "Msg | None") -> float | None:
+        """Run a claimed call to its end; see `_refuse` for the result."""
+        parts, stored = self._parts, claimed.stored
+        worker, lease_s = self._settings.worker, self._settings.lease_s
+        claim = HeldClaim(parts.dispatches, stored.number, claimed.claim, worker, lease_s)
+        try:
+            request, call = await parts.stored.read(stored)
+        except CallerError as exc:
+            await self._end_unprepared(stored, claim, exc)
+            return None
+        asked = AuditedCall(stored.key, request, stored.payload_sha256, stored.created, claimed.request_id)
+        running = RunningCall(stored.key, asked, grace_s=0, claim=claim)
+        running.detach()
+        running.events = EventLog(before=claimed.events)
+        held = HeldCall(running, claim, message)
+        self.keeper.held[stored.number] = held
+        try:
+            async with PublishedEvents(parts.link, held):
+                parts.runner.start(running, call, _marking(call, claimed.outcome))
+                if claimed.stop is not None:
+                    held.stop(claimed.stop)
+                while parts.runner.running.get(stored.key) is running:
+                    await asyncio.wait([running.answer])
+        finally:
+            if self.keeper.held.get(stored.number) is held:
+                del self.keeper.held[stored.number]
+        return _AGAIN_S if claim.is_released or claim.is_lost else None
+
+    async def _end_unprepared(self, stored: StoredCall, claim: HeldClaim, exc: CallerError) -> None:
+        """Ends a call that this release refuses, although another process accepted it."""
+        ending = CallResult(CallState.FAILED, build_problem_answer(exc, ""))
+        parts = await self._parts.stored.parts_of(stored, None, claim.end_effects())
+        with suppress(ClaimLostError):
+            await store_warning(self._parts.store, stored.key, ending, parts, CallState.OPEN)
+        await self._announce(stored.number)
+
+    async def _end_lost(self, stored: StoredCall, claim: int) -> None:
+        """Ends a call whose worker was lost while it ran: nobody knows its outcome."""
+        try:
+            await self._parts.stored.end_lost(stored, WORKER_LOST, [EndExpired(claim)])
+        except ClaimLostError:
+            return  # another worker ended it, or its own is heard of again
+        log.warning("call %s lost its worker while it ran; its outcome is unknown", stored.key.tool_call_id)
+        await self._announce(stored.number)
+
+    async def _announce(self, number: int) -> None:
+        await self._parts.link.publish(self._parts.link.subject("events", number), LOOK)
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_S * random.uniform(0.8, 1.2))  # noqa: S311 - workers do not sweep together
+            try:
+                await self.sweep()
+            except OurError as exc:
+                log.warning("lost calls cannot be looked for: %s", exc)
+            except Exception:
+                log.exception("lost calls cannot be looked for")
+
+    async def sweep(self) -> None:
+        """End or queue what lost workers left, and publish what is not in the queue.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        dispatches = self._parts.dispatches
+        for lost in await dispatches.lost(_SWEPT_MAX):
+            stored = await dispatches.expire(lost.number, lost.claim)
+            if stored is not None:
+                await self._end_lost(stored, lost.claim)
+        for due in await dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX):
+            with suppress(DispatchUnavailableError):
+                await self._parts.link.queue(due.number, f"{due.claim}.again")
+
+
+def _marking(call: PreparedCall, outcome: str | None) -> CallRun:
+    """Runs a call, or runs it on after a wait, once it is recorded that it may have effects."""
+    if call.announces_start and outcome is None:
+        return call.run
+
+    async def run(observer: CallObserver) -> ToolCallResponse | Suspension:
+        await observer.before_start()
+        if outcome is None:
+            return await call.run(observer)
+        resumed = await call.resume(WaitOutcome(**json.loads(outcome)))
+        return resumed if isinstance(resumed, ToolCallResponse) else await resumed(observer)
+
+    return run

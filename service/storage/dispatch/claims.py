@@ -1,0 +1,268 @@
+"""Claims of workers in the database: each is one statement that compares and sets."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, exists, select, update
+from typing_extensions import override
+
+from proofbox.service.calls.port import CallKey, CallState, StoredCall
+from proofbox.service.dispatch.port import (
+    ClaimedCall,
+    DeadCall,
+    DispatchState,
+    DispatchStore,
+    QueuedCall,
+    Refusal,
+    Refused,
+    StopAnswer,
+    StopReason,
+)
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.clock import epoch_now
+from proofbox.service.storage.schema import calls, conversations, dispatches, principals
+
+_c = dispatches.c
+_QUEUED, _CLAIMED = DispatchState.QUEUED.value, DispatchState.CLAIMED.value
+_STARTED = DispatchState.STARTED.value
+_DEAD = DispatchState.DEAD.value
+_CALL, _CLAIM = _c.call == bindparam("of_call"), _c.claim == bindparam("of_claim")
+_BY = _c.worker == bindparam("by_worker")
+_IS_HELD = _c.state.in_([_CLAIMED, _STARTED])
+_IS_FREE = (_c.state == _QUEUED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
+_UNTIL = epoch_now() + bindparam("lease_s")
+_TAKEN = (
+    update(dispatches)
+    .where(_CALL, _IS_FREE, _c.attempts < bindparam("attempts_max"))
+    .values(state=_CLAIMED, claim=_c.claim + 1, attempts=_c.attempts + 1, worker=bindparam("by_worker"), due=_UNTIL)
+    .returning(*_c)
+)
+_SET_ASIDE = (
+    update(dispatches)
+    .where(_CALL, _IS_FREE, _c.attempts >= bindparam("attempts_max"))
+    .values(state=_DEAD, worker=None, reason=bindparam("why"))
+    .returning(_c.claim)
+)
+_FOUND = select(*_c, (_c.due - epoch_now()).label("left_s")).where(_CALL)
+_CALL_OF = NAMED_CALLS.where(calls.c.id == bindparam("of_call"))
+_BEGUN = (
+    update(dispatches)
+    .where(_CALL, _CLAIM, _BY, _c.state == _CLAIMED, _c.due > epoch_now())
+    .values(state=_STARTED, due=_UNTIL)
+)
+_RENEWED = (
+    update(dispatches)
+    .where(_c.worker == bindparam("by_worker"), _IS_HELD)
+    .values(due=_UNTIL)
+    .returning(_c.call, _c.claim, _c.stop)
+)
+_RELEASED = (
+    update(dispatches).where(_CALL, _CLAIM, _BY, _IS_HELD).values(state=_QUEUED, worker=None, due=epoch_now())
+)
+_LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
+_some_due = (
+    select(_c.call)
+    .where(_c.state == _QUEUED, _c.due < epoch_now())
+    .order_by(_c.due)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+_DUE = (
+    update(dispatches)
+    .where(_c.call.in_(_some_due))
+    .values(due=epoch_now() + bindparam("again_s"))
+    .returning(_c.call, _c.claim)
+)
+_STOPPED = (
+    update(dispatches)
+    .where(_CALL, (_c.detached == 0) | (bindparam("reason_") == StopReason.CANCELLED.value))
+    .values(stop=bindparam("reason_"))
+    .returning(_c.state, _c.worker)
+)
+_DETACHED = update(dispatches).where(_CALL).values(detached=1)
+_WITHDRAWN = delete(calls).where(
+    calls.c.id == bindparam("of_call"),
+    calls.c.state == CallState.OPEN.value,
+    exists().where(_c.call == calls.c.id, _c.state == _QUEUED),
+)
+_OPEN = (
+    select(calls.c.id, calls.c.state.label("call_state"), _c.state)
+    .join_from(calls, dispatches, _c.call == calls.c.id, isouter=True)
+    .where(calls.c.id.in_(bindparam("numbers", expanding=True)), calls.c.answer.is_(None))
+)
+_REQUEUED = (
+    update(dispatches)
+    .where(_CALL, _CLAIM, _c.state == _CLAIMED, _c.due < epoch_now())
+    .values(state=_QUEUED, worker=None, due=epoch_now())
+)
+_EXPIRED = select(*_c).where(_CALL, _CLAIM, _c.state == _STARTED, _c.due < epoch_now())
+_DEAD_ONES = (
+    select(
+        _c.call,
+        _c.attempts,
+        _c.reason,
+        calls.c.tool_call_id,
+        calls.c.created,
+        calls.c.request,
+        conversations.c.name,
+        principals.c.tenant,
+        principals.c.project,
+        principals.c.user_type,
+        principals.c.user,
+    )
+    .join_from(dispatches, calls, _c.call == calls.c.id)
+    .join(conversations, calls.c.conversation == conversations.c.id)
+    .join(principals, conversations.c.principal == principals.c.id)
+    .where(_c.state == _DEAD)
+    .order_by(_c.call)
+    .limit(bindparam("most"))
+)
+_REVIVED = (
+    update(dispatches)
+    .where(_CALL, _c.state == _DEAD)
+    .values(state=_QUEUED, attempts=0, reason=None, due=epoch_now())
+)
+
+
+class SqlDispatchStore(DispatchStore):
+    """The DispatchStore in the database.
+
+    Args:
+        database: the open database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @override
+    async def claim(self, number: int, worker: str, lease_s: float, attempts_max: int) -> ClaimedCall | Refused:
+        values = {"of_call": number, "by_worker": worker, "lease_s": lease_s, "attempts_max": attempts_max}
+        why = f"{attempts_max} workers were lost before its program began, or could not begin it"
+        aside = {"of_call": number, "attempts_max": attempts_max, "why": why}
+
+        def work(connection: Connection) -> ClaimedCall | Refused:
+            if connection.dialect.name == "postgresql":
+                # A claim that a crash of the server forgets is refused when its call is to begin.
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+            taken = connection.execute(_TAKEN, values).first()
+            if taken is not None:
+                stop = None if taken.stop is None else StopReason(taken.stop)
+                stored = _stored(connection, taken)
+                return ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
+            if (dead := connection.execute(_SET_ASIDE, aside).first()) is not None:
+                return Refused(Refusal.DEAD, dead.claim)
+            return _refusal(connection, number)
+
+        return await self._database.write(work)
+
+    @override
+    async def start(self, number: int, claim: int, worker: str, lease_s: float) -> bool:
+        values = {"of_call": number, "of_claim": claim, "by_worker": worker, "lease_s": lease_s}
+        return await self._database.write(lambda connection: connection.execute(_BEGUN, values).rowcount == 1)
+
+    @override
+    async def renew(self, worker: str, lease_s: float) -> Mapping[int, tuple[int, StopReason | None]]:
+        def work(connection: Connection) -> dict[int, tuple[int, StopReason | None]]:
+            rows = connection.execute(_RENEWED, {"by_worker": worker, "lease_s": lease_s})
+            return {row.call: (row.claim, None if row.stop is None else StopReason(row.stop)) for row in rows}
+
+        return await self._database.write(work)
+
+    @override
+    async def release(self, number: int, claim: int, worker: str) -> bool:
+        values = {"of_call": number, "of_claim": claim, "by_worker": worker}
+        return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
+
+    @override
+    async def lost(self, limit: int) -> Sequence[QueuedCall]:
+        return await self._database.read(lambda connection: _queued(connection.execute(_LOST, {"most": limit})))
+
+    @override
+    async def due(self, again_s: float, limit: int) -> Sequence[QueuedCall]:
+        values = {"again_s": again_s, "most": limit}
+        return await self._database.write(lambda connection: _queued(connection.execute(_DUE, values)))
+
+    @override
+    async def request_stop(self, number: int, reason: StopReason) -> StopAnswer | None:
+        def work(connection: Connection) -> StopAnswer | None:
+            row = connection.execute(_STOPPED, {"of_call": number, "reason_": reason.value}).first()
+            return None if row is None else StopAnswer(DispatchState(row.state), row.worker)
+
+        return await self._database.write(work)
+
+    @override
+    async def keep(self, number: int) -> None:
+        await self._database.write(lambda connection: connection.execute(_DETACHED, {"of_call": number}))
+
+    @override
+    async def withdraw(self, number: int) -> bool:
+        values = {"of_call": number}
+        return await self._database.write(lambda connection: connection.execute(_WITHDRAWN, values).rowcount == 1)
+
+    @override
+    async def expire(self, number: int, claim: int) -> StoredCall | None:
+        values = {"of_call": number, "of_claim": claim}
+
+        def work(connection: Connection) -> StoredCall | None:
+            if connection.execute(_REQUEUED, values).rowcount == 1:
+                return None
+            row = connection.execute(_EXPIRED, values).first()
+            return None if row is None else _stored(connection, row)
+
+        return await self._database.write(work)
+
+    @override
+    async def states(self, numbers: Sequence[int]) -> Mapping[int, tuple[CallState, DispatchState | None]]:
+        def work(connection: Connection) -> dict[int, tuple[CallState, DispatchState | None]]:
+            rows = connection.execute(_OPEN, {"numbers": list(numbers)})
+            return {
+                row.id: (CallState(row.call_state), None if row.state is None else DispatchState(row.state))
+                for row in rows
+            }
+
+        return await self._database.read(work)
+
+    @override
+    async def dead(self, limit: int) -> Sequence[DeadCall]:
+        def work(connection: Connection) -> list[DeadCall]:
+            return [_dead(row) for row in connection.execute(_DEAD_ONES, {"most": limit})]
+
+        return await self._database.read(work)
+
+    @override
+    async def release_dead(self, number: int) -> bool:
+        values = {"of_call": number}
+        return await self._database.write(lambda connection: connection.execute(_REVIVED, values).rowcount == 1)
+
+
+def _refusal(connection: Connection, number: int) -> Refused:
+    row = connection.execute(_FOUND, {"of_call": number}).first()
+    if row is None or row.state == DispatchState.SUSPENDED:
+        return Refused(Refusal.GONE)
+    if row.state == DispatchState.DEAD:
+        return Refused(Refusal.DEAD, row.claim)
+    if row.state == DispatchState.STARTED and row.left_s < 0:
+        return Refused(Refusal.LOST, row.claim, stored=_stored(connection, row))
+    return Refused(Refusal.TAKEN, row.claim, again_in_s=max(0.0, row.left_s))
+
+
+def _stored(connection: Connection, row: Any) -> StoredCall:
+    stored = build_stored_call(connection, connection.execute(_CALL_OF, {"of_call": row.call}).one())
+    scope = stored.key.scope
+    principal = replace(scope.principal, key_id=row.key_id)
+    return replace(stored, key=replace(stored.key, scope=replace(scope, principal=principal)))
+
+
+def _queued(rows: Any) -> list[QueuedCall]:
+    return [QueuedCall(row.call, row.claim) for row in rows]
+
+
+def _dead(row: Any) -> DeadCall:
+    scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.name)
+    tool_id = str(json.loads(row.request).get("tool_id", ""))
+    key = CallKey(scope, row.tool_call_id)
+    return DeadCall(row.call, key, tool_id, row.attempts, row.reason or "", row.created)

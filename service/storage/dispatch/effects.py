@@ -1,0 +1,118 @@
+"""Stores what changes of a dispatched call in the transaction that changes the call."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, bindparam, delete, update
+
+from proofbox.service.calls.claim import ClaimLostError
+from proofbox.service.calls.port import Effect
+from proofbox.service.dispatch.effects import (
+    EndClaimed,
+    EndExpired,
+    EndQueued,
+    ForgetDispatch,
+    QueueCall,
+    ResumeDispatch,
+    SuspendClaimed,
+)
+from proofbox.service.dispatch.port import DispatchState
+from proofbox.service.storage.call_row import ApplyEffect, CallRow
+from proofbox.service.storage.dispatch.clock import epoch_now
+from proofbox.service.storage.schema import dispatches
+
+PUBLISHED_WITHIN_S = 5.0
+"""The process that accepts a call publishes it; if it has not done so by then, any other one does."""
+
+_c = dispatches.c
+_NEW = dispatches.insert().values(
+    call=bindparam("of_call"),
+    state=DispatchState.QUEUED.value,
+    claim=0,
+    attempts=0,
+    due=epoch_now() + PUBLISHED_WITHIN_S,
+    detached=bindparam("is_detached"),
+    events=0,
+    key_id=bindparam("of_key"),
+    request_id=bindparam("of_request"),
+)
+_IS_OURS = (_c.call == bindparam("of_call"), _c.claim == bindparam("of_claim"))
+_IS_HELD = _c.state.in_([DispatchState.CLAIMED.value, DispatchState.STARTED.value])
+_IS_BY = _c.worker == bindparam("by_worker")
+_END_CLAIMED = delete(dispatches).where(*_IS_OURS, _IS_BY, _IS_HELD)
+_END_EXPIRED = delete(dispatches).where(*_IS_OURS, _c.state == DispatchState.STARTED.value, _c.due < epoch_now())
+_END_QUEUED = delete(dispatches).where(
+    _c.call == bindparam("of_call"), _c.state.in_([DispatchState.QUEUED.value, DispatchState.DEAD.value])
+)
+_SUSPENDED = (
+    update(dispatches)
+    .where(*_IS_OURS, _IS_BY, _IS_HELD)
+    .values(state=DispatchState.SUSPENDED.value, worker=None, outcome=None, events=bindparam("had_events"))
+)
+_RESUMED = (
+    update(dispatches)
+    .where(_c.call == bindparam("of_call"), _c.state == DispatchState.SUSPENDED.value)
+    .values(
+        state=DispatchState.QUEUED.value,
+        attempts=0,
+        stop=None,
+        due=epoch_now() + PUBLISHED_WITHIN_S,
+        outcome=bindparam("new_outcome"),
+    )
+)
+_OUTCOME = update(dispatches).where(_c.call == bindparam("of_call")).values(outcome=bindparam("new_outcome"))
+_FORGOTTEN = delete(dispatches).where(_c.call == bindparam("of_call"))
+
+
+def dispatch_effects() -> Mapping[type[Effect], ApplyEffect]:
+    """The effects of `SqlCallStore` that concern dispatched calls."""
+    return {
+        QueueCall: _queue,
+        EndClaimed: _end_claimed,
+        EndExpired: _end_expired,
+        EndQueued: _end_queued,
+        SuspendClaimed: _suspend,
+        ResumeDispatch: _resume,
+        ForgetDispatch: _forget,
+    }
+
+
+def _queue(connection: Connection, call: CallRow, effect: QueueCall) -> None:
+    values = {"is_detached": int(effect.detached), "of_key": effect.key_id, "of_request": effect.request_id}
+    connection.execute(_NEW, {"of_call": call.number, **values})
+
+
+def _end_claimed(connection: Connection, call: CallRow, effect: EndClaimed) -> None:
+    values = {"of_call": call.number, "of_claim": effect.claim, "by_worker": effect.worker}
+    _require(connection.execute(_END_CLAIMED, values).rowcount)
+
+
+def _end_expired(connection: Connection, call: CallRow, effect: EndExpired) -> None:
+    _require(connection.execute(_END_EXPIRED, {"of_call": call.number, "of_claim": effect.claim}).rowcount)
+
+
+def _end_queued(connection: Connection, call: CallRow, _effect: EndQueued) -> None:
+    _require(connection.execute(_END_QUEUED, {"of_call": call.number}).rowcount)
+
+
+def _suspend(connection: Connection, call: CallRow, effect: SuspendClaimed) -> None:
+    values = {"of_call": call.number, "of_claim": effect.claim, "by_worker": effect.worker}
+    values["had_events"] = effect.events
+    _require(connection.execute(_SUSPENDED, values).rowcount)
+
+
+def _resume(connection: Connection, call: CallRow, effect: ResumeDispatch) -> None:
+    values = {"of_call": call.number, "new_outcome": effect.outcome}
+    if connection.execute(_RESUMED, values).rowcount == 1:
+        return
+    # It began to wait in a service of one process.
+    connection.execute(_NEW, {"of_call": call.number, "is_detached": 1, "of_key": None, "of_request": ""})
+    connection.execute(_OUTCOME, values)
+
+
+def _forget(connection: Connection, call: CallRow, _effect: ForgetDispatch) -> None:
+    connection.execute(_FORGOTTEN, {"of_call": call.number})
+
+
+def _require(count: int) -> None:
+    if count != 1:
+        raise ClaimLostError("another process has the call, or it has ended; this one writes no end of it")

@@ -1,0 +1,203 @@
+"""Claims of workers on every database: one worker has a call, its number rises, and a lost claim writes no end."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from proofbox.service.calls.claim import ClaimLostError
+from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall
+from proofbox.service.dispatch.effects import (
+    EndClaimed,
+    EndExpired,
+    EndQueued,
+    ForgetDispatch,
+    QueueCall,
+    ResumeDispatch,
+    SuspendClaimed,
+)
+from proofbox.service.dispatch.port import ClaimedCall, DispatchState, QueuedCall, Refusal, StopReason
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.dispatch.claims import SqlDispatchStore
+from proofbox.service.storage.dispatch.effects import dispatch_effects
+from proofbox.service.storage.dispatch.members import SqlMemberStore
+from tests.support.dispatching import SCOPE
+
+KEY = CallKey(SCOPE, "call-1")
+LONG_S = 1_000.0
+EXPIRED_S = -1.0  # a claim that has expired when it is made
+
+
+@pytest.fixture
+async def database(opened_database, tmp_path, database_url):
+    async with opened_database(tmp_path, database_url) as database:
+        yield database
+
+
+@pytest.fixture
+def store(database):
+    return SqlCallStore(database, dispatch_effects())
+
+
+@pytest.fixture
+def dispatches(database):
+    return SqlDispatchStore(database)
+
+
+async def queued(store, *, key=KEY, detached=False, key_id="key-1"):
+    """The number of a new call."""
+    effect = QueueCall(key_id, "request-1", detached)
+    new = NewCall(key, "sha", '{"tool_id": "a.tool"}', "boot-1", None, (effect,))
+    return (await store.claim(new))[0].number
+
+
+async def finish(store, *effects, was=CallState.OPEN):
+    return await store.finish(KEY, CallState.DONE, "{}", (), None, Alongside(was, None, effects))
+
+
+async def test_of_many_workers_one_gets_a_call(store, dispatches):
+    number = await queued(store)
+    found = await asyncio.gather(*(dispatches.claim(number, f"w{n}", LONG_S, 5) for n in range(10)))
+    claims = [each for each in found if isinstance(each, ClaimedCall)]
+    assert [each.claim for each in claims] == [1]
+    assert {each.why for each in found if each not in claims} == {Refusal.TAKEN}
+    assert claims[0].stored.key.scope.principal.key_id == "key-1"
+    assert (claims[0].request_id, claims[0].stop, claims[0].outcome) == ("request-1", None, None)
+
+
+async def test_an_expired_claim_is_taken_over_and_the_old_one_writes_nothing(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", EXPIRED_S, 5)
+    assert (await dispatches.claim(number, "w2", LONG_S, 5)).claim == 2
+    assert not await dispatches.start(number, 1, "w1", LONG_S)
+    assert not await dispatches.release(number, 1, "w1")
+    with pytest.raises(ClaimLostError):
+        await finish(store, EndClaimed(1, "w1"))
+    [stored] = await store.find(SCOPE.principal, "call-1")
+    assert stored.state is CallState.OPEN
+    assert await dispatches.start(number, 2, "w2", LONG_S)
+    assert (await finish(store, EndClaimed(2, "w2"))).state is CallState.DONE
+    assert await dispatches.states([number]) == {}
+
+
+async def test_a_claim_of_the_same_number_by_another_worker_is_another_claim(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    assert not await dispatches.start(number, 1, "w2", LONG_S)
+    with pytest.raises(ClaimLostError):
+        await finish(store, EndClaimed(1, "w2"))
+
+
+async def test_a_claim_that_has_expired_begins_nothing(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", EXPIRED_S, 5)
+    assert not await dispatches.start(number, 1, "w1", LONG_S)
+
+
+async def test_a_call_that_has_begun_is_never_claimed_again_but_ended(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    assert await dispatches.start(number, 1, "w1", EXPIRED_S)
+    found = await dispatches.claim(number, "w2", LONG_S, 5)
+    assert (found.why, found.claim, found.stored.key) == (Refusal.LOST, 1, KEY)
+    assert await dispatches.lost(10) == [QueuedCall(number, 1)]
+    assert (await dispatches.expire(number, 1)).number == number
+    assert (await finish(store, EndExpired(1))).state is CallState.DONE
+    assert (await dispatches.claim(number, "w2", LONG_S, 5)).why is Refusal.GONE
+
+
+async def test_a_worker_that_is_heard_of_again_keeps_its_call(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await dispatches.start(number, 1, "w1", EXPIRED_S)
+    assert await dispatches.renew("w1", LONG_S) == {number: (1, None)}
+    assert await dispatches.lost(10) == []
+    assert await dispatches.expire(number, 1) is None
+    with pytest.raises(ClaimLostError):
+        await finish(store, EndExpired(1))
+    assert (await dispatches.claim(number, "w2", LONG_S, 5)).why is Refusal.TAKEN
+
+
+async def test_a_call_that_was_claimed_and_lost_is_queued_again(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", EXPIRED_S, 5)
+    assert await dispatches.expire(number, 1) is None
+    assert await dispatches.states([number]) == {number: (CallState.OPEN, DispatchState.QUEUED)}
+    assert await dispatches.due(60, 10) == [QueuedCall(number, 1)]
+    assert await dispatches.due(60, 10) == []  # not before a minute has passed
+
+
+async def test_a_call_that_was_lost_too_often_is_set_aside_until_it_is_released(store, dispatches):
+    number = await queued(store)
+    for _ in range(2):
+        await dispatches.claim(number, "w1", EXPIRED_S, 2)
+    assert (await dispatches.claim(number, "w1", LONG_S, 2)).why is Refusal.DEAD
+    assert (await dispatches.claim(number, "w1", LONG_S, 99)).why is Refusal.DEAD
+    [dead] = await dispatches.dead(10)
+    assert (dead.number, dead.key, dead.tool_id, dead.attempts) == (number, KEY, "a.tool", 2)
+    assert await dispatches.release_dead(number)
+    assert not await dispatches.release_dead(number)
+    assert (await dispatches.claim(number, "w1", LONG_S, 2)).claim == 3
+
+
+async def test_a_call_is_withdrawn_only_while_no_worker_has_it(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    assert not await dispatches.withdraw(number)
+    assert await dispatches.release(number, 1, "w1")
+    assert await dispatches.withdraw(number)
+    assert await store.find(SCOPE.principal, "call-1") == []
+
+
+async def test_only_a_call_without_clients_elsewhere_is_abandoned(store, dispatches):
+    number = await queued(store)
+    await dispatches.keep(number)
+    assert await dispatches.request_stop(number, StopReason.ABANDONED) is None
+    assert (await dispatches.request_stop(number, StopReason.CANCELLED)).state is DispatchState.QUEUED
+    assert (await dispatches.claim(number, "w1", LONG_S, 5)).stop is StopReason.CANCELLED
+    assert await dispatches.renew("w1", LONG_S) == {number: (1, StopReason.CANCELLED)}
+    with pytest.raises(ClaimLostError):
+        await finish(store, EndQueued())
+
+
+async def test_a_call_that_waited_is_claimed_with_the_answer_and_a_higher_number(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await dispatches.start(number, 1, "w1", LONG_S)
+    assert await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)]) is not None
+    assert (await dispatches.claim(number, "w2", LONG_S, 5)).why is Refusal.GONE
+    assert await dispatches.states([number]) == {number: (CallState.WAITING, DispatchState.SUSPENDED)}
+    assert await store.resume(KEY, "boot-2", [ResumeDispatch('{"how": "result"}')]) is not None
+    claimed = await dispatches.claim(number, "w2", LONG_S, 5)
+    assert (claimed.claim, claimed.events, claimed.outcome) == (2, 7, '{"how": "result"}')
+    with pytest.raises(ClaimLostError):
+        await store.suspend(KEY, [SuspendClaimed(1, "w1", 8)])
+
+
+async def test_a_call_that_ends_in_its_wait_leaves_no_claim(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)])
+    await finish(store, ForgetDispatch(), was=CallState.WAITING)
+    assert await dispatches.renew("w1", LONG_S) == {}
+    assert await dispatches.states([number]) == {}
+
+
+async def test_queued_calls_are_due_in_their_order_and_bounded(store, dispatches):
+    numbers = [await queued(store, key=replace(KEY, tool_call_id=f"call-{number}")) for number in range(3)]
+    for number in numbers:
+        await dispatches.claim(number, "w1", LONG_S, 5)
+        await dispatches.release(number, 1, "w1")
+    assert [each.number for each in await dispatches.due(60, 2)] == numbers[:2]
+    assert [each.number for each in await dispatches.due(60, 2)] == numbers[2:]
+
+
+async def test_one_process_leads_until_it_stops_or_is_not_heard_of(database):
+    members = SqlMemberStore(database)
+    assert await members.beat("one", "api", LONG_S)
+    assert not await members.beat("two", "worker", LONG_S)
+    assert await members.living() == {"one", "two"}
+    await members.leave("one")
+    assert await members.beat("two", "worker", EXPIRED_S)
+    assert await members.beat("three", "worker", LONG_S)  # the other one is not heard of any more
+    assert await members.living() == {"two", "three"}  # for a minute

@@ -1,0 +1,202 @@
+"""Processes of a service of many, in one process of the tests or in programs of their own."""
+
+import asyncio
+import itertools
+import json
+import os
+import time
+import uuid
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
+from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
+from proofbox.service.app.settings import Settings
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.storage.calls import SqlCallStore
+from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.effects import dispatch_effects
+
+SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
+SANDBOX = SandboxInfo(engine="docker", runtime="runc", image_digest="sha256:0", acquired="warm")
+_BOOTS = itertools.count(1)
+
+
+def response(report, *, ok=True):
+    return ToolCallResponse(ok=ok, report=report, blocks=[])
+
+
+@dataclass
+class RecordingTool:
+    """A tool whose runs are lines of a file, and which goes on when a file of the test says so.
+
+    ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
+    waits for an answer from outside; ``prepares``: it waits for that file before its program begins.
+    """
+
+    folder: Path
+    admission: Admission
+
+    def prepare(self, _scope, request):
+        async def run(observer):
+            deadline = time.monotonic() + 60
+            with await self.admission.enter(deadline, observer.on_queued, observer.owner):
+                return await self._run(request, observer)
+
+        async def run_on(_observer):
+            note(self.folder, "ran on", request.tool_call_id)
+            return response("ran on")
+
+        async def resume(ended):
+            return run_on if ended.value == "go" else response(f"answered {ended.value}")
+
+        return PreparedCall(run, lambda why: response(why.message, ok=False), resume=resume, announces_start=True)
+
+    async def _run(self, request, observer):
+        params, name = request.params, request.tool_call_id
+        if "prepares" in params:
+            note(self.folder, "claimed", name)
+            await self._wait_for(params["prepares"])
+        await observer.before_start()
+        observer.on_started(SANDBOX)
+        note(self.folder, "began", name)
+        for text in params.get("prints", ()):
+            observer.on_output("stdout", text.encode(), truncated=False)
+        if "hold" in params:
+            await self._wait_for(params["hold"])
+        if "waits" in params:
+            return Suspension((), lambda code, message: response(f"{code}: {message}", ok=False))
+        note(self.folder, "ended", name)
+        return response(f"ran {name}")
+
+    async def _wait_for(self, name):
+        while not (self.folder / name).exists():  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
+
+
+def note(folder, what, tool_call_id):
+    """Add a line to the file of what happened; one write, so that those of several processes do not mix."""
+    line = os.open(folder / "notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(line, f"{what} {tool_call_id}\n".encode())
+    finally:
+        os.close(line)
+
+
+def notes(folder, what):
+    """The calls to which something happened, in order."""
+    file = folder / "notes"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [line.removeprefix(f"{what} ") for line in lines if line.startswith(f"{what} ")]
+
+
+async def noted(folder, what, count=1):
+    """Waits until something has happened so often."""
+    while len(notes(folder, what)) < count:  # noqa: ASYNC110 - of another process
+        await asyncio.sleep(0.01)
+
+
+class Engine:
+    """A sandbox engine that answers."""
+
+    is_up = True
+
+
+@dataclass
+class Place:
+    """What the processes of one test share.
+
+    Attributes:
+        folder: the notes and files of its tools.
+        url: the database.
+        nats: the settings of the NATS servers.
+    """
+
+    folder: Path
+    url: SecretStr
+    nats: dict
+
+    def settings(self, role, **more):
+        """The settings of a process."""
+        values = {
+            "dispatch": "nats",
+            "role": role,
+            "database_url": self.url.get_secret_value(),
+            "s3_bucket": "unused",
+            "keys_dir": str(self.folder),
+            "data_dir": str(self.folder / f"data-{uuid.uuid4().hex[:8]}"),
+            "dispatch_lease_s": 3,
+            "running_max": 4,
+            "shutdown_grace_s": 0.2,
+            **self.nats,
+            **more,
+        }
+        return Settings(**values)
+
+    def dump(self):
+        """The same as JSON, for another program."""
+        return json.dumps([str(self.folder), self.url.get_secret_value(), self.nats])
+
+
+@dataclass
+class Process:
+    """One process: its calls, and the parts of the dispatch."""
+
+    calls: Calls
+    store: SqlCallStore
+    dispatching: Dispatching
+    tool: RecordingTool
+    admission: Admission
+
+
+@asynccontextmanager
+async def opened_process(place, role, grace_s=120.0, **more):
+    """A process of the service that runs until the end of the block."""
+    settings = place.settings(role, **more)
+    database = Database(settings.data_dir, settings.database_url, shared=True)
+    await database.open()
+    try:
+        store = SqlCallStore(database, dispatch_effects())
+        admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
+        tool = RecordingTool(place.folder, admission)
+        call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
+        calls = Calls({"a.tool": tool}, admission, store, call_settings)
+        quotas = Quotas(NO_LIMITS)
+        needs = DispatchNeeds(database, store, calls, admission, quotas, Engine(), NoMeter(), call_settings)
+        dispatching = Dispatching(settings, needs)
+        async with dispatching.opened():
+            await dispatching.start(nothing, nothing)
+            try:
+                yield Process(calls, store, dispatching, tool, admission)
+            finally:
+                await dispatching.membership.stop()
+                await dispatching.stop_work()
+                await calls.close(0)
+    finally:
+        await database.close()
+
+
+async def nothing():
+    pass
+
+
+def request(tool_call_id="call-1", conversation_id="conv-1", **params):
+    return ToolCallRequest(
+        tool_id="a.tool", tool_call_id=tool_call_id, conversation_id=conversation_id, params=params
+    )
+
+
+async def submit(calls, tool_call_id="call-1", *, detached=False, name=None, **params):
+    return await calls.submit(
+        SCOPE.principal, request(tool_call_id, **params), idempotency_key=name, request_id="r", detached=detached
+    )
