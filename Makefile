@@ -162,7 +162,7 @@ test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the b
 
 DEPLOY_PROGRAMS := .deploy-programs
 $(DEPLOY_PROGRAMS)/.done: tests/deploy/programs.sh tests/deploy/requirements.txt
-	@tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
+	@$(ENGINE) tests/deploy/programs.sh $(DEPLOY_PROGRAMS) $(BIN)/python
 	@touch $@
 
 test-deploy: venv images dist $(DEPLOY_PROGRAMS)/.done ## the deploy kit: proxies, image, units, compose file and chart, with their own programs: [K='chart']
@@ -174,7 +174,11 @@ test-operations: venv images services ## backup, upgrade and rotation of secrets
 service-image: venv ## build the image of the service from the wheel of `make dist`: [TAG=proofbox:mine] [EXTRAS='s3 postgres']
 	@$(ENGINE) PYTHON=$(BIN)/python TAG="$(TAG)" EXTRAS="$(EXTRAS)" deploy/build.sh
 
-test-scale: venv images ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
+.PHONY: namespaces
+namespaces:
+	@command -v tc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install iproute2 >/dev/null; } || { echo "test-scale: install the package iproute2"; exit 1; }
+
+test-scale: venv images namespaces ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
 	@PROOFBOX_TEST_REPEATS="$(REPEATS)" $(ENGINE) $(BIN)/python -m pytest -q tests/scale/check_*.py $(if $(K),-k '$(K)')
 
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
@@ -215,7 +219,7 @@ bench-gateway: venv images services ## measure waiting calls across a restart, a
 bench-network: venv images ## measure downloads of programs: plain, through CONNECT and with ended TLS: [ENGINES=docker] [MB=1000]
 	@$(ENGINE) $(BIN)/python -m bench.network $(if $(ENGINES),--engines $(ENGINES)) $(if $(MB),--mb $(MB))
 
-bench-scale: venv images ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
+bench-scale: venv images namespaces ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
 	@$(ENGINE) $(BIN)/python -m bench.scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it

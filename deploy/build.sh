@@ -11,7 +11,7 @@ repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$repository/sandbox_images/build_settings.sh"
 python=${PYTHON:-$repository/.venv/bin/python}
 base=proofbox-base:trixie
-read -r -a extras <<<"${EXTRAS:-memory gateway s3 postgres packages otlp}"
+read -r -a extras <<<"${EXTRAS:-memory gateway s3 postgres packages nats otlp}"
 
 fail() {
   printf 'service image: %s\n' "$*" >&2
