@@ -106,7 +106,17 @@ test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, sc
 test-area: venv
 	@$(ENGINE) $(BIN)/python -m pytest -q $(or $(wildcard tests/unit/$(AREA) tests/$(AREA)),$(error AREA=$(AREA): no folder tests/unit/$(AREA) or tests/$(AREA)))
 
-check: venv images readers services lint types layers schemas tests ## the same
+# What is read only runs beside what is built and started, which mostly waits for disk and network.
+check: venv ## the same
+	@$(MAKE) --jobs 2 parts static
+	@$(MAKE) tests
+
+.PHONY: parts static
+parts: venv
+	@for part in images readers services; do $(MAKE) $$part; done
+
+static: venv
+	@for part in lint types layers schemas; do $(MAKE) $$part; done
 
 lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .
@@ -137,7 +147,7 @@ test-fast: venv ## what needs no container, server or image, with few examples o
 test-docs: venv images ## run every command of README and docs as it is printed
 	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
 
-tests-slow: venv images readers services ## the tests that take minutes
+tests-slow: venv images readers services ## the tests that take minutes: private engines, further engines, whole corpora
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
 
 test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
@@ -174,7 +184,11 @@ test-operations: venv images services ## backup, upgrade and rotation of secrets
 service-image: venv ## build the image of the service from the wheel of `make dist`: [TAG=proofbox:mine] [EXTRAS='s3 postgres']
 	@$(ENGINE) PYTHON=$(BIN)/python TAG="$(TAG)" EXTRAS="$(EXTRAS)" deploy/build.sh
 
-test-scale: venv images ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
+.PHONY: namespaces
+namespaces:
+	@command -v tc >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get -qq update && apt-get -qq -y -o DPkg::Lock::Timeout=300 install iproute2 >/dev/null; } || { echo "test-scale: install the package iproute2"; exit 1; }
+
+test-scale: venv images namespaces ## 2 API processes and 4 workers on a network of their own, killed and cut off; root: [REPEATS=10] [K='storm']
 	@PROOFBOX_TEST_REPEATS="$(REPEATS)" $(ENGINE) $(BIN)/python -m pytest -q tests/scale/check_*.py $(if $(K),-k '$(K)')
 
 test-librechat: venv images ## the published tools of LibreChat, run by Node.js against the service
@@ -215,7 +229,7 @@ bench-gateway: venv images services ## measure waiting calls across a restart, a
 bench-network: venv images ## measure downloads of programs: plain, through CONNECT and with ended TLS: [ENGINES=docker] [MB=1000]
 	@$(ENGINE) $(BIN)/python -m bench.network $(if $(ENGINES),--engines $(ENGINES)) $(if $(MB),--mb $(MB))
 
-bench-scale: venv images ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
+bench-scale: venv images namespaces ## measure many workers: throughput, what dispatch adds, kills, operations of a call; root: [QUICK=1] [ONLY='storm']
 	@$(ENGINE) $(BIN)/python -m bench.scale $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 bench-tokens: venv images ## count what a model reads of typical calls, and what the catalogue costs it

@@ -61,13 +61,13 @@ def main() -> None:
     arguments = parser.parse_args()
     results = Results(describe_machine(os.getloadavg()[0]))
     for part in arguments.only:
-        asyncio.run(measure(results, part, is_quick=arguments.quick))
-        print(f"{part}: measured", flush=True)
-    text = build_text(results)
-    print(text)
+        alone = Results(results.machine)
+        asyncio.run(measure(alone, part, is_quick=arguments.quick))
+        print(build_text(alone), flush=True)
+        results.add(alone)
     if arguments.quick or set(arguments.only) != set(PARTS):
         return
-    (RESULTS / "scale.md").write_text(text, encoding="utf-8")
+    (RESULTS / "scale.md").write_text(build_text(results), encoding="utf-8")
     (RESULTS / "scale.json").write_text(build_json(results), encoding="utf-8")
 
 

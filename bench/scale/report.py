@@ -39,6 +39,13 @@ class Results:
     storms: list[StormResult] = field(default_factory=list)
     operations: OperationFigures | None = None
 
+    def add(self, other: "Results") -> None:
+        """Take over the parts that another one has."""
+        self.rates += other.rates
+        self.added = other.added or self.added
+        self.storms += other.storms
+        self.operations = other.operations or self.operations
+
 
 def build_text(results: Results) -> str:
     """The tables."""

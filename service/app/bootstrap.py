@@ -15,16 +15,16 @@ from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.auth_policy import allowances, refuse_without_keys
-from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
+from proofbox.service.app.maintenance import build_retention
 from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
 from proofbox.service.app.packages.wiring import build_packages
-from proofbox.service.app.retention import build_retention
+from proofbox.service.app.processes.shared_jobs import SharedJobs
+from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
-from proofbox.service.app.shared_jobs import SharedJobs
 from proofbox.service.app.stores import Stores, build_attachments, build_stores
 from proofbox.service.app.telemetry import build_meter, build_tracer
 from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools

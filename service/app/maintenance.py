@@ -1,4 +1,4 @@
-"""Work on the stores by commands, while no service runs."""
+"""Work on the stores: retention, and what commands do while no service runs."""
 
 import secrets
 from collections.abc import AsyncIterator
@@ -9,10 +9,15 @@ from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.api.app import release
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.settings import Settings
+from proofbox.service.app.stores import Stores
+from proofbox.service.calls.admission import Admission
 from proofbox.service.conversations.port import RunRetention
+from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
+from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import ConversationKey
 from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
@@ -52,3 +57,17 @@ async def opened_conversations(settings: Settings) -> AsyncIterator[tuple[Conver
             await artifacts.close()
     finally:
         await database.close()
+
+
+def build_retention(
+    settings: Settings, stores: Stores, conversations: Conversations, admission: Admission, meter: PrometheusMeter
+) -> RetentionSweeper:
+    """Build the retention sweeper, which is not started."""
+    runs = SqlRunRetention(stores.database)
+    return RetentionSweeper(conversations, retention_policy(settings), lambda: admission.queued > 0, meter, runs)
+
+
+def retention_policy(settings: Settings) -> RetentionPolicy:
+    """Return which conversations the retention sweeper deletes."""
+    temporary = ((STATE_PREFIX, STATE_SWEPT_S),) if settings.librechat else ()
+    return RetentionPolicy(settings.retention_days, settings.retention_every_s, temporary)

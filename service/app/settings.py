@@ -13,12 +13,12 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from proofbox.service.app.config.sources import ConfigFileSource, SecretFiles
-from proofbox.service.app.dispatch_settings import DispatchSettings
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.own_image import own_image
 from proofbox.service.app.packages.settings import PackageSettings
+from proofbox.service.app.processes.settings import DispatchSettings
 from proofbox.service.app.setting_rules import find_conflicts
 from proofbox.service.web.urls import WebUrl
 

@@ -115,12 +115,13 @@ class NatsLink:
         Raises:
             NatsRefusedError: no server answers, or the account or its JetStream does not allow it.
         """
-        import nats  # noqa: PLC0415 - a service of one process does not have it
+        from nats.aio.client import Client  # noqa: PLC0415 - a service of one process does not have it
         from nats.errors import Error  # noqa: PLC0415
 
         settings, options = self._settings, self._options()
         try:
-            self._client = await nats.connect(
+            self._client = Client()
+            connecting = self._client.connect(
                 list(settings.urls),
                 name=settings.name,
                 connect_timeout=2,
@@ -134,6 +135,8 @@ class NatsLink:
                 reconnected_cb=self._on_reconnected,
                 **options,
             )
+            # The client itself never gives up, so that a lost link is made again.
+            await asyncio.wait_for(connecting, _CONNECT_S)
             await self._prepare()
         except (Error, OSError, TimeoutError) as exc:
             await self.close()

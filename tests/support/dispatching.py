@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
-from proofbox.service.app.dispatching import Dispatching, DispatchNeeds
+from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings

@@ -13,11 +13,11 @@ from proofbox.service.app.config.secret_files import FILE_SUFFIX, file_settings
 from proofbox.service.app.config.sections import Section, group_settings
 from proofbox.service.app.config.sources import PREFIX, config_path
 from proofbox.service.app.config.values import is_secret
-from proofbox.service.app.dispatch_settings import DispatchSettings
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
 from proofbox.service.app.packages.settings import PackageSettings
+from proofbox.service.app.processes.settings import DispatchSettings
 from proofbox.service.app.settings import Settings
 
 

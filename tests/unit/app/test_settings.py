@@ -7,9 +7,10 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from proofbox.service.app import dispatch_settings, gateway_settings, log_settings, network_settings, settings
+from proofbox.service.app import gateway_settings, log_settings, network_settings, settings
+from proofbox.service.app.maintenance import retention_policy
 from proofbox.service.app.packages import settings as package_settings
-from proofbox.service.app.retention import retention_policy
+from proofbox.service.app.processes import settings as dispatch_settings
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.limits import TMPFS_SHARE_OF_MEMORY, CallLimits, limit_names
 

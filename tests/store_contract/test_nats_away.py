@@ -1,0 +1,107 @@
+"""NATS servers that are killed: calls are accepted all the same, and run when a server is back."""
+
+import asyncio
+import json
+import socket
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from proofbox.service.dispatch.nats_link import NatsLink, NatsRefusedError, NatsSettings
+from tests.support.dispatching import SCOPE, Place, noted, notes, opened_process, submit
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Broker:
+    """One server with JetStream, whose data outlives it."""
+
+    def __init__(self, folder, *, with_streams=True):
+        self._folder = folder
+        self._port = free_port()
+        self._streams = ["--jetstream", "--store_dir", str(folder)] if with_streams else []
+        self._process = None
+
+    @property
+    def url(self):
+        return f"nats://127.0.0.1:{self._port}"
+
+    async def start(self):
+        program = Path(sys.executable).with_name("nats-server")
+        self._process = await asyncio.create_subprocess_exec(
+            program,
+            "--addr",
+            "127.0.0.1",
+            "--port",
+            str(self._port),
+            *self._streams,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self._port)
+            except OSError:
+                await asyncio.sleep(0.02)
+            else:
+                writer.close()
+                return
+
+    async def kill(self):
+        self._process.kill()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def started(broker):
+    await broker.start()
+    try:
+        yield broker
+    finally:
+        await broker.kill()
+
+
+@pytest.fixture
+async def broker(tmp_path):
+    async with started(Broker(tmp_path / "nats")) as broker:
+        yield broker
+
+
+async def test_calls_run_on_and_are_accepted_while_nats_is_away(tmp_path, postgres_url, broker):
+    place = Place(tmp_path, postgres_url, {"nats_urls": broker.url})
+    async with opened_process(place, "api") as api, opened_process(place, "worker"):
+        running = await submit(api.calls, "call-1", hold="go")
+        await noted(place.folder, "began")
+        await broker.kill()
+        queued = await submit(api.calls, "call-2")
+        assert (await api.calls.status(SCOPE.principal, "call-2", None)).status == "queued"
+        (place.folder / "go").touch()
+        assert json.loads((await running.answer()).body)["report"] == "ran call-1"  # found in the database
+        await broker.start()
+        assert json.loads((await queued.answer()).body)["report"] == "ran call-2"
+        assert notes(place.folder, "began") == ["call-1", "call-2"]
+
+
+async def test_a_call_is_cancelled_while_nats_is_away(tmp_path, postgres_url, broker):
+    place = Place(tmp_path, postgres_url, {"nats_urls": broker.url})
+    async with opened_process(place, "api") as api, opened_process(place, "worker"):
+        ticket = await submit(api.calls, "call-1", hold="never")
+        await noted(place.folder, "began")
+        await broker.kill()
+        await api.calls.cancel(SCOPE.principal, "call-1", None)
+        assert json.loads((await ticket.answer()).body)["code"] == "cancelled"
+        await broker.start()
+
+
+async def test_servers_that_cannot_be_used_are_refused_with_the_remedy(tmp_path):
+    async with started(Broker(tmp_path, with_streams=False)) as broker:
+        link = NatsLink(NatsSettings((broker.url,), "test", "test", 3.0))
+        with pytest.raises(NatsRefusedError, match="JetStream"):
+            await link.open()
+    with pytest.raises(NatsRefusedError, match=r"nats_urls: no NATS server of nats://127.0.0.1:"):
+        await link.open()
