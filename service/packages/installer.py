@@ -14,7 +14,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.packages.requirements import normal_name
 from proofbox.service.calls.admission import Admission
-from proofbox.service.errors import PackageIndexError, StoreFailedError, StoreFullError
+from proofbox.service.errors import EngineUnavailableError, StoreFailedError, StoreFullError
 from proofbox.service.packages.downloads import Downloads
 from proofbox.service.packages.lock import Lock, LockedWheel
 from proofbox.service.packages.overlays import Overlays
@@ -123,7 +123,7 @@ class PackageInstaller:
         """See `Packages.use`."""
         target = await self.parts.target()
         if target is None:
-            raise PackageIndexError("packages: the sandbox image did not tell its Python yet; call again")
+            raise EngineUnavailableError("the sandbox image has not named its Python yet; call again")
         asked = {normal_name(found.name): found.specifier for found in map(Requirement, requirements)}
         unchanged = target.unchanged(asked)
         present = tuple(f"{name} {unchanged[name]}" for name in sorted(asked) if name in unchanged)

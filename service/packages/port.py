@@ -78,7 +78,7 @@ class Packages(Protocol):
 
         Raises:
             PackageRefusedError: the call has to ask for others.
-            PackageIndexError, QueueFullError, QueueTimeoutError, StoreFullError: not now.
+            PackageIndexError, EngineUnavailableError, QueueFullError, QueueTimeoutError, StoreFullError: not now.
         """
 
 

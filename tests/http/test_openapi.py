@@ -198,7 +198,8 @@ async def test_the_page_of_documentation_loads_nothing_from_elsewhere(client):
 async def test_the_catalogue_is_listed_in_the_order_of_the_protocol(client):
     answer = await client.get("/v1/tools")
     assert answer.json()["tools"] == [tool.model_dump() for tool in catalogue()]
-    of_models = [name for name in ExecParams.model_fields if name != "workspace"]  # that is the loop's decision
+    # Workspaces are the loop's decision, and packages the operator's.
+    of_models = [name for name in ExecParams.model_fields if name not in {"workspace", "packages"}]
     assert list(answer.json()["tools"][0]["params_schema"]["properties"]) == of_models
 
 

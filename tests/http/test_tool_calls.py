@@ -11,6 +11,8 @@ from proofbox.service.errors import (
     EngineUnavailableError,
     LimitNotAllowedError,
     NetworkNotAllowedError,
+    PackageIndexError,
+    PackagesNotAllowedError,
     QueueFullError,
     SidConflictError,
 )
@@ -65,6 +67,8 @@ async def test_an_id_with_another_payload_is_refused(client, call_body):
         (SidConflictError("sid 1"), (409, "sid_conflict", None)),
         (LimitNotAllowedError("limits.wall_s"), (422, "limit_not_allowed", None)),
         (NetworkNotAllowedError("network.allow[0]"), (422, "network_not_allowed", None)),
+        (PackagesNotAllowedError("packages[0]"), (422, "packages_not_allowed", None)),
+        (PackageIndexError("packages: away", retry_after_s=3), (503, "package_index_unavailable", "3")),
         (EngineUnavailableError("away", retry_after_s=0), (503, "engine_unavailable", "0")),
     ],
 )

@@ -4025,7 +4025,7 @@ export type Problem = {
  *
  * The codes of problem documents: the caller's program or the service is at fault, never the model.
  */
-export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'network_not_allowed' | 'packages_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'package_index_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'gateway_not_installed' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
+export type ProblemCode = 'invalid_request' | 'body_too_large' | 'unknown_tool' | 'unknown_call' | 'unknown_artifact' | 'unknown_conversation' | 'conversation_busy' | 'ambiguous_call' | 'unsafe_path' | 'limit_not_allowed' | 'network_not_allowed' | 'packages_not_allowed' | 'asset_refused' | 'sid_conflict' | 'id_reused' | 'timeline_moved' | 'range_not_satisfiable' | 'no_provenance' | 'not_rerunnable' | 'no_preview' | 'cancelled' | 'queue_full' | 'queue_timeout' | 'shutting_down' | 'engine_unavailable' | 'set_aside' | 'package_index_unavailable' | 'store_failed' | 'store_full' | 'unauthorized' | 'forbidden' | 'wrong_tenant' | 'origin_refused' | 'link_refused' | 'storage_quota' | 'rate_limited' | 'request_timeout' | 'unknown_agent' | 'unknown_run' | 'unknown_space' | 'unknown_message' | 'unknown_entity' | 'invalid_tool' | 'version_moved' | 'name_taken' | 'agent_in_use' | 'wrong_conversation' | 'lease_lost' | 'run_not_running' | 'run_ended' | 'run_waiting' | 'mcp_unavailable' | 'gateway_not_installed' | 'stream_conflict' | 'stream_gap' | 'space_archived' | 'not_replyable' | 'not_waiting' | 'already_answered' | 'wait_expired' | 'wait_cancelled' | 'invalid_result' | 'may_not_answer' | 'not_found' | 'method_not_allowed' | 'internal';
 
 /**
  * ProgramOutput
@@ -7458,7 +7458,7 @@ export type MakeToolCallErrors = {
      */
     500: Problem;
     /**
-     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `package_index_unavailable`: The package index does not answer, or not in time. `store_failed`: A store could not read or write.
+     * `queue_timeout`: The call's deadline passed while it waited. `shutting_down`: The service takes no new calls. `set_aside`: No worker could begin the call; an operator releases it. `engine_unavailable`: The container engine does not answer, or cannot start a sandbox. `package_index_unavailable`: The package index does not answer, or not in time. `store_failed`: A store could not read or write.
      */
     503: Problem;
     /**

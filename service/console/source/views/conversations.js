@@ -31,7 +31,7 @@ function List() {
   const wanted = filter.value.trim().toLowerCase();
   const shown = wanted ? all.filter((each) => each.conversation_id.toLowerCase().includes(wanted)) : all;
   const columns = [
-    { title: "Conversation", cell: (row) => html`<a class="strong" href=${href("conversations", row.conversation_id, "timeline")}><${Name}>${row.conversation_id}<//></a>` },
+    { title: "Conversation", cell: (row) => html`<a class="strong wrap" href=${href("conversations", row.conversation_id, "timeline")}><${Name}>${row.conversation_id}<//></a>` },
     { title: "Last used", cell: (row) => html`<span title=${time(row.last_used_at)}>${ago(row.last_used_at)}</span>` },
     { title: "Created", cell: (row) => html`<span class="faint">${time(row.created_at)}</span>` },
     { title: "Turns", align: "right", cell: (row) => row.turns },
