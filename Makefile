@@ -106,7 +106,17 @@ test: $(if $(AREA),test-area,check) ## all that CI does: lint, types, layers, sc
 test-area: venv
 	@$(ENGINE) $(BIN)/python -m pytest -q $(or $(wildcard tests/unit/$(AREA) tests/$(AREA)),$(error AREA=$(AREA): no folder tests/unit/$(AREA) or tests/$(AREA)))
 
-check: venv images readers services lint types layers schemas tests ## the same
+# What is read only runs beside what is built and started, which mostly waits for disk and network.
+check: venv ## the same
+	@$(MAKE) --jobs 2 parts static
+	@$(MAKE) tests
+
+.PHONY: parts static
+parts: venv
+	@for part in images readers services; do $(MAKE) $$part; done
+
+static: venv
+	@for part in lint types layers schemas; do $(MAKE) $$part; done
 
 lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .
@@ -137,7 +147,7 @@ test-fast: venv ## what needs no container, server or image, with few examples o
 test-docs: venv images ## run every command of README and docs as it is printed
 	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
 
-tests-slow: venv images readers services ## the tests that take minutes
+tests-slow: venv images readers services ## the tests that take minutes: private engines, further engines, whole corpora
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
 
 test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]

@@ -3,6 +3,7 @@
 The engines are started when the first test asks for one.
 """
 
+import gc
 import ipaddress
 import os
 import sys
@@ -16,7 +17,7 @@ import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.security.case_index import cases, functions
+from tests.security.case_index import COLLECTED, cases, functions
 from tests.services.private_docker import PrivateDocker
 
 # By itself an example fails that took longer than 200 ms, and a test whose first ten took longer than a second:
@@ -115,7 +116,20 @@ def _rank(item: pytest.Item) -> int:
     return next((place for place, part in enumerate(_FIRST) if item.nodeid.startswith(part)), len(_FIRST))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection(session: pytest.Session) -> None:
+    """While tests are collected, nothing of them is garbage."""
+    del session
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """All that is collected stays until the end: looking through it again and again takes a second each time."""
+    del session
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Orders the tests, marks hostile cases, and under gVisor the tests whose claim it cannot keep."""
     items.sort(key=_rank)
     on_gvisor = "runsc" in os.environ.get("PROOFBOX_RUNTIME", "")
@@ -126,3 +140,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         path, _, name = item.nodeid.partition("::")
         if why := exceptions.get(path, {}).get(name.partition("[")[0]):
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))
+    hostile = tuple(item.nodeid for item in items if item.get_closest_marker("security"))
+    config.stash[COLLECTED] = frozenset(item.nodeid.partition("::")[0] for item in items), hostile

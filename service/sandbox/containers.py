@@ -111,10 +111,11 @@ class Containers(Protocol):
     def updates_limits(self) -> bool:
         """Whether `set_limits` can be used."""
 
-    async def prepare(self, flavour: PreloadSet) -> None:
+    async def prepare(self, flavour: PreloadSet) -> bool:
         """Waits, not for ever, while what interpreters of that flavour are forked from is being started.
 
-        Nothing can go wrong: a container without it gets another interpreter.
+        Returns:
+            Whether a container that is started now gets an interpreter of that flavour; else it gets a bare one.
         """
 
     async def start(

@@ -254,11 +254,14 @@ class PooledEngine:
             log.warning("the container engine answers again")
         self.is_up = True
 
-    async def _start_waiting(self, flavour: PreloadSet) -> PooledContainer:
+    async def _start_waiting(self, flavour: PreloadSet) -> PooledContainer | None:
+        """Starts one to wait; None if its libraries cannot be had now, as a bare one serves a call as well then."""
         settings = self._settings
         lifetime_s = settings.pool.age_max_s + settings.call_lifetime_s
-        await self._containers.prepare(flavour)
+        if not await self._containers.prepare(flavour) and flavour is not PreloadSet.BARE:
+            return None
         pooled = await self._start_pooled(settings.default_limits, lifetime_s, flavour)
+        pooled.flavour = pooled.sandbox.flavour  # no fork may have been possible after all
         try:
             await self._containers.begin_waiting(pooled.container_id, flavour)
         except BaseException:

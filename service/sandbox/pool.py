@@ -37,6 +37,7 @@ _LOOK_AGAIN_S = 0.1
 # Calls may hold all places for minutes without using a core: so often one container is started nevertheless.
 _HELD_BACK_S_MAX = 2.0
 _RETRY_S, _RETRY_S_MAX = 0.25, 5.0
+_UNLOADED_S_MAX = 60.0  # between containers that were to have libraries and had to start without
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
 _SURPLUS = 1  # stays, so that a number that wavers starts and removes nothing
@@ -65,7 +66,7 @@ class Pool:
     """Keeps containers waiting.
 
     Args:
-        start: starts one of a flavour; may be cancelled.
+        start: starts one of a flavour, or none while that one's libraries cannot be had; may be cancelled.
         discard: has one removed, later.
         policy: how many, how long; can be replaced.
         load: the share of the machine that calls use, 1 for all of it.
@@ -74,7 +75,7 @@ class Pool:
 
     def __init__(
         self,
-        start: Callable[[PreloadSet], Awaitable[PooledContainer]],
+        start: Callable[[PreloadSet], Awaitable[PooledContainer | None]],
         discard: Callable[[PooledContainer], None],
         policy: PoolPolicy,
         *,
@@ -94,6 +95,8 @@ class Pool:
         self._reserve_at = 0.0
         self._begun_for_reserve = False  # the last start
         self._timer: Timer | None = None
+        self._paused: dict[PreloadSet, Timer] = {}  # flavours whose libraries could not be had, until the next try
+        self._unloaded_s: dict[PreloadSet, float] = {}
         self._refilled = clock.time()
         self._retry_s = 0.0
         self._retry_at = 0.0
@@ -276,7 +279,7 @@ class Pool:
         shares: dict[PreloadSet, float] = {}
         for flavour, wanted in self._demands.wanted(self.policy, now).items():
             there = len(self._ready[flavour]) + self.starting(flavour)
-            if there < wanted:
+            if there < wanted and flavour not in self._paused:
                 shares[flavour] = there / wanted
         return min(shares, key=shares.__getitem__) if shares else None
 
@@ -317,6 +320,14 @@ class Pool:
             log.warning("a sandbox could not be started: %s%s", exc, f": {cause}" if cause else "")
             self._failed(exc, began, for_reserve=for_reserve)
             return False
+        if pooled is None:
+            self._pause(flavour, _RETRY_S)
+            return False
+        if pooled.flavour is flavour:
+            self._unloaded_s.pop(flavour, None)
+        else:
+            self._unloaded_s[flavour] = min(_UNLOADED_S_MAX, 2 * self._unloaded_s.get(flavour, _RETRY_S))
+            self._pause(flavour, self._unloaded_s[flavour])
         took_s = self._clock.time() - began
         self._retry_s = self._retry_at = 0.0
         self._demands.of[flavour].refilled(took_s)
@@ -324,6 +335,17 @@ class Pool:
         self.counts.start_s[flavour] += took_s
         pooled.born = self._clock.time()
         return self._put(pooled, for_reserve=for_reserve)
+
+    def _pause(self, flavour: PreloadSet, pause_s: float) -> None:
+        """Begins no start of a flavour for a while."""
+
+        def end() -> None:
+            self._paused.pop(flavour, None)
+            self._refill_after(0)
+
+        if (earlier := self._paused.get(flavour)) is not None:
+            earlier.cancel()
+        self._paused[flavour] = self._clock.call_later(pause_s, end)
 
     def _failed(self, exc: Exception, began: float, *, for_reserve: bool) -> None:
         """One failure answers one call, but none that came after that start ``began``: it gets one of its own.
@@ -355,9 +377,10 @@ class Pool:
     async def drain(self) -> None:
         """Takes no more calls and discards what waits."""
         self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, *self._paused.values()):
+            if timer is not None:
+                timer.cancel()
+        self._timer = None
         starting = list(self._starting)
         for task in starting:
             task.cancel()

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -92,8 +91,8 @@ async def llm() -> AsyncIterator[LlmServer]:
 async def web(llm: LlmServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[httpx.AsyncClient]:
     """The routes of a service with an endpoint; its tools may ask servers of this machine."""
     data: Path = tmp_path_factory.mktemp("models")
-    os.environ["LLM_KEY"] = KEY
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LLM_KEY", KEY)
         settings = Settings(
             data_dir=data,
             pool_size=0,
@@ -102,8 +101,6 @@ async def web(llm: LlmServer, tmp_path_factory: pytest.TempPathFactory) -> Async
             gateway_ports=tuple(range(1, 65_536)),
         )
         service = build(settings)
-    finally:
-        del os.environ["LLM_KEY"]
     async with running(service):
         transport = httpx.ASGITransport(application(service))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=180) as client:
@@ -161,7 +158,9 @@ async def test_a_damaged_picture_fails_and_is_not_stored(loop: Loop, llm: LlmSer
 
 
 async def test_a_picture_that_would_fill_the_memory_is_not_decoded(loop: Loop, llm: LlmServer) -> None:
-    llm.answers = [paints(picture(size=(20_000, 20_000)))]
+    written = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(written, "PNG")  # of one bit a pixel, which is written in a moment
+    llm.answers = [paints(written.getvalue())]
     answer = await loop.call("paint", {"prompt": "x"})
     assert answer["error"]["code"] == "image_failed"
     assert "pixels" in answer["error"]["message"]

@@ -1,6 +1,7 @@
 """Every command that the documentation shows works as it is printed.
 
-``make test-docs`` runs all blocks; without ``PROOFBOX_TEST_DOCS=all`` those that are marked as slow are left out.
+``make test-docs`` runs all blocks; without ``PROOFBOX_TEST_DOCS=all`` those that are marked as slow are left out,
+and pages whose commands take many seconds.
 """
 
 import os
@@ -18,6 +19,9 @@ from tests.docs_commands.page_session import (
 )
 
 NOT_RUN_MAX = 21
+SLOW_PAGES = frozenset(
+    f"docs/{name}.md" for name in ("client", "command-line", "gotenberg", "observability", "provenance")
+)
 _IS_WITH_SLOW = os.environ.get("PROOFBOX_TEST_DOCS") == "all"
 _STARTS_SERVICE = re.compile(r"^(?:\$ )?(?:\w+=\S+ )*(?:proofbox|make) serve\b", re.MULTILINE)
 
@@ -30,6 +34,8 @@ def shared(tmp_path_factory):
 
 
 def blocks_to_run(page):
+    if page in SLOW_PAGES and not _IS_WITH_SLOW:
+        return []
     blocks = read_blocks(ROOT / page)
     return [block for block in blocks if not block.reason and (_IS_WITH_SLOW or not block.is_slow)]
 

@@ -65,6 +65,7 @@ from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.client.resolver import SystemResolver
 from tests.support.calls import MemoryCalls
 from tests.support.fake_engine import FakeSandboxEngine
+from tests.support.fresh_database import lay_out
 from tests.support.operations import FixedOperations
 
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
@@ -97,7 +98,7 @@ class Stores:
 
 @pytest.fixture
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
-    database = Database(tmp_path / "data")
+    database = Database(lay_out(tmp_path / "data"))
     await database.open()
     artifacts = SqlArtifactStore(database, LocalBlobStore(tmp_path / "data"))
     await artifacts.open()
@@ -249,7 +250,7 @@ async def server(services: Services) -> AsyncIterator[str]:
             http=partial(LimitedProtocol, ConnectionLimits(head_s=HEAD_S)),
             log_config=None,
             lifespan="off",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=0.2,  # connections that a test left open are not waited for
         )
         running = AnnouncedServer(config)
         serving = asyncio.create_task(running.serve(sockets=[listening]))

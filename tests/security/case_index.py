@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 INDEX = Path(__file__).with_name("cases.toml")
 # Tried inside the image, by one test of ours for all of them.
 IN_IMAGE = "tests/container/in_image/hostile/"
 TRIED_BY = "tests/container/images/test_render_programs.py::test_hostile_documents_reach_nothing_and_end_in_time"
+
+COLLECTED = pytest.StashKey[tuple[frozenset[str], tuple[str, ...]]]()
+"""The collected files, and the ids of the hostile cases among their tests, whether they are selected or not."""
 
 
 @dataclass(frozen=True)

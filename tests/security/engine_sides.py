@@ -6,9 +6,10 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import docker
+import pytest
 
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import EngineUnavailableError
@@ -189,6 +190,11 @@ def tested() -> list[str]:
     if "PROOFBOX_ENGINE" in os.environ:
         return [Settings().engine]
     return ["docker", "oci"] if can_run_oci() else ["docker"]
+
+
+def first_and_slow(names: list[str]) -> list[Any]:
+    """Parameters of a test that takes long on each of these engines: `make tests-slow` runs all but the first."""
+    return [*names[:1], *(pytest.param(name, marks=pytest.mark.slow) for name in names[1:])]
 
 
 def can_run_oci() -> bool:

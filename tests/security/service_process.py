@@ -26,18 +26,23 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PYTHON_TOOL = "exec_tools.execute_code_python"
 # Far above what anything here needs: it ends a test that would hang, and is no claim about speed.
 PATIENCE_S = 60.0
+PAUSE_S, PAUSE_S_MAX = 0.05, 0.25
 _LISTENS = re.compile(r"running on (http://\S+)")
 _numbers = itertools.count(1)
 
 
 def eventually(look: Callable[[], T], wanted: Callable[[T], bool], within_s: float = PATIENCE_S) -> T:
-    """Looks until it sees what is wanted, or the time is over; what it saw last."""
-    deadline = time.monotonic() + within_s
+    """Looks until it sees what is wanted, or the time is over; what it saw last.
+
+    It looks ever less often: many a look starts a process, for which what it waits for has to make room.
+    """
+    deadline, pause_s = time.monotonic() + within_s, PAUSE_S
     while True:
         seen = look()
         if wanted(seen) or time.monotonic() > deadline:
             return seen
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(PAUSE_S_MAX, pause_s * 1.2)
 
 
 class ServiceProcess:
@@ -111,6 +116,11 @@ class ServiceProcess:
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process is there."""
+        return self.process is not None and self.process.poll() is None
 
     def signal(self, number: signal.Signals) -> None:
         os.kill(self.pid, number)

@@ -32,12 +32,16 @@ TAKES_CPU = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(params=engine_sides.tested() if engine_sides.can_run_oci() else [])
-def service(request, tmp_path):
+ENGINES = engine_sides.tested() if engine_sides.can_run_oci() else []
+
+
+@pytest.fixture(scope="module", params=engine_sides.first_and_slow(ENGINES))
+def service(request, tmp_path_factory):
     parent = f"proofbox-test-{os.getpid()}-{next(_numbers)}"
     side = engine_sides.side_of(request.param)
     # Zygotes would be in the group: a test removes it.
     settings = {
+        "engine": request.param,
         "import_once": "off",
         "pool_size": 0,
         "running_max": HOGS + 2,
@@ -45,7 +49,7 @@ def service(request, tmp_path):
         "out_dir_bytes": 16 * MIB,
     }
     totals = {"total_memory_bytes": TOTAL_MEMORY, "total_pids": TOTAL_PIDS, "pids": 100, "cgroup_parent": parent}
-    with serving(tmp_path / "data", side, engine=request.param, **settings, **totals) as service:
+    with serving(tmp_path_factory.mktemp("together") / "data", side, **settings, **totals) as service:
         service.group = f"/{parent}/{service.name}"
         yield service
     side.close()

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from tests.security.case_index import IN_IMAGE, INDEX, ROOT, cases
+from tests.security.case_index import COLLECTED, IN_IMAGE, INDEX, ROOT, cases
 
 HOW = f"mend {INDEX.relative_to(ROOT)}"
 
 
 @pytest.fixture(scope="module")
-def collected():
+def collected(pytestconfig):
     """The ids of all tests that are marked, by the index or by themselves."""
     named = {case.test.partition("::")[0] for case in cases()}
     marked = {
@@ -20,6 +20,12 @@ def collected():
         if "mark.security" in path.read_text(encoding="utf-8") and "in_image" not in path.parts
     } - {"tests/security/test_case_index.py"}
     there = sorted(path for path in named | marked if (ROOT / path).is_file())
+    files, hostile = pytestconfig.stash[COLLECTED]
+    if any("::" in argument for argument in pytestconfig.args):  # of some files, some tests
+        files, hostile = frozenset(), ()
+    there = [path for path in there if path not in files]
+    if not there:
+        return hostile
     options = ("--collect-only", "-q", "-m", "security", "-p", "no:cacheprovider")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *there],
@@ -29,7 +35,7 @@ def collected():
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr[-3_000:]
-    return [line for line in done.stdout.splitlines() if "::" in line]
+    return [*hostile, *(line for line in done.stdout.splitlines() if "::" in line)]
 
 
 def test_every_case_names_a_test_that_is_collected(collected):

@@ -10,6 +10,7 @@ from service_process import eventually, request, serving
 
 pytestmark = [
     pytest.mark.docker,
+    pytest.mark.slow,
     pytest.mark.skipif(os.geteuid() != 0, reason="an engine of one's own needs root"),
     pytest.mark.skipif("runsc" in os.environ.get("PROOFBOX_RUNTIME", ""), reason="nothing is forked into gVisor"),
 ]

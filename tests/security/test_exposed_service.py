@@ -25,7 +25,8 @@ CALLS = "/v1/tool-calls"
 MIB = 1024 * 1024
 BODY_BYTES_MAX = 16 * MIB
 CANARY = "canary-7f3a"
-HEAD_S = 10  # not less: a thousand clients on one busy core take their time to send
+FLOOD = 300
+HEAD_S = 5  # not less: so many clients on one busy core take their time to send
 
 
 def proofbox(data_dir: Path, *arguments: str) -> Any:
@@ -128,8 +129,8 @@ async def _one_after_another(url: str, key: dict[str, Any], count: int) -> list[
         return [await client.post(CALLS, json=request(WRITES)) for _ in range(count)]
 
 
-async def test_a_thousand_calls_of_one_tenant_at_once_are_felt_by_that_tenant_only(keyed, loud, quiet):
-    flood = asyncio.ensure_future(_flood(keyed.url, loud, 1_000))
+async def test_hundreds_of_calls_of_one_tenant_at_once_are_felt_by_that_tenant_only(keyed, loud, quiet):
+    flood = asyncio.ensure_future(_flood(keyed.url, loud, FLOOD))
     await asyncio.sleep(1)
     served = await _one_after_another(keyed.url, quiet, 10)
     answers = await flood
@@ -137,7 +138,7 @@ async def test_a_thousand_calls_of_one_tenant_at_once_are_felt_by_that_tenant_on
     became = Counter(answer.status_code for answer in answers)
     assert set(became) == {200, 429}
     assert became[200] >= 20
-    assert became[429] >= 500
+    assert became[429] >= FLOOD // 2
     for refused in (answer for answer in answers if answer.status_code == 429):
         assert int(refused.headers["retry-after"]) >= 1
         assert refused.json()["errors"][0]["field"] == "queued_calls"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import OciSide, is_of_sandboxes, kinds_held_by, side_of
+from engine_sides import OciSide, first_and_slow, is_of_sandboxes, kinds_held_by, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 from proofbox.service.app.settings import Settings
@@ -37,7 +37,7 @@ FORKING = [
 ]
 
 
-@pytest.fixture(scope="module", params=FORKING)
+@pytest.fixture(scope="module", params=first_and_slow(FORKING))
 def engine_name(request) -> str:
     return request.param
 

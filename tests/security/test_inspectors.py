@@ -7,7 +7,7 @@ from pathlib import Path
 
 import engine_sides
 import pytest
-from engine_sides import DockerSide, EngineSide, is_of_sandboxes, side_of
+from engine_sides import DockerSide, EngineSide, first_and_slow, is_of_sandboxes, side_of
 from service_process import ServiceProcess, eventually, request, serving, verdicts
 
 pytestmark = pytest.mark.docker
@@ -23,7 +23,7 @@ PROGRAM_PROCESSES = 2
 """The runner and the program, or the runner and the inspector while no judge runs."""
 
 
-@pytest.fixture(scope="module", params=FORKING)
+@pytest.fixture(scope="module", params=first_and_slow(FORKING))
 def side(request) -> Iterator[EngineSide]:
     found = side_of(request.param)
     yield found
@@ -87,6 +87,7 @@ def test_an_inspector_is_confined_as_programs_are(service, side):
             assert (status["NoNewPrivs"], status["Seccomp"], status["Groups"].split()) == ("1", "2", ["10001"])
 
 
+@pytest.mark.slow
 def test_an_inspector_is_confined_where_root_outside_is_nobody_inside(tmp_path, remapped_docker):
     """There the kernel takes no capability away from a process that gives up being root."""
     settings = {"engine": "docker", "engine_host": remapped_docker.host, "import_once": "on", "pool_size": 1}

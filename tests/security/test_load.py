@@ -1,4 +1,4 @@
-"""A hundred calls of every kind at once: each is answered, and nothing of any is left."""
+"""Many calls of every kind at once: each is answered, and nothing of any is left. `make soak` makes more."""
 
 import contextlib
 import os
@@ -19,6 +19,8 @@ from proofbox.service.app.settings import Settings
 pytestmark = pytest.mark.docker
 
 AT_A_TIME = 20
+ROUNDS = 4
+"""How many calls of each kind there are: what one of them leaves is left more often than may be by chance."""
 ENGINE_CONNECTIONS = 10
 # The engine's, the stores', asyncio's own; for forks, reading, writing, the watch for a death; the main one.
 THREADS_MAX = 16 + 16 + min(32, (os.cpu_count() or 1) + 4) + 8 + 3 + 1 + 1 + 1
@@ -131,7 +133,7 @@ def abandoned(service: ServiceProcess) -> str:
     return "abandoned" if seen in over else seen
 
 
-def test_a_hundred_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded):
+def test_many_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded):
     # The idle baseline is taken after calls of each kind: connections and zygotes that are kept are not a leak.
     with ThreadPoolExecutor(AT_A_TIME) as clients:
         list(clients.map(lambda _: loaded.post(_ok()), range(AT_A_TIME)))
@@ -140,14 +142,13 @@ def test_a_hundred_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded)
         idle_containers = eventually(lambda: len(loaded.containers()), lambda count: count == 2)
         before = held_by(loaded.pid)
         jobs = [
-            *((lambda make=make: what_became_of(loaded.post(make())), told) for make, told in KINDS * 10),
+            *((lambda make=make: what_became_of(loaded.post(make())), told) for make, told in KINDS * ROUNDS),
             *[(lambda: cancelled(loaded, "running"), "200 cancelled")] * 3,
             *[(lambda: cancelled(loaded, None), "200 cancelled")] * 4,
             *[(lambda: abandoned(loaded), "abandoned")] * 3,
         ]
         random.Random(1).shuffle(jobs)
         answers = list(clients.map(lambda job: (job[1], job[0]()), jobs))
-    assert len(answers) == 100
     assert Counter(answers) == Counter((told, told) for _, told in jobs)
     assert idle_containers == 2
     assert eventually(lambda: len(loaded.containers()), lambda count: count == 2) == 2
@@ -172,30 +173,23 @@ def test_a_hundred_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded)
     assert [c for c in container_ids if c in mounts] == []
 
 
-def test_a_full_queue_refuses_with_retry_after_and_the_calls_in_it_are_served(tmp_path, engine):
+def test_a_full_queue_refuses_with_retry_after_and_what_was_refused_can_come_again(tmp_path, engine):
     with serving(tmp_path / "data", engine, running_max=1, queue_max=2, pool_size=1) as small:
         with ThreadPoolExecutor(8) as clients:
             holding = request("import time\ntime.sleep(4)\n" + WRITES)
+            bodies = [_ok() for _ in range(6)]
             first = clients.submit(small.post, holding)
             eventually(lambda: small.client.get(f"/v1/tool-calls/{holding['tool_call_id']}").status_code, _found)
             eventually(lambda: small.status(holding)["status"], lambda status: status == "running")
-            responses = list(clients.map(lambda _: small.post(_ok()), range(6)))
+            responses = list(clients.map(small.post, bodies))
             assert first.result().json()["ok"] is True
         assert Counter(what_became_of(r) for r in responses) == {"ok": 2, "429 queue_full": 4}
         for refused in (r for r in responses if r.status_code == 429):
             assert int(refused.headers["retry-after"]) >= 1
             assert refused.json()["retryable"] is True
-
-
-def test_a_call_that_was_refused_can_come_again_under_its_id(tmp_path, engine):
-    with serving(tmp_path / "data", engine, running_max=1, queue_max=0, pool_size=1) as small:
-        holding, refused = request("import time\ntime.sleep(60)"), _ok()
-        assert small.post(holding, Prefer="respond-async").status_code == 202
-        eventually(lambda: small.status(holding)["status"], lambda status: status == "running")
-        assert small.post(refused).status_code == 429
-        assert small.cancel(holding).json()["status"] == "cancelled"
-        again = eventually(lambda: small.post(refused), lambda response: response.status_code == 200)
-        assert again.json()["ok"] is True
+        for body, response in zip(bodies, responses, strict=True):
+            if response.status_code == 429:  # under its own id
+                assert small.post(body).json()["ok"] is True
 
 
 def test_calls_beyond_their_deadline_in_the_queue_are_told_to_come_again(tmp_path, engine):

@@ -69,7 +69,7 @@ def complaints_of_zygotes(service: ServiceProcess) -> list[str]:
     return [line for line in service.complaints if "zygote" in line or "forked" in line]
 
 
-@pytest.fixture(scope="module", params=engine_sides.tested())
+@pytest.fixture(scope="module", params=engine_sides.first_and_slow(engine_sides.tested()))
 def engine(request) -> str:
     return request.param
 
@@ -128,6 +128,7 @@ def test_process_1_still_sends_its_descriptors_where_containers_share_a_user(eng
     side.close()
 
 
+@pytest.mark.slow
 def test_users_are_apart_where_root_outside_is_nobody_inside(tmp_path, remapped_docker):
     side = engine_sides.DockerSide(remapped_docker.host)
     settings = {"engine": "docker", "engine_host": remapped_docker.host, "pool_size": 0}

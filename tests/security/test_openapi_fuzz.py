@@ -59,7 +59,7 @@ def fuzzed(tmp_path, engine, key):
 
 def schemathesis(url: str, key: str, secrets: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs the program `schemathesis` against a service."""
-    amount = ["--max-time", str(int(MINUTES * 30))] if MINUTES else ["--max-examples", "20"]
+    amount = ["--max-time", str(int(MINUTES * 30))] if MINUTES else ["--max-examples", "5"]
     return subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
@@ -75,7 +75,7 @@ def schemathesis(url: str, key: str, secrets: list[str], folder: Path) -> subpro
             "SCHEMATHESIS_HOOKS": "openapi_checks",
             "PYTHONPATH": f"{HERE}{os.pathsep}{REPOSITORY}",
             "PROOFBOX_TEST_FUZZ_SECRETS": "\n".join(secrets),
-            "PROOFBOX_TEST_FUZZ_RUNS": "1000" if MINUTES else "16",
+            "PROOFBOX_TEST_FUZZ_RUNS": "1000" if MINUTES else "8",
         },
         capture_output=True,
         text=True,

@@ -108,9 +108,9 @@ def _reduced_mount(where: str, mount: str) -> str:
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("docker-runc", {"engine": "docker"}),
-        ("docker-runc-remapped", {"engine": "docker"}),
-        ("docker-runsc", {"engine": "docker", "runtime": "runsc"}),
+        pytest.param("docker-runc", {"engine": "docker"}, marks=pytest.mark.slow),
+        pytest.param("docker-runc-remapped", {"engine": "docker"}, marks=pytest.mark.slow),
+        pytest.param("docker-runsc", {"engine": "docker", "runtime": "runsc"}, marks=pytest.mark.slow),
         ("oci-crun", {"engine": "oci", "oci_runtime": "crun"}),
         ("oci-runc", {"engine": "oci", "oci_runtime": "runc"}),
     ],

@@ -12,7 +12,7 @@ from proofbox.service.app.sandbox_engine import service_name
 from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

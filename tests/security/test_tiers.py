@@ -10,7 +10,7 @@ from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.services.private_docker import PrivateDocker
 
-pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 MIB = 1024 * 1024
 GVISOR, REMAPPED = "gvisor", "remapped"

@@ -19,11 +19,19 @@ WRITES = "open('out.txt', 'w').write('x')"
 STREAMS = ["socket", "socket", "pipe"]  # standard input, output and error of process 1
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def side():
     side = OciSide()
     yield side
     side.close()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory, side):
+    """A service that tests leave as they found it."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "data"
+    with serving(folder, side, engine="oci", pool_size=1, sweep_every_s=0.1) as running:
+        yield running
 
 
 def groups_of(service: ServiceProcess) -> list[str]:
@@ -73,31 +81,26 @@ def test_what_is_left_when_the_keeper_dies_too_is_swept_by_the_next_life(tmp_pat
         assert service.call(WRITES)["ok"] is True
 
 
-def test_a_keeper_that_ends_is_replaced(tmp_path, side):
-    with serving(tmp_path / "data", side, engine="oci", pool_size=0, sweep_every_s=0.1) as service:
-        first = keeper_of(service)
-        os.kill(first, signal.SIGKILL)
-        assert eventually(lambda: keeper_of(service), lambda pid: pid not in {None, first}) not in {None, first}
+def test_a_keeper_that_ends_is_replaced(service):
+    first = keeper_of(service)
+    os.kill(first, signal.SIGKILL)
+    assert eventually(lambda: keeper_of(service), lambda pid: pid not in {None, first}) not in {None, first}
 
 
-def test_a_container_inherits_no_descriptor_but_its_stream(tmp_path, side):
-    with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
-        [waiting] = eventually(service.containers, lambda found: len(found) == 1)
-        eventually(lambda: service.processes_in(waiting), lambda told: "launcher" in told)
-        first = min(side._processes(waiting))
-        # Of its own: the pipes and the socket to its launcher.
-        kept = eventually(
-            lambda: kinds_held_by(first), lambda kinds: set(kinds.values()) <= {*STREAMS, "anon_inode"}
-        )
-        assert [kept[number] for number in "012"] == STREAMS
-        assert set(kept.values()) <= {*STREAMS, "anon_inode"}
+def test_a_container_inherits_no_descriptor_but_its_stream(service, side):
+    [waiting] = eventually(service.containers, lambda found: len(found) == 1)
+    eventually(lambda: service.processes_in(waiting), lambda told: "launcher" in told)
+    first = min(side._processes(waiting))
+    # Of its own: the pipes and the socket to its launcher.
+    kept = eventually(lambda: kinds_held_by(first), lambda kinds: set(kinds.values()) <= {*STREAMS, "anon_inode"})
+    assert [kept[number] for number in "012"] == STREAMS
+    assert set(kept.values()) <= {*STREAMS, "anon_inode"}
 
 
-def test_answers_say_which_engine_and_which_runtime(tmp_path, side):
-    with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
-        sandbox = service.call(WRITES)["sandbox"]
-        assert (sandbox["engine"], sandbox["runtime"] in {"crun", "runc"}) == ("oci", True)
-        assert sandbox["image_digest"].startswith("sha256:")
+def test_answers_say_which_engine_and_which_runtime(service):
+    sandbox = service.call(WRITES)["sandbox"]
+    assert (sandbox["engine"], sandbox["runtime"] in {"crun", "runc"}) == ("oci", True)
+    assert sandbox["image_digest"].startswith("sha256:")
 
 
 DOCTOR = "; 'proofbox doctor' checks this machine"
@@ -138,6 +141,7 @@ def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, told)
 
 
+@pytest.mark.slow
 def test_an_archive_is_all_that_is_needed_where_no_engine_answers(tmp_path, side):
     archive = tmp_path / "image.tar"
     with archive.open("wb") as file:

@@ -22,6 +22,7 @@ from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.database import Database
+from tests.support.fresh_database import lay_out
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 OTHER = under(SCOPE, "conv-2")
@@ -47,7 +48,7 @@ async def save(store, scope, files, visibility="external"):
 
 
 async def delete_and_die(what, data_dir, die_at):
-    database = Database(data_dir)
+    database = Database(lay_out(data_dir))
     await database.open()
     artifacts = SqlArtifactStore(database, LocalBlobStore(data_dir))
     await artifacts.open()
@@ -69,6 +70,7 @@ async def delete_and_die(what, data_dir, die_at):
 
 
 def die_at_every_point(what, folder):
+    lay_out(folder / "0")  # what is copied is made here, and not in each process
     for die_at in itertools.count(1):
         child = os.fork()
         if child == 0:

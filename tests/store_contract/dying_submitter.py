@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, event
 
 from tests.support.asking import opened_asking
+from tests.support.fresh_database import lay_out
 
 CHANGES = ("INSERT", "UPDATE", "DELETE")
 
@@ -42,6 +43,7 @@ async def answer_and_die(folder, url, die_at):
 
 
 def die_at_every_point(folder, url):
+    lay_out(folder / "0")  # what is copied is made here, and not in each process
     for die_at in itertools.count(1):
         child = os.fork()
         if child == 0:

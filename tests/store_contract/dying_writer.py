@@ -30,6 +30,7 @@ from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.s3_client import Bucket
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.database import Database
+from tests.support.fresh_database import lay_out
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir", "os.chmod"}
@@ -37,7 +38,7 @@ FILE_OPERATIONS = {"open", "os.rename", "os.link", "os.mkdir", "os.remove", "os.
 
 @asynccontextmanager
 async def opened(data_dir):
-    database = Database(data_dir)
+    database = Database(lay_out(data_dir))
     await database.open()
     store = SqlArtifactStore(database, LocalBlobStore(data_dir))
     await store.open()
@@ -123,6 +124,7 @@ async def save_large(data_dir):
 
 
 def die_at_every_point(folder, more=0, step=1):
+    lay_out(folder / "0")  # what is copied is made here, and not in each process
     for die_at in itertools.count(1, step):
         child = os.fork()
         if child == 0:

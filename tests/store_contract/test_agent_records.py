@@ -22,6 +22,7 @@ from proofbox.service.storage.gateway.plans import SqlPlanStore
 from proofbox.service.storage.gateway.records import SqlAgentStates, SqlGoalStore, SqlMemoryStore
 from proofbox.service.storage.gateway.runs import SqlRunStore, create_run
 from proofbox.service.storage.gateway.schema import plans as plan_rows
+from tests.support.gateway_world import copy_run
 
 ANN = Principal("acme", "books", "registered", "ann")
 STRANGER = Principal("acme", "films", "registered", "ann")
@@ -296,11 +297,9 @@ async def test_a_plan_that_was_changed_or_deleted_meanwhile_does_not_fire(plans,
 
 
 async def test_a_full_queue_leaves_the_plan_due_until_there_is_a_place(database, plans, runs, states):
-    new = [
-        NewRun(f"run_{number}", "helper", f"run:run_{number}", {"type": "manual"}, queued=True)
-        for number in range(RUN_QUEUED_MAX)
-    ]
-    await database.write(lambda connection: [create_run(connection, ANN, each, LIMITS) for each in new])
+    new = NewRun("run_0", "helper", "run:run_0", {"type": "manual"}, queued=True)
+    await database.write(lambda connection: create_run(connection, ANN, new, LIMITS))
+    await database.write(lambda connection: copy_run(connection, "run_0", range(1, RUN_QUEUED_MAX)))
     [made] = await plans.set(ANN, "helper", [plan(next_run=ago(seconds=5))])
     await plans.set(ANN, "other", [plan("others", next_run=ago(seconds=1))])
     [due, _] = await plans.due(ago(seconds=0), None)

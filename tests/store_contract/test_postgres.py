@@ -176,6 +176,7 @@ async def test_a_server_that_hangs_is_given_up_and_used_again_when_it_is_back(
     postgres_url, tmp_path, scope, monkeypatch
 ):
     monkeypatch.setattr(postgres, "_ANSWERS_LATE_S", 0.5)
+    monkeypatch.setattr(postgres, "_CONNECT_S", 2)  # the least that the client library takes
     port = make_url(postgres_url.get_secret_value()).port
     with Gate(port) as gate:
         async with opened(

@@ -38,7 +38,7 @@ from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.gateway.runs import SqlRunStore
-from tests.support.gateway_world import recorded_call, shown_tool
+from tests.support.gateway_world import copy_run, recorded_call, shown_tool
 
 ANN = Principal("acme", "books", "registered", "ann")
 BOB = Principal("acme", "books", "registered", "bob")
@@ -355,9 +355,10 @@ async def test_a_run_with_open_waits_is_never_queued(run_store, calls, change, h
     assert (await run_store.claim(ANN, None, 60)).lease == 2
 
 
-async def test_the_queue_of_an_agent_is_bounded(run_store):
-    for number in range(RUN_QUEUED_MAX):
-        await made(run_store, number, queued=True)
+async def test_the_queue_of_an_agent_is_bounded(run_store, database):
+    await made(run_store, 0, queued=True)
+    await database.write(lambda connection: copy_run(connection, "run_0", range(1, RUN_QUEUED_MAX - 1)))
+    await made(run_store, RUN_QUEUED_MAX - 1, queued=True)
     with pytest.raises(QueueFullError, match="1000 queued runs"):
         await made(run_store, RUN_QUEUED_MAX, queued=True)
 

@@ -209,7 +209,14 @@ def mortal(tmp_path_factory):
     stopped(services)
 
 
-@pytest.mark.parametrize("point", ["in the second part", "after the parts are joined", "before the copy"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "in the second part",
+        pytest.param("after the parts are joined", marks=pytest.mark.slow),
+        pytest.param("before the copy", marks=pytest.mark.slow),
+    ],
+)
 async def test_a_server_killed_in_the_middle_of_a_save_and_started_again_has_whole_saves_only(
     opened_on_s3, mortal, scope, save, tmp_path, point
 ):

@@ -28,6 +28,7 @@ from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
+from tests.support.fresh_database import lay_out
 from tests.support.staging import MadeFolder
 
 ANN = Principal("acme", "books", "registered", "ann")
@@ -162,7 +163,7 @@ class Conversation:
 async def opened_conversation(folder):
     for name in ("shared", "skills"):
         (folder / name).mkdir()
-    database = Database(folder / "data")
+    database = Database(lay_out(folder / "data"))
     await database.open()
     artifacts = SqlArtifactStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()

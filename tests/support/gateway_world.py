@@ -115,6 +115,14 @@ async def add_agent(database, principal, agent_id):
     await database.write(work)
 
 
+def copy_run(connection, run_id, numbers):
+    """Make runs ``run_<number>`` that differ from a run in their names only."""
+    row = dict(connection.execute(select(runs).where(runs.c.run_id == run_id)).one()._mapping)
+    del row["id"]
+    copies = [row | {"run_id": f"run_{each}", "conversation": f"run:run_{each}"} for each in numbers]
+    connection.execute(insert(runs), copies)
+
+
 async def add_run(database, principal, run_id, agent_id):
     """Make a running run of an agent."""
 

@@ -63,6 +63,7 @@ from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.port import FetchedPage, WebFailedError
 from proofbox.service.web.urls import WebUrl
 from tests.support.fake_engine import FakeSandboxEngine
+from tests.support.fresh_database import lay_out
 from tests.support.operations import FixedOperations
 from tests.support.program_proxy import network_policy
 
@@ -271,7 +272,8 @@ async def opened_pipeline(
     folder: Path, running_max: int = 1, url: SecretStr = NO_SERVER, **settings_of: Any
 ) -> AsyncIterator[Pipeline]:
     """A pipeline on local stores; its calls have ended when the block is left."""
-    database = Database(folder / "data", url)
+    data_dir = folder / "data"
+    database = Database(data_dir if url.get_secret_value() else lay_out(data_dir), url)
     await database.open()
     artifacts = DiskStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()

@@ -45,8 +45,8 @@ class ScriptedContainers:
     async def ping(self) -> None:
         return
 
-    async def prepare(self, flavour: PreloadSet) -> None:
-        return
+    async def prepare(self, flavour: PreloadSet) -> bool:
+        return True
 
     async def start(
         self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int

@@ -180,10 +180,9 @@ class DockerContainers:
         """See `Containers.updates_limits`."""
         return self._settings.updates_limits
 
-    async def prepare(self, flavour: PreloadSet) -> None:
+    async def prepare(self, flavour: PreloadSet) -> bool:
         """See `Containers.prepare`."""
-        if self._zygotes is not None:
-            await self._zygotes.first_of(KIND_OF[flavour])
+        return self._zygotes is None or await self._zygotes.first_of(KIND_OF[flavour])
 
     def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
         """What the interpreter that a container starts itself is to import."""

@@ -26,7 +26,7 @@ log = logging.getLogger("proofbox.engine")
 T = TypeVar("T")
 _FORKS_MAX = 2_000
 _AGE_MAX_S = 1_800.0
-_FIRST_WITHIN_S = 10.0
+_FIRST_WITHIN_S = 2.0  # who waits holds up other starts, and can come again
 _START_AGAIN_S = 1.0
 _START_AGAIN_S_MAX = 60.0
 
@@ -119,10 +119,11 @@ class Zygotes:
             self._start_later(kind)
         return zygote is not None
 
-    async def first_of(self, kind: Kind) -> None:
-        """Waits while the first one of a kind is being started, but not for ever; `has` returns how that ended."""
+    async def first_of(self, kind: Kind) -> bool:
+        """Waits while the first one of a kind is being started, but not for ever; whether one is ready."""
         if not self.has(kind) and (starting := self._starting.get(kind)) is not None:
             await asyncio.wait({starting}, timeout=_FIRST_WITHIN_S)
+        return kind in self._ready
 
     async def fork(self, kind: Kind, target: Callable[[], AbstractContextManager[Target]]) -> None:
         """Forks a process of a kind into a container.

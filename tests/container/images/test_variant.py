@@ -69,6 +69,7 @@ def settings_of(image: str, engine: dict[str, str]) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_programs_use_what_was_added(variant, tmp_path):
     async with caller_of(variant, tmp_path / "data") as call:
@@ -79,6 +80,7 @@ async def test_programs_use_what_was_added(variant, tmp_path):
         assert (await call("figlet x >a.txt && test -s a.txt", language=Language.BASH)).ok
 
 
+@pytest.mark.slow
 def test_the_variant_has_neither_installer_nor_other_settings(variant, engine):
     assert settings_of(variant, engine) == settings_of(own_image(), engine)
     script = (
@@ -88,6 +90,7 @@ def test_the_variant_has_neither_installer_nor_other_settings(variant, engine):
     assert output_of(variant, "bash", "-c", script, engine=engine) == ""
 
 
+@pytest.mark.slow
 def test_the_bill_of_materials_of_the_variant_names_what_was_added(variant, engine):
     def components(image: str) -> set[str]:
         bill = json.loads(output_of(image, "cat", "/opt/proofbox/sbom.cdx.json", engine=engine))
@@ -97,6 +100,7 @@ def test_the_bill_of_materials_of_the_variant_names_what_was_added(variant, engi
     assert components(own_image()) - components(variant) == set()
 
 
+@pytest.mark.slow
 def test_a_package_that_needs_another_version_of_what_is_there_is_refused(engine):
     command = [str(IMAGES / "variant.sh"), f"test-{uuid.uuid4().hex[:12]}", "--pip", "pandas<2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=engine)
@@ -120,6 +124,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(arguments, message):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_dockerfile_of_one_from_line_adds_a_module_of_ones_own(engine, tmp_path):
     (tmp_path / "greeting.py").write_text("TEXT = 'hello'\n", encoding="utf-8")

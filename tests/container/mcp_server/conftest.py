@@ -27,7 +27,7 @@ from proofbox.service.app.serving import http_config
 from proofbox.service.storage.api_keys import SqlApiKeys
 
 ROOT = Path(__file__).parents[3]
-ERAS = ("auto", "legacy")
+ERAS = ("auto", pytest.param("legacy", marks=pytest.mark.slow))
 
 
 @dataclass

@@ -24,10 +24,23 @@ from tests.container.model_programs.corpus import (
 pytestmark = pytest.mark.docker
 
 PROGRAMS = read_programs()
+SAMPLE_STEP = 3
+"""Every so manieth program of the corpus is part of each run; `make tests-slow` runs the others."""
+
+
+def parameters() -> list[Any]:
+    return [
+        pytest.param(
+            program,
+            id=f"{program.area}-{program.name}",
+            marks=[pytest.mark.slow] if number % SAMPLE_STEP else [],
+        )
+        for number, program in enumerate(PROGRAMS)
+    ]
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("program", PROGRAMS, ids=[f"{each.area}-{each.name}" for each in PROGRAMS])
+@pytest.mark.parametrize("program", parameters())
 async def test_program_gets_the_committed_report(service: Service, program: ModelProgram) -> None:
     call = Caller(service, conversation=f"{program.area}-{program.name}", turn="turn_2")
     reports = [await report_of(call, step) for step in program.steps]

@@ -212,7 +212,7 @@ def plain(data: bytes) -> bytes:
 
 
 @given(st.lists(layers(), min_size=1, max_size=3))
-@fuzzed(150)
+@fuzzed(50)
 def test_any_layers_are_unpacked_inside_their_folder_or_refused_in_one_sentence(made):
     good = layer(*(entry(name, type=tarfile.DIRTYPE) for name in ("etc", "a")), entry("a/b", b"1"))
     with Place() as place:
@@ -232,7 +232,7 @@ ODD_JSON = st.recursive(
     ODD_JSON,
     st.sampled_from([None, b"[" * 100_000, b"{}", b"", b"\xff\xfe", b'[{"Config":"manifest.json"}]', b"NaN"]),
 )
-@fuzzed(50)
+@fuzzed(20)
 def test_any_manifest_and_configuration_are_understood_or_refused_in_one_sentence(manifest, config, raw):
     with Place() as place:
         path = place.above / "image.tar"

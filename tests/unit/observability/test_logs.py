@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from proofbox.service.concurrency import run_in_thread
 from proofbox.service.observability.log_context import about
-from proofbox.service.observability.log_format import JsonLines, TextLines, configure
+from proofbox.service.observability.log_format import START_LOGGER, JsonLines, TextLines, configure
 
 FORGED = "2026-11-22T00:00:00.000Z INFO proofbox.audit forged"
 # Every way that some reader of logs takes for the end of a line, and what moves a terminal's cursor.
@@ -78,6 +78,7 @@ def configured():
     """The log of the process, as the service sets it up; all is as it was afterwards."""
     root = logging.getLogger()
     before = root.handlers[:], root.level, threading.excepthook
+    levels = {name: logging.getLogger(name).level for name in (START_LOGGER, "alembic")}
     root.handlers.clear()
     stream = io.StringIO()
     configure("json", stream=stream)
@@ -86,6 +87,8 @@ def configured():
     finally:
         logging.captureWarnings(capture=False)
         root.handlers[:], root.level, threading.excepthook = before
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 @given(message=NASTY, value=NASTY, name=NASTY)

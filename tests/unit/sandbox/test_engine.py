@@ -68,6 +68,8 @@ class FakeContainers:
         self.removes = True
         self.is_down = False
         self.free_bytes = 8000 * MIB
+        self.unprepared = set()
+        self.forks = None
 
     async def connect(self):
         return SandboxInfo(engine="none", runtime="none", image_digest="sha256:0", acquired="cold")
@@ -83,6 +85,7 @@ class FakeContainers:
 
     async def prepare(self, flavour):
         self.log.append(("prepared", flavour))
+        return flavour not in self.unprepared
 
     async def start(self, name, limits, deadline_epoch_s, flavour, user_id):
         container_id = f"id-{name.rpartition('-')[2]}"
@@ -93,7 +96,7 @@ class FakeContainers:
         async def attach():
             return Transport(ANSWERS)
 
-        return Container(container_id, attach)
+        return Container(container_id, attach, self.forks)
 
     async def begin_waiting(self, container_id, flavour):
         self.log.append(("waits", container_id, flavour))
@@ -333,6 +336,31 @@ async def test_stopping_leaves_nothing(rig):
     assert sorted(flavour for _, _, flavour in rig.containers.there.values()) == [BARE, BARE, DATA]
     await rig.stop()
     assert (rig.containers.there, rig.containers.log[-1]) == ({}, "closed")
+
+
+async def test_no_container_is_started_for_libraries_that_cannot_be_had_yet(rig):
+    rig.containers.unprepared = {BARE, DATA}
+    await rig.opened(rig.spec(DATA))
+    await rig.passes(1)
+    assert [flavour for _, _, flavour in rig.containers.there.values()] == [BARE, BARE]
+    rig.containers.unprepared = set()
+    await rig.passes(1)
+    assert rig.engine.pool.waiting(DATA) == 1
+
+
+class LostForks:
+    """Of what could be forked from a moment ago, and cannot be any more."""
+
+    def has(self, _flavour):
+        return False
+
+
+async def test_a_container_whose_interpreter_has_no_libraries_does_not_count_as_one_that_has(rig):
+    await rig.opened(rig.spec(DATA))
+    rig.containers.forks = LostForks()
+    await rig.passes(0.5)
+    pool = rig.engine.pool
+    assert (pool.waiting(DATA), pool.waiting(BARE)) == (0, 2)
 
 
 @pytest.mark.parametrize(("is_only_call", "acquired"), [(True, "warm"), (False, "cold")])

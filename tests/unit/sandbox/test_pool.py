@@ -52,6 +52,8 @@ class Machine:
         self.error = None
         self.load = 0.0
         self.cancelled = 0
+        self.absent = set()
+        self.unloaded = set()
 
     async def start(self, flavour):
         self.begun.append(flavour)
@@ -68,7 +70,10 @@ class Machine:
             raise
         if self.error is not None:
             raise self.error
-        box = PooledContainer(str(len(self.boxes)), "name", Stream(), Sandbox(), flavour)
+        if flavour in self.absent:
+            return None
+        inside = BARE if flavour in self.unloaded else flavour
+        box = PooledContainer(str(len(self.boxes)), "name", Stream(), Sandbox(), inside)
         self.boxes.append(box)
         return box
 
@@ -162,6 +167,32 @@ async def test_a_call_takes_a_container_of_its_flavour_and_else_a_bare_one_that_
     second = await rig.pool.take(DATA)
     assert (second.flavour, second.sandbox.info.acquired) == (DATA, "warm")
     assert rig.pool.counts.taken == {(DATA, "bare"): 1, (DATA, "warm"): 1}
+
+
+async def test_a_flavour_whose_libraries_cannot_be_had_yet_is_tried_again_and_fails_no_call(rig):
+    await rig.filled()
+    rig.machine.absent = {DATA}
+    first = await rig.pool.take(DATA)
+    await rig.passes(2)
+    assert (first.flavour, rig.waiting, rig.pool.counts.failed) == (BARE, (1, 0, 0), 0)
+    assert 2 <= rig.machine.begun.count(DATA) <= 8
+    rig.machine.absent = set()
+    await rig.passes(1)
+    assert rig.waiting == (1, 0, 1)
+
+
+async def test_containers_that_start_without_their_libraries_wait_as_bare_ones_and_are_ever_fewer(rig):
+    await rig.filled()
+    rig.machine.unloaded = {DATA}
+    await rig.pool.take(DATA)
+    await rig.passes(100)
+    assert rig.pool.waiting(DATA) == 0
+    assert 4 <= rig.machine.begun.count(DATA) <= 9
+    await rig.pool.renew()
+    assert rig.pool.waiting(BARE) == 2
+    rig.machine.unloaded = set()
+    await rig.passes(60)
+    assert rig.pool.waiting(DATA) == 1
 
 
 async def test_a_call_that_wants_no_libraries_never_gets_a_container_that_has_imported_some(rig):

@@ -62,7 +62,7 @@ async def test_who_prepares_for_a_kind_waits_until_its_first_zygote_is_ready(zyg
     await asyncio.sleep(0.05)
     before = (zygotes.has(Kind.DATA), waiting.done())
     starts.may.set()
-    await waiting
+    assert await waiting
     assert (before, zygotes.has(Kind.DATA), starts.asked) == ((False, False), True, [Kind.DATA])
 
 
@@ -79,7 +79,7 @@ async def test_where_one_is_ready_nobody_waits_for_a_younger_one(zygotes, starts
 
 async def test_a_start_that_fails_is_waited_for_and_not_told(zygotes, starts):
     starts.fails = True
-    await zygotes.first_of(Kind.DATA)
+    assert not await zygotes.first_of(Kind.DATA)
     assert (zygotes.has(Kind.DATA), starts.asked) == (False, [Kind.DATA])
 
 
@@ -87,7 +87,7 @@ async def test_a_start_that_takes_too_long_goes_on_and_is_not_waited_for(zygotes
     starts.may.clear()
     with monkeypatch.context() as patched:
         patched.setattr(module, "_FIRST_WITHIN_S", 0.01)
-        await zygotes.first_of(Kind.DATA)
+        assert not await zygotes.first_of(Kind.DATA)
     assert not zygotes.has(Kind.DATA)
     starts.may.set()
     await zygotes.first_of(Kind.DATA)

@@ -256,7 +256,10 @@ def wide_table(columns: int, word: str) -> str:
     return "## Wide\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
-@pytest.mark.parametrize(("columns", "word"), [(12, "Column"), (22, "Column"), (40, "Measurement")])
+@pytest.mark.parametrize(
+    ("columns", "word"),
+    [(12, "Column"), (22, "Column"), pytest.param(40, "Measurement", marks=pytest.mark.slow)],
+)
 def test_a_table_of_many_columns_gets_smaller_then_goes_on_on_the_next_slide(
     tmp_path: Path, columns: int, word: str
 ) -> None:

@@ -69,7 +69,12 @@ def test_every_word_of_a_deck_is_there_in_order_and_nothing_overlaps(name: str, 
     assert facts["slides"] == len(deck.slides)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+SLOW = ("nested-flex", "600-slides")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in HOSTILE]
+)
 def test_a_hostile_deck_is_written_without_losing_letters_or_leaving_the_slide(name: str, tmp_path: Path) -> None:
     source_format, source = HOSTILE[name]
     _, deck, _, _ = written(tmp_path, source, source_format)
@@ -120,8 +125,9 @@ def test_a_split_table_is_native_and_repeats_its_header(tmp_path: Path) -> None:
     assert [warning.code for warning in document.warnings] == ["slide_split"]
 
 
-def test_a_table_of_5000_rows_is_split_completely(tmp_path: Path) -> None:
-    rows = "\n".join(f"| {n} | a{n} | b{n} | c{n} | d{n} | e{n} |" for n in range(5000))
+@pytest.mark.parametrize("count", [500, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_a_table_of_many_rows_is_split_completely(tmp_path: Path, count: int) -> None:
+    rows = "\n".join(f"| {n} | a{n} | b{n} | c{n} | d{n} | e{n} |" for n in range(count))
     document = open_document(
         RenderRequest(
             "pptx", "markdown", f"## Big\n\n|n|a|b|c|d|e|\n|-|-|-|-|-|-|\n{rows}\n", str(tmp_path), "x.pptx"
@@ -137,7 +143,7 @@ def test_a_table_of_5000_rows_is_split_completely(tmp_path: Path) -> None:
         if shape.has_table
         for row in shape._element.graphic.graphicData.tbl.tr_lst
     ]
-    assert [text for text in first if text != "n"] == [str(n) for n in range(5000)]
+    assert [text for text in first if text != "n"] == [str(n) for n in range(count)]
 
 
 def test_speaker_notes_are_on_the_notes_page_only(tmp_path: Path) -> None:
