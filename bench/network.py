@@ -79,6 +79,7 @@ async def download(service: Service, kind: str, port: int, size_bytes: int) -> f
         "tool_id": "exec_tools.execute_code_python",
         "tool_call_id": f"call_{kind}_{os.urandom(4).hex()}",
         "conversation_id": "bench",
+        "turn_id": "turn_1",
         "params": {"explore": True},
         "network": {"allow": [f"{HOST}:{port}"]},
         "code": _PROGRAM.format(kind=kind, port=port, host=HOST),
@@ -105,6 +106,7 @@ async def measure(engine: str, size_mb: int) -> None:
             secret = {"hosts": [f"{HOST}:{ended}"], "projects": ["*/*"], "variable": "BENCH_SECRET"}
             settings = {
                 "engine": engine,
+                "import_once": "off",  # what is measured needs no library
                 "sandbox_network": json.dumps([f"{HOST}:{port}" for port in (plain, passed, ended)]),
                 "sandbox_network_ranges": '["127.0.0.0/8", "::1/128"]',
                 "sandbox_network_bytes_max": 4 * size,

@@ -75,9 +75,13 @@ class Sandbox:
         """Connects to a host by CONNECT and TLS."""
         head, reader, writer = await self.proxy.connect(f"{host}:{port}")
         assert head.startswith(b"HTTP/1.1 200 "), head
-        await writer.start_tls(tls or self.trusted, server_hostname=host)
         made = Inside(reader, writer)
         self.opened.append(made)
+        try:
+            await writer.start_tls(tls or self.trusted, server_hostname=host)
+        except ssl.SSLError:
+            writer.transport.abort()
+            raise
         return made
 
     async def ended(self) -> NetworkConnection:
