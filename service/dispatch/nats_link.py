@@ -127,7 +127,6 @@ class NatsLink:
                 connect_timeout=2,
                 allow_reconnect=True,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=0.25,
                 ping_interval=5,
                 max_outstanding_pings=2,
                 error_cb=self._on_error,
@@ -147,7 +146,7 @@ class NatsLink:
             ) from exc
 
     def _options(self) -> dict[str, Any]:
-        settings, options = self._settings, dict[str, Any]()
+        settings, options = self._settings, dict[str, Any](reconnect_time_wait=0.25)
         if settings.credentials_file is not None:
             options["user_credentials"] = str(settings.credentials_file)
         if settings.user:
