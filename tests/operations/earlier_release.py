@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from service_process import ROOT
+from released_service import ROOT
 
 from proofbox.service.storage.migrations import revisions
 
@@ -11,11 +11,17 @@ VERSIONS = "service/storage/migrations/versions"
 
 
 def previous_commit() -> str:
-    """The newest commit whose schema is the one before; empty if this checkout has no history that reaches it."""
+    """The last release with another schema, else the last state of this branch with one; empty without a history.
+
+    On the line of first parents, where each state has passed the tests: not within a branch that was merged.
+    """
     [newest] = (ROOT / VERSIONS).glob(f"{revisions()[-1]}_*.py")
-    path = newest.relative_to(ROOT)
-    added = _git("log", "--diff-filter=A", "--format=%H", "--", str(path)).split()
-    return _git("rev-parse", "--verify", "--quiet", f"{added[-1]}^").strip() if added else ""
+    path = str(newest.relative_to(ROOT))
+    for tag in _git("tag", "--merged", "HEAD", "--sort=-creatordate", "--list", "v*").split():
+        if not _git("ls-tree", "--name-only", tag, path):
+            return tag
+    added = _git("log", "--first-parent", "-m", "--diff-filter=A", "--format=%H", "--", path).split()
+    return _git("rev-parse", "--verify", "--quiet", f"{added[-1]}^1").strip() if added else ""
 
 
 def unpack(commit: str, folder: Path) -> Path:

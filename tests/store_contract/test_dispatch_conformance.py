@@ -155,7 +155,11 @@ async def test_a_call_that_another_process_follows_is_not_abandoned(opened_servi
         ticket = await submit(service.calls, hold="go")
         await noted(service.folder, "began")
         joined = await submit(service.other, hold="go")
+        left = await submit(service.calls, "call-2", hold="never")
+        await noted(service.folder, "began", 2)
         await ticket.leave()
+        await left.leave()
+        assert (await ended(service.other, "call-2")).problem.code == "cancelled"  # the other one would be, too
         (service.folder / "go").touch()
         assert json.loads((await joined.answer()).body)["report"] == "ran call-1"
 

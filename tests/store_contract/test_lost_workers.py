@@ -54,6 +54,22 @@ async def test_a_call_whose_worker_is_killed_ends_and_its_outcome_is_unknown(pla
         assert (notes(place.folder, "began"), notes(place.folder, "ended")) == (["call-1"], [])
 
 
+async def test_calls_are_found_although_the_queue_has_lost_them(place, started):
+    async with opened_process(place, "api") as api:
+        async with started() as worker:
+            begun = await submit(api.calls, hold="go")
+            claimed = await submit(api.calls, "call-2", prepares="ready")
+            await noted(place.folder, "began")
+            await noted(place.folder, "claimed")
+            worker.kill()
+        link = api.dispatching.link
+        await link.client.request(f"$JS.API.STREAM.PURGE.{link.stream}", b"", timeout=10)
+        (place.folder / "ready").touch()
+        async with opened_process(place, "worker"):
+            assert "its outcome is unknown" in report_of(await begun.answer())
+            assert report_of(await claimed.answer()) == "ran call-2"
+
+
 async def test_a_call_that_was_only_claimed_is_run_by_another_worker(place, started):
     async with opened_process(place, "api") as api:
         async with started() as worker:

@@ -255,9 +255,9 @@ HOSTILE: dict[str, tuple[str, str]] = {
         "html",
         "<section><h2>Tables</h2>" + "<table><tr><td>level" * 12 + "</td></tr></table>" * 12 + "</section>",
     ),
-    "nested-flex-8": (
+    "nested-flex-4": (
         "html",
-        "<section><h2>Flex</h2>" + "<div style='display:flex;gap:9px'><p>left</p>" * 8 + "core" + "</div>" * 8,
+        "<section><h2>Flex</h2>" + "<div style='display:flex;gap:9px'><p>left</p>" * 4 + "core" + "</div>" * 4,
     ),
     "nested-flex": (
         "html",
