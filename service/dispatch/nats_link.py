@@ -127,6 +127,7 @@ class NatsLink:
                 connect_timeout=2,
                 allow_reconnect=True,
                 max_reconnect_attempts=-1,
+                reconnect_time_wait=0.25,  # type: ignore[arg-type]  # it sleeps for as long, in seconds
                 ping_interval=5,
                 max_outstanding_pings=2,
                 error_cb=self._on_error,
@@ -146,7 +147,7 @@ class NatsLink:
             ) from exc
 
     def _options(self) -> dict[str, Any]:
-        settings, options = self._settings, dict[str, Any](reconnect_time_wait=0.25)
+        settings, options = self._settings, dict[str, Any]()
         if settings.credentials_file is not None:
             options["user_credentials"] = str(settings.credentials_file)
         if settings.user:

@@ -13,7 +13,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
-from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.events import EventLog
