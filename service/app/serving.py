@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
@@ -49,7 +50,7 @@ def application(service: Service) -> FastAPI:
         timeline=service.timeline,
         paths=service.paths,
         engine=service.engine,
-        ping_engine=service.dispatching.ping if service.dispatching and not service.settings.runs_calls else None,
+        ping_engine=_ping_of(service),
         image=service.image,
         authenticator=build_authenticator(
             service.settings, service.principal, service.keyring, service.gateway.services.tokens
@@ -82,6 +83,14 @@ def application(service: Service) -> FastAPI:
     if service.settings.console:
         app.router.routes.extend(console_routes())
     return app
+
+
+def _ping_of(service: Service) -> Callable[[], Awaitable[None]] | None:
+    if service.dispatching is None:
+        return None
+    if not service.settings.runs_calls:
+        return service.dispatching.ping
+    return None if service.settings.accepts_calls else service.dispatching.ping_worker
 
 
 def _mcp_options(settings: Settings) -> McpOptions:

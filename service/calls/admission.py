@@ -80,7 +80,7 @@ class Admission:
 
     def has_slot(self, owner: str = "") -> bool:
         """Whether a call of an owner gets a slot at once: one is free, its share has room, and none waits."""
-        return owner not in self._lines and self.running < self._running_max and self._may_run(owner)
+        return owner not in self._lines and self.running < self._running_max and self.has_share(owner)
 
     def refuse_if_full(self, owner: str = "") -> None:
         """Refuses a call early that `enter` would refuse.
@@ -114,8 +114,8 @@ class Admission:
             QueueTimeoutError: the deadline passed while it waited.
         """
         if self.has_slot(owner):
-            self._running[owner] += 1
             on_queued(0)
+            self._running[owner] += 1
         else:
             await self._wait(deadline, on_queued, owner)
         return Slot(self._ended, owner)
@@ -151,7 +151,8 @@ class Admission:
                 )
             )
 
-    def _may_run(self, owner: str) -> bool:
+    def has_share(self, owner: str) -> bool:
+        """Whether an owner has fewer slots than it may have."""
         running_max = self._share_of(owner).running
         return not running_max or self._running[owner] < running_max
 
@@ -169,7 +170,7 @@ class Admission:
     def _hand_on(self) -> None:
         """Gives free slots to the owners in turn."""
         while self.running < self._running_max:
-            owner = next((owner for owner in self._lines if self._may_run(owner)), None)
+            owner = next((owner for owner in self._lines if self.has_share(owner)), None)
             if owner is None:
                 return
             line = self._lines.pop(owner)

@@ -14,7 +14,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
 from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
 from proofbox.service.calls.audit.audit_record import log_audit_line, outcome_code, span_attributes
-from proofbox.service.calls.claim import ClaimLostError
+from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
 from proofbox.service.calls.events import EndedCalls, EventLog
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
 from proofbox.service.calls.running import RunningCall
@@ -223,8 +223,9 @@ class CallRunner:
             return False
         if claim.is_lost or isinstance(exc, ClaimLostError):
             return True
-        cannot_begin = isinstance(exc, (EngineUnavailableError, ShuttingDownError))
-        return cannot_begin and not running.has_started and await claim.release()
+        if running.has_started or not isinstance(exc, (EngineUnavailableError, ShuttingDownError, ShareTakenError)):
+            return False
+        return await claim.release(exc)
 
     def _drop(self, running: RunningCall) -> None:
         """Forget a claimed call without an end: another worker has it, or whoever finds its claim expired."""
@@ -250,6 +251,7 @@ class CallRunner:
             else:
                 log.exception("the answer of call %s could not be stored", running.key.tool_call_id)
             if claim is not None:
+                claim.is_lost = True  # it is renewed no more, and ended by whoever finds it expired
                 self._drop(running)
                 return
             ending = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))

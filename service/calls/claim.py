@@ -4,10 +4,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from proofbox.service.calls.port import CallNotStoredError, Effect
+from proofbox.service.errors import OurError, ServiceError
 
 
 class ClaimLostError(CallNotStoredError):
     """Another process has the call by now, or ended it: this one writes no end."""
+
+
+class ShareTakenError(OurError):
+    """The caller of a claimed call runs as many calls on this worker as it may: another worker may have room."""
+
+    where = "admission"
 
 
 class Claim(Protocol):
@@ -36,5 +43,9 @@ class Claim(Protocol):
     def suspend_effects(self, events: int) -> Sequence[Effect]:
         """What is stored when the call begins to wait, after so many events."""
 
-    async def release(self) -> bool:
-        """Give the call back before its program began, for another worker; False if that is not possible."""
+    async def release(self, why: ServiceError) -> bool:
+        """Give the call back before its program began, for another worker; False if that is not possible.
+
+        Args:
+            why: what this worker cannot begin it for.
+        """

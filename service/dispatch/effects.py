@@ -13,11 +13,13 @@ class QueueCall(Effect):
         key_id: the API key that asked; None without one.
         request_id: the HTTP request.
         detached: whether it runs on without clients.
+        queue_s: how long it may wait for a worker; None: for ever.
     """
 
     key_id: str | None
     request_id: str
     detached: bool
+    queue_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

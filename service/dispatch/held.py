@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from proofbox.service.calls.claim import ClaimLostError
-from proofbox.service.calls.port import Effect
+from typing_extensions import override
+
+from proofbox.service.calls.admission import Admission
+from proofbox.service.calls.audit.audit_record import AuditedCall
+from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
+from proofbox.service.calls.port import CallKey, Effect
 from proofbox.service.calls.running import RunningCall
 from proofbox.service.dispatch.effects import EndClaimed, SuspendClaimed
-from proofbox.service.dispatch.port import DispatchStore, StopReason
-from proofbox.service.errors import CallAbandonedError, CallCancelledError, OurError
+from proofbox.service.dispatch.port import DispatchStore, GivenBack, StopReason
+from proofbox.service.errors import (
+    CallAbandonedError,
+    CallCancelledError,
+    EngineUnavailableError,
+    OurError,
+    ServiceError,
+)
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -21,6 +31,7 @@ log = logging.getLogger("proofbox.dispatch")
 
 _RENEWALS = 3
 _MISSED_MAX = 2
+_AGAIN_S = 1.0
 _GIVEN_UP_AFTER = 2 / 3  # of the lease: the rest is for killing the containers
 
 
@@ -33,9 +44,12 @@ class HeldClaim:
         claim: the number of the claim.
         worker: this process.
         lease_s: for how long the claim is valid, or renewed.
+        renewed_at: when the claim was asked for, on the steady clock of this process.
     """
 
-    def __init__(self, store: DispatchStore, number: int, claim: int, worker: str, lease_s: float) -> None:
+    def __init__(
+        self, store: DispatchStore, number: int, claim: int, worker: str, lease_s: float, *, renewed_at: float
+    ) -> None:
         self._store = store
         self._worker = worker
         self._lease_s = lease_s
@@ -43,28 +57,48 @@ class HeldClaim:
         self.claim = claim
         self.is_lost = False
         self.is_released = False
+        self.failure_counts = True
+        """Whether a failure of the engine counts as an attempt; not if it failed for calls before this one."""
+        self.given_back_for: ServiceError | None = None
+        """Why it was released."""
+        self.renewed_at = renewed_at
+        """When the last successful renewal began, or the claim itself."""
         self._starting: asyncio.Task[bool] | None = None
-        self._has_started = False
+        self.has_started = False
+        """Whether its program may have begun."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this worker has neither lost it nor given it back."""
+        return not self.is_lost and not self.is_released
 
     def prepare_start(self) -> None:
         """See `Claim.prepare_start`."""
         if self._starting is None:
-            start = self._store.start(self.number, self.claim, self._worker, self._lease_s)
-            self._starting = asyncio.create_task(start)
+            self._starting = asyncio.create_task(self._start())
             self._starting.add_done_callback(_note_failure)
+
+    async def _start(self) -> bool:
+        began = time.monotonic()
+        is_valid = await self._store.start(self.number, self.claim, self._worker, self._lease_s)
+        if is_valid:
+            self.renewed_at = max(self.renewed_at, began)
+        return is_valid
 
     async def start(self) -> None:
         """See `Claim.start`."""
-        if self._has_started:
+        if self.has_started:
             return
         self.prepare_start()
         if self._starting is None:
             raise AssertionError("it was prepared")
-        if not await asyncio.shield(self._starting):
+        is_valid = await asyncio.shield(self._starting)
+        # This process may have been stopped since, or the database away: then the claim may have expired.
+        if not is_valid or time.monotonic() - self.renewed_at >= self._lease_s * _GIVEN_UP_AFTER:
             self.is_lost = True
         if self.is_lost:
             raise ClaimLostError("another worker has the call, or may have it by now; nothing was run")
-        self._has_started = True
+        self.has_started = True
 
     def end_effects(self) -> Sequence[Effect]:
         """See `Claim.end_effects`."""
@@ -74,19 +108,44 @@ class HeldClaim:
         """See `Claim.suspend_effects`."""
         return (SuspendClaimed(self.claim, self._worker, events),)
 
-    async def release(self) -> bool:
-        """See `Claim.release`."""
-        if self._has_started or self.is_lost:
+    async def release(self, why: ServiceError) -> bool:
+        """See `Claim.release`; a worker that cannot run calls uses up one of the attempts of each."""
+        if self.has_started or self.is_lost:
             return False
+        self.given_back_for = why
+        given = GivenBack(isinstance(why, EngineUnavailableError) and self.failure_counts, _AGAIN_S)
         try:
             if self._starting is not None:
                 await asyncio.wait([self._starting])
-            self.is_released = await self._store.release(self.number, self.claim, self._worker)
+            self.is_released = await self._store.release(self.number, self.claim, self._worker, given)
         except OurError as exc:
             log.warning("call %d is given back when its claim expires: %s", self.number, exc)
             self.is_lost = True
             return True
         return self.is_released
+
+
+class WorkerCall(RunningCall):
+    """A call of a worker; given back instead of waiting for another call of its caller to end.
+
+    Args:
+        key: its name.
+        asked: what was asked.
+        admission: the slots of this worker.
+        claim: its claim.
+    """
+
+    __slots__ = ("_admission",)
+
+    def __init__(self, key: CallKey, asked: AuditedCall, admission: Admission, claim: HeldClaim) -> None:
+        super().__init__(key, asked, grace_s=0, claim=claim)
+        self._admission = admission
+
+    @override
+    def on_queued(self, position: int) -> None:
+        if not self.has_started and not self._admission.has_share(self.owner):
+            raise ShareTakenError("its caller runs as many calls on this worker as it may")
+        super().on_queued(position)
 
 
 def _note_failure(starting: asyncio.Task[bool]) -> None:
@@ -141,8 +200,10 @@ class ClaimKeeper:
         self._store = store
         self._worker = worker
         self._lease_s = lease_s
+        self.claims: dict[int, HeldClaim] = {}
+        """The claims that are renewed, by their calls: those of `held`, and of calls that are prepared."""
         self.held: dict[int, HeldCall] = {}
-        """The calls by their numbers."""
+        """The calls that run, by their numbers."""
         self._renewed_at = time.monotonic()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -174,19 +235,24 @@ class ClaimKeeper:
             await asyncio.sleep(self._lease_s / _RENEWALS)
 
     async def renew(self) -> None:
-        """Renew all claims; give up those that this worker has no longer, and end those that are to be ended.
+        """Renew the claims that were not given up; give up those that are lost, end calls that are to be ended.
 
         Raises:
             StoreFailedError: the store failed.
         """
-        began, asked = time.monotonic(), dict(self.held)
-        valid = await self._store.renew(self._worker, self._lease_s)
+        began, asked = time.monotonic(), [claim for claim in self.claims.values() if claim.is_ours]
+        valid = await self._store.renew(
+            self._worker, self._lease_s, [(claim.number, claim.claim) for claim in asked]
+        )
         self._renewed_at = began
-        for number, held in asked.items():
-            if self.held.get(number) is not held or held.running.answer.done():
+        for claim in asked:
+            number, stop = claim.number, valid.get(claim.number, (0, None))[1]
+            if number in valid:
+                claim.renewed_at = began
+            held = self.held.get(number)
+            if held is None or held.claim is not claim or held.running.answer.done():
                 continue
-            claim, stop = valid.get(number, (0, None))
-            held.missed = held.missed + 1 if claim != held.claim.claim else 0
+            held.missed = 0 if number in valid else held.missed + 1
             if held.missed >= _MISSED_MAX:
                 log.error("call %s was lost to another worker; it is ended here", held.running.key.tool_call_id)
                 held.lose()
@@ -199,15 +265,15 @@ class ClaimKeeper:
     async def _watch_for_ever(self) -> None:
         limit_s = self._lease_s * _GIVEN_UP_AFTER
         while True:
-            await asyncio.sleep(max(0.01, self._renewed_at + limit_s - time.monotonic()))
-            if time.monotonic() - self._renewed_at < limit_s:
-                continue
-            if self.held:
+            ours = [claim.renewed_at for claim in self.claims.values() if claim.is_ours]
+            await asyncio.sleep(max(0.01, min(ours, default=time.monotonic()) + limit_s - time.monotonic()))
+            now = time.monotonic()
+            old = [claim for claim in self.claims.values() if claim.is_ours and now - claim.renewed_at >= limit_s]
+            if old:
                 log.error(
-                    "this worker could not renew its claims for %.3g s; it kills its %d calls",
-                    limit_s,
-                    len(self.held),
+                    "%d claims of this worker were not renewed for %.3g s; it kills their calls", len(old), limit_s
                 )
-            for held in list(self.held.values()):
-                held.lose()
-            await asyncio.sleep(self._lease_s / _RENEWALS)
+            for claim in old:
+                if (held := self.held.get(claim.number)) is not None and held.claim is claim:
+                    held.lose()
+                claim.is_lost = True

@@ -3,7 +3,7 @@
 All times are of the store's clock, so the clocks of processes may differ.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -97,6 +97,19 @@ class QueuedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenBack:
+    """How a worker gives a call back.
+
+    Attributes:
+        counts: whether the claim counts as one of those after which a call is set aside.
+        again_s: after which time the call is published again if its message was lost.
+    """
+
+    counts: bool = False
+    again_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class StopAnswer:
     """What became of the request to end a call.
 
@@ -142,10 +155,21 @@ class DispatchStore(Protocol):
     async def start(self, number: int, claim: int, worker: str, lease_s: float) -> bool:
         """Record that the program of a claimed call may begin; False if the claim is not valid any more."""
 
-    async def renew(self, worker: str, lease_s: float) -> Mapping[int, tuple[int, StopReason | None]]:
-        """Prolong all claims of a worker: their numbers by call, and why a call is to be ended."""
+    async def renew(
+        self, worker: str, lease_s: float, claims: Collection[tuple[int, int]]
+    ) -> Mapping[int, tuple[int, StopReason | None]]:
+        """Prolong those of the claims that have not expired.
 
-    async def release(self, number: int, claim: int, worker: str) -> bool:
+        Args:
+            worker: who has them.
+            lease_s: for how long they are valid from now on.
+            claims: the numbers of the calls and of their claims; of no others.
+
+        Returns:
+            The numbers of the claims by call, and why a call is to be ended.
+        """
+
+    async def release(self, number: int, claim: int, worker: str, given: GivenBack) -> bool:
         """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
 
     async def lost(self, limit: int) -> Sequence[QueuedCall]:
@@ -156,6 +180,15 @@ class DispatchStore(Protocol):
 
     async def due(self, again_s: float, limit: int) -> Sequence[QueuedCall]:
         """Queued calls that have to be published; each is due again ``again_s`` seconds later."""
+
+    async def unpublish(self, numbers: Sequence[int]) -> None:
+        """Record that queued calls of `due` were not published: they are due now."""
+
+    async def left(self, limit: int) -> Sequence[StoredCall]:
+        """Open calls that were never queued: a service of one process accepted or resumed them, and was lost."""
+
+    async def overdue(self, limit: int) -> Sequence[StoredCall]:
+        """Queued calls whose deadline has passed."""
 
     async def request_stop(self, number: int, reason: StopReason) -> StopAnswer | None:
         """Record that a call is to be ended; None if it is not dispatched any more.

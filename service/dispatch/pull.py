@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from proofbox.service.dispatch.nats_link import WORKERS, NatsLink, end_subscription
@@ -56,6 +57,9 @@ class CallPuller:
                 await self._ask(min(await self._room(), _BATCH_MAX), inbox, messages)
         finally:
             await end_subscription(subscription)
+            while not messages.empty():
+                with suppress(Exception):  # it is delivered again after a lease
+                    await _nak(messages.get_nowait())
 
     async def _ask(self, wanted: int, inbox: str, messages: "asyncio.Queue[Msg]") -> None:
         """One request for so many calls; ends when all came, or the server reports that no more do."""
@@ -78,3 +82,9 @@ class CallPuller:
                 continue
             wanted -= 1
             self._take(int(message.subject.rpartition(".")[2]), message)
+
+
+async def _nak(message: "Msg") -> None:
+    """Give back a message that came after the worker began to stop, or lost its link."""
+    if message.reply and message.data:
+        await message.nak()

@@ -98,6 +98,7 @@ class RemoteParts:
         waiting: the calls that wait for an answer from outside.
         queue_max: how many calls of this process may wait for a worker.
         share_of: what one caller may have of them.
+        queue_s: how long a call may wait for a worker.
     """
 
     link: NatsLink
@@ -107,6 +108,7 @@ class RemoteParts:
     waiting: WaitingCalls
     queue_max: int
     share_of: Callable[[str], Share]
+    queue_s: float
 
 
 class RemoteDispatch:
@@ -155,7 +157,8 @@ class RemoteDispatch:
 
     def stored_with(self, accepted: Accepted) -> Sequence[Effect]:
         """See `Dispatch.stored_with`."""
-        return (QueueCall(accepted.principal.key_id, accepted.request_id, accepted.detached),)
+        queue_s = self._parts.queue_s
+        return (QueueCall(accepted.principal.key_id, accepted.request_id, accepted.detached, queue_s),)
 
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.begin`."""

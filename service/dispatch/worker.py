@@ -3,7 +3,10 @@
 import asyncio
 import json
 import logging
+import math
 import random
+import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,35 +18,39 @@ from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
 from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner
-from proofbox.service.calls.claim import ClaimLostError
+from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
 from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import WORKER_LOST
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, CallStore, StoredCall
-from proofbox.service.calls.running import RunningCall
 from proofbox.service.calls.stored_calls import StoredCalls, store_warning
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.dispatch.effects import EndExpired
-from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim
+from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim, WorkerCall
+from proofbox.service.dispatch.left import repeat_for_ever
 from proofbox.service.dispatch.messages import LOOK
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused
 from proofbox.service.dispatch.published import PublishedEvents
 from proofbox.service.dispatch.pull import CallPuller
-from proofbox.service.errors import CallerError, OurError
+from proofbox.service.errors import CallerError, EngineUnavailableError, OurError, ShuttingDownError
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
 log = logging.getLogger("proofbox.dispatch")
 
-_SWEEP_S = 1.0
 _PUBLISHED_AGAIN_S = 30.0
 _SWEPT_MAX = 500
 _AGAIN_S = 1.0
 _LATE_S = 0.05
 _ROOM_S = 0.5
+_CANCELLED_EVERY_S = 0.1
+_PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0
+_SHARE_S, _SHARE_S_MAX = 0.25, 4.0
+_PUBLISHED_AT_ONCE = 32
+_STOPS = ShuttingDownError("this worker stops; another one runs the call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,10 @@ class Worker:
         self._settings = settings
         self.keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
         self._handling: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
+        self._failures = 0
+        """How many calls in a row the sandbox engine could not begin."""
+        self._paused_until = -math.inf
         self._has_room = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -106,26 +117,47 @@ class Worker:
         """Begin to pull calls, and to look for those that lost workers left."""
         self.keeper.start()
         puller = CallPuller(self._parts.link, self._room, self._take)
-        self._tasks = [asyncio.create_task(puller.pull_for_ever()), asyncio.create_task(self._sweep_for_ever())]
+        self._tasks = [
+            asyncio.create_task(puller.pull_for_ever()),
+            asyncio.create_task(repeat_for_ever(self.end_lost, "lost calls cannot be looked for")),
+            asyncio.create_task(repeat_for_ever(self.publish_due, "calls cannot be published again")),
+        ]
 
     async def stop(self, grace_s: float) -> None:
         """Pull no more, give the calls that run ``grace_s`` seconds, and give those back that have not begun."""
+        self._is_stopping = True
         for task in self._tasks:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
         await self._parts.runner.close(grace_s)
-        if self._handling:
-            await asyncio.wait(self._handling)
+        while self._handling:
+            # A call that was prepared meanwhile may have begun.
+            await asyncio.wait(self._handling, timeout=_CANCELLED_EVERY_S)
+            await self._parts.runner.close(0)
         await self.keeper.stop()
 
+    def require_engine(self) -> None:
+        """Check that this worker pulls calls, as far as its sandbox engine is concerned.
+
+        Raises:
+            EngineUnavailableError: it pauses, because the engine could not begin calls.
+        """
+        if (left_s := self._paused_until - time.monotonic()) > 0:
+            raise EngineUnavailableError(
+                f"engine: {self._failures} calls in a row could not begin; this worker pulls no calls for "
+                f"{left_s:.0f} s, check its sandbox engine"
+            )
+
     async def _room(self) -> int:
-        """Waits for free slots; calls that wait for the share of their caller take none, up to as many again."""
+        """Waits for free slots; a worker that could not begin a call tries one at a time, after a pause."""
         while True:
             self._has_room.clear()
-            waiting = min(self._parts.admission.queued, self._settings.running_max)
-            free = self._settings.running_max - (len(self._handling) - waiting)
-            if free > 0 and self._parts.can_run() and self.keeper.is_valid:
+            free = self._settings.running_max - len(self._handling)
+            if self._failures:
+                free = min(free, 1 - len(self._handling))
+            may_pull = self._parts.can_run() and self.keeper.is_valid and time.monotonic() >= self._paused_until
+            if free > 0 and may_pull:
                 return free
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
@@ -144,15 +176,19 @@ class Worker:
     async def _handle(self, number: int, message: "Msg") -> None:
         settings = self._settings
         try:
+            began = time.monotonic()
             found = await self._parts.dispatches.claim(
                 number, settings.worker, settings.lease_s, settings.attempts_max
             )
             if isinstance(found, ClaimedCall):
-                again_s = await self._run(found, message)
+                again_s = await self._hold(found, began, message)
             else:
                 again_s = await self._refuse(number, found)
         except OurError as exc:
             log.warning("call %d cannot be claimed yet: %s", number, exc)
+            again_s = _AGAIN_S
+        except Exception:
+            log.exception("call %d cannot be run", number)
             again_s = _AGAIN_S
         with suppress(Exception):  # what is delivered again finds the call claimed or gone
             if again_s is None:
@@ -172,18 +208,50 @@ class Worker:
                 await self._parts.link.set_aside(number, {"call": number, "claims": found.claim})
         return None
 
-    async def _run(self, claimed: ClaimedCall, message: "Msg | None") -> float | None:
-        """Run a claimed call to its end; see `_refuse` for the result."""
+    async def _hold(self, claimed: ClaimedCall, began: float, message: "Msg") -> float | None:
+        """Run a claimed call, whose claim is renewed meanwhile; see `_refuse` for the result."""
+        number, settings = claimed.stored.number, self._settings
+        claim = HeldClaim(
+            self._parts.dispatches, number, claimed.claim, settings.worker, settings.lease_s, renewed_at=began
+        )
+        claim.failure_counts = not self._failures
+        self.keeper.claims[number] = claim
+        try:
+            if self._is_stopping:
+                await claim.release(_STOPS)
+                return 0
+            await self._run(claimed, claim, message)
+        except OurError as exc:
+            await claim.release(exc)
+            raise
+        finally:
+            if self.keeper.claims.get(number) is claim:
+                del self.keeper.claims[number]
+        if isinstance(claim.given_back_for, ShareTakenError):
+            return _delay_s(message)
+        self._note_engine(claim)
+        return _AGAIN_S if claim.is_released or claim.is_lost else None
+
+    def _note_engine(self, claim: HeldClaim) -> None:
+        """Pause after a call that the engine could not begin, each time for longer; until it begins one."""
+        if claim.has_started:
+            self._failures, self._paused_until = 0, -math.inf
+        elif isinstance(claim.given_back_for, EngineUnavailableError) and time.monotonic() >= self._paused_until:
+            pause_s = min(_PAUSE_S_MAX, _PAUSE_S * 2 ** min(self._failures, 16))
+            self._failures += 1
+            self._paused_until = time.monotonic() + pause_s
+            log.error("the sandbox engine could not begin a call; this worker pulls none for %.3g s", pause_s)
+
+    async def _run(self, claimed: ClaimedCall, claim: HeldClaim, message: "Msg") -> None:
+        """Run a claimed call to its end."""
         parts, stored = self._parts, claimed.stored
-        worker, lease_s = self._settings.worker, self._settings.lease_s
-        claim = HeldClaim(parts.dispatches, stored.number, claimed.claim, worker, lease_s)
         try:
             request, call = await parts.stored.read(stored)
         except CallerError as exc:
             await self._end_unprepared(stored, claim, exc)
-            return None
+            return
         asked = AuditedCall(stored.key, request, stored.payload_sha256, stored.created, claimed.request_id)
-        running = RunningCall(stored.key, asked, grace_s=0, claim=claim)
+        running = WorkerCall(stored.key, asked, parts.admission, claim)
         running.detach()
         running.events = EventLog(before=claimed.events)
         held = HeldCall(running, claim, message)
@@ -196,9 +264,10 @@ class Worker:
                 while parts.runner.running.get(stored.key) is running:
                     await asyncio.wait([running.answer])
         finally:
+            if parts.runner.running.get(stored.key) is running:
+                held.lose()  # an unforeseen error: its claim is not renewed any more
             if self.keeper.held.get(stored.number) is held:
                 del self.keeper.held[stored.number]
-        return _AGAIN_S if claim.is_released or claim.is_lost else None
 
     async def _end_unprepared(self, stored: StoredCall, claim: HeldClaim, exc: CallerError) -> None:
         """Ends a call that this release refuses, although another process accepted it."""
@@ -220,18 +289,8 @@ class Worker:
     async def _announce(self, number: int) -> None:
         await self._parts.link.publish(self._parts.link.subject("events", number), LOOK)
 
-    async def _sweep_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_SWEEP_S * random.uniform(0.8, 1.2))  # noqa: S311 - workers do not sweep together
-            try:
-                await self.sweep()
-            except OurError as exc:
-                log.warning("lost calls cannot be looked for: %s", exc)
-            except Exception:
-                log.exception("lost calls cannot be looked for")
-
-    async def sweep(self) -> None:
-        """End or queue what lost workers left, and publish what is not in the queue.
+    async def end_lost(self) -> None:
+        """End the calls that lost workers had begun, and queue the others.
 
         Raises:
             StoreFailedError: the store failed.
@@ -241,9 +300,34 @@ class Worker:
             stored = await dispatches.expire(lost.number, lost.claim)
             if stored is not None:
                 await self._end_lost(stored, lost.claim)
-        for due in await dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX):
-            with suppress(DispatchUnavailableError):
-                await self._parts.link.queue(due.number, f"{due.claim}.again")
+
+    async def publish_due(self) -> None:
+        """Publish queued calls whose messages may have been lost.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        due = deque(await self._parts.dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX))
+        unpublished = list[int]()
+
+        async def publish() -> None:
+            while due and not unpublished:
+                call = due.popleft()
+                try:
+                    await self._parts.link.queue(call.number, f"{call.claim}.again")
+                except DispatchUnavailableError:
+                    unpublished.append(call.number)
+
+        await asyncio.gather(*(publish() for _ in range(_PUBLISHED_AT_ONCE)))
+        unpublished += [call.number for call in due]
+        if unpublished:
+            await self._parts.dispatches.unpublish(unpublished)
+
+
+def _delay_s(message: "Msg") -> float:
+    """After which time a call whose caller has its share comes again: longer each time."""
+    delivered = min(message.metadata.num_delivered or 1, 16)
+    return min(_SHARE_S_MAX, _SHARE_S * 2.0 ** (delivered - 1)) * random.uniform(0.8, 1.2)  # noqa: S311 - not at once
 
 
 def _marking(call: PreparedCall, outcome: str | None) -> CallRun:

@@ -41,7 +41,7 @@ from proofbox.service.storage.conversation_rows import (
 )
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
-from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
+from proofbox.service.storage.schema import calls, conversations, dispatches, idempotency_keys, principals
 from proofbox.service.storage.timelines import append_rows, block_rows
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value
@@ -72,6 +72,7 @@ _FINISHED = (
     .values(state=bindparam("new_state"), answer=bindparam("new_answer"), partial_response=bindparam("new_partial"))
     .returning(calls.c.id, calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request)
 )
+_DISPATCHED = delete(dispatches).where(dispatches.c.call == bindparam("of_call"))
 _MOVED = (
     update(calls)
     .where(*_OWN, calls.c.state == bindparam("was"))
@@ -141,6 +142,7 @@ class SqlCallStore(CallStore):
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
                 self._apply(connection, CallRow(changed.id, conversation, key), also.effects)
+                connection.execute(_DISPATCHED, {"of_call": changed.id})  # of a service that had many processes
                 # Last: a project's calls wait here for each other until the transaction is over.
                 audited = None if audit is None else add_line(connection, key.scope.principal, audit, changed.id)
                 return StoredCall(

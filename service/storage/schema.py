@@ -232,6 +232,8 @@ dispatches = Table(
     Column("worker", TEXT),
     # When its claim expires, or when a queued call is published again.
     Column("due", Double, nullable=False),
+    # Until when a queued call has to have a worker; NULL: it waits for one.
+    Column("deadline", Double),
     Column("stop", TEXT, CheckConstraint("stop IN ('cancelled', 'abandoned')")),
     Column("detached", Integer, CheckConstraint("detached IN (0, 1)"), nullable=False),
     Column("events", Integer, nullable=False),

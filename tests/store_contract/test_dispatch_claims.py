@@ -16,7 +16,7 @@ from proofbox.service.dispatch.effects import (
     ResumeDispatch,
     SuspendClaimed,
 )
-from proofbox.service.dispatch.port import ClaimedCall, DispatchState, QueuedCall, Refusal, StopReason
+from proofbox.service.dispatch.port import ClaimedCall, DispatchState, GivenBack, QueuedCall, Refusal, StopReason
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
 from proofbox.service.storage.dispatch.effects import dispatch_effects
@@ -44,9 +44,9 @@ def dispatches(database):
     return SqlDispatchStore(database)
 
 
-async def queued(store, *, key=KEY, detached=False, key_id="key-1"):
+async def queued(store, *, key=KEY, detached=False, key_id="key-1", queue_s=None):
     """The number of a new call."""
-    effect = QueueCall(key_id, "request-1", detached)
+    effect = QueueCall(key_id, "request-1", detached, queue_s)
     new = NewCall(key, "sha", '{"tool_id": "a.tool"}', "boot-1", None, (effect,))
     return (await store.claim(new))[0].number
 
@@ -70,7 +70,7 @@ async def test_an_expired_claim_is_taken_over_and_the_old_one_writes_nothing(sto
     await dispatches.claim(number, "w1", EXPIRED_S, 5)
     assert (await dispatches.claim(number, "w2", LONG_S, 5)).claim == 2
     assert not await dispatches.start(number, 1, "w1", LONG_S)
-    assert not await dispatches.release(number, 1, "w1")
+    assert not await dispatches.release(number, 1, "w1", GivenBack())
     with pytest.raises(ClaimLostError):
         await finish(store, EndClaimed(1, "w1"))
     [stored] = await store.find(SCOPE.principal, "call-1")
@@ -106,16 +106,105 @@ async def test_a_call_that_has_begun_is_never_claimed_again_but_ended(store, dis
     assert (await dispatches.claim(number, "w2", LONG_S, 5)).why is Refusal.GONE
 
 
-async def test_a_worker_that_is_heard_of_again_keeps_its_call(store, dispatches):
+async def test_a_worker_that_is_heard_of_in_time_keeps_its_call(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
-    await dispatches.start(number, 1, "w1", EXPIRED_S)
-    assert await dispatches.renew("w1", LONG_S) == {number: (1, None)}
+    await dispatches.start(number, 1, "w1", LONG_S)
+    assert await dispatches.renew("w1", LONG_S, [(number, 1)]) == {number: (1, None)}
     assert await dispatches.lost(10) == []
     assert await dispatches.expire(number, 1) is None
     with pytest.raises(ClaimLostError):
         await finish(store, EndExpired(1))
     assert (await dispatches.claim(number, "w2", LONG_S, 5)).why is Refusal.TAKEN
+
+
+@pytest.mark.parametrize("starts", [False, True])
+async def test_a_claim_that_has_expired_is_not_renewed(store, dispatches, starts):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S if starts else EXPIRED_S, 5)
+    if starts:
+        await dispatches.start(number, 1, "w1", EXPIRED_S)
+    assert await dispatches.renew("w1", LONG_S, [(number, 1)]) == {}
+    assert await dispatches.lost(10) == [QueuedCall(number, 1)]
+
+
+@pytest.mark.parametrize("claim", [None, 2])
+async def test_a_claim_that_its_worker_does_not_name_is_not_renewed(store, dispatches, claim):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", 0.0, 5)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await dispatches.claim(await queued(store, key=replace(KEY, tool_call_id="other")), "w1", LONG_S, 5)
+    named = [] if claim is None else [(number, claim), (number + 1, 2)]
+    assert set(await dispatches.renew("w1", LONG_S, named)) == (set() if claim is None else {number})
+    assert await dispatches.renew("w2", LONG_S, [(number, 2)]) == {}
+
+
+async def test_a_call_that_a_service_of_one_process_ended_is_not_run(store, dispatches):
+    number = await queued(store)
+    await store.finish(KEY, CallState.DONE, "{}")
+    assert (await dispatches.claim(number, "w1", LONG_S, 5)).why is Refusal.GONE
+    assert await dispatches.due(60, 10) == []
+    assert not await dispatches.release_dead(number)
+
+
+async def test_a_call_that_waits_is_not_run_whatever_its_row_says(store, dispatches):
+    number = await queued(store)
+    await store.suspend(KEY, [])
+    assert (await dispatches.claim(number, "w1", LONG_S, 5)).why is Refusal.GONE
+    assert (await dispatches.claim(number, "w1", LONG_S, 0)).why is Refusal.GONE
+
+
+async def test_calls_that_a_service_of_one_process_left_open_are_found(store, dispatches):
+    await queued(store)
+    local = replace(KEY, tool_call_id="local")
+    await store.claim(NewCall(local, "sha", "{}", "boot-1", None))
+    resumed = await queued(store, key=replace(KEY, tool_call_id="resumed"))
+    await dispatches.claim(resumed, "w1", LONG_S, 5)
+    await store.suspend(replace(KEY, tool_call_id="resumed"), [SuspendClaimed(1, "w1", 7)])
+    assert [each.key for each in await dispatches.left(10)] == [local]
+    await store.resume(replace(KEY, tool_call_id="resumed"), "boot-2", [])
+    assert [each.key.tool_call_id for each in await dispatches.left(10)] == ["local", "resumed"]
+    assert len(await dispatches.left(1)) == 1
+
+
+async def test_a_claim_that_is_given_back_does_not_count_unless_its_worker_failed(store, dispatches):
+    number = await queued(store)
+    for claim in range(1, 4):
+        await dispatches.claim(number, "w1", LONG_S, 2)
+        assert await dispatches.release(number, claim, "w1", GivenBack())
+    for claim in range(4, 6):
+        await dispatches.claim(number, "w1", LONG_S, 2)
+        assert await dispatches.release(number, claim, "w1", GivenBack(counts=True))
+    assert (await dispatches.claim(number, "w1", LONG_S, 2)).why is Refusal.DEAD
+
+
+async def test_a_call_that_is_given_back_is_published_again_after_its_time(store, dispatches):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await dispatches.release(number, 1, "w1", GivenBack(again_s=LONG_S))
+    assert await dispatches.due(60, 10) == []
+    await dispatches.unpublish([number])
+    assert await dispatches.due(60, 10) == [QueuedCall(number, 1)]
+
+
+async def test_a_queued_call_is_overdue_after_its_deadline(store, dispatches):
+    numbers = [
+        await queued(store, key=replace(KEY, tool_call_id=str(queue_s)), queue_s=queue_s)
+        for queue_s in (None, LONG_S, EXPIRED_S, EXPIRED_S - 1)
+    ]
+    await dispatches.claim(numbers[3], "w1", LONG_S, 5)  # one that has a worker is not
+    assert [each.number for each in await dispatches.overdue(10)] == [numbers[2]]
+
+
+async def test_a_call_that_runs_on_or_is_released_by_its_operator_has_no_deadline(store, dispatches):
+    number = await queued(store, queue_s=EXPIRED_S)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)])
+    await store.resume(KEY, "boot-2", [ResumeDispatch("{}")])
+    other = await queued(store, key=replace(KEY, tool_call_id="other"), queue_s=EXPIRED_S)
+    await dispatches.claim(other, "w1", LONG_S, 0)
+    assert await dispatches.release_dead(other)
+    assert await dispatches.overdue(10) == []
 
 
 async def test_a_call_that_was_claimed_and_lost_is_queued_again(store, dispatches):
@@ -144,7 +233,7 @@ async def test_a_call_is_withdrawn_only_while_no_worker_has_it(store, dispatches
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)
     assert not await dispatches.withdraw(number)
-    assert await dispatches.release(number, 1, "w1")
+    assert await dispatches.release(number, 1, "w1", GivenBack())
     assert await dispatches.withdraw(number)
     assert await store.find(SCOPE.principal, "call-1") == []
 
@@ -155,7 +244,7 @@ async def test_only_a_call_without_clients_elsewhere_is_abandoned(store, dispatc
     assert await dispatches.request_stop(number, StopReason.ABANDONED) is None
     assert (await dispatches.request_stop(number, StopReason.CANCELLED)).state is DispatchState.QUEUED
     assert (await dispatches.claim(number, "w1", LONG_S, 5)).stop is StopReason.CANCELLED
-    assert await dispatches.renew("w1", LONG_S) == {number: (1, StopReason.CANCELLED)}
+    assert await dispatches.renew("w1", LONG_S, [(number, 1)]) == {number: (1, StopReason.CANCELLED)}
     with pytest.raises(ClaimLostError):
         await finish(store, EndQueued())
 
@@ -179,7 +268,7 @@ async def test_a_call_that_ends_in_its_wait_leaves_no_claim(store, dispatches):
     await dispatches.claim(number, "w1", LONG_S, 5)
     await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)])
     await finish(store, ForgetDispatch(), was=CallState.WAITING)
-    assert await dispatches.renew("w1", LONG_S) == {}
+    assert await dispatches.renew("w1", LONG_S, [(number, 1)]) == {}
     assert await dispatches.states([number]) == {}
 
 
@@ -187,7 +276,7 @@ async def test_queued_calls_are_due_in_their_order_and_bounded(store, dispatches
     numbers = [await queued(store, key=replace(KEY, tool_call_id=f"call-{number}")) for number in range(3)]
     for number in numbers:
         await dispatches.claim(number, "w1", LONG_S, 5)
-        await dispatches.release(number, 1, "w1")
+        await dispatches.release(number, 1, "w1", GivenBack())
     assert [each.number for each in await dispatches.due(60, 2)] == numbers[:2]
     assert [each.number for each in await dispatches.due(60, 2)] == numbers[2:]
 

@@ -14,13 +14,14 @@ from pydantic import SecretStr
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
-from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.access.quotas import NO_LIMITS, Quotas, Share
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.calls.suspension import Suspension
 from proofbox.service.calls.tool import PreparedCall
+from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.storage.calls import SqlCallStore
@@ -41,7 +42,7 @@ class RecordingTool:
     """A tool whose runs are lines of a file, and which goes on when a file of the test says so.
 
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
-    waits for an answer from outside; ``prepares``: it waits for that file before its program begins.
+    waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``engine``: the engine fails until that file is there.
     """
 
     folder: Path
@@ -67,6 +68,9 @@ class RecordingTool:
         if "prepares" in params:
             note(self.folder, "claimed", name)
             await self._wait_for(params["prepares"])
+        if "engine" in params and not (self.folder / params["engine"]).exists():
+            note(self.folder, "failed", name)
+            raise EngineUnavailableError("the engine fails")
         await observer.before_start()
         observer.on_started(SANDBOX)
         note(self.folder, "began", name)
@@ -160,14 +164,16 @@ class Process:
 
 
 @asynccontextmanager
-async def opened_process(place, role, grace_s=120.0, **more):
+async def opened_process(place, role, grace_s=120.0, share=Share(), **more):
     """A process of the service that runs until the end of the block."""
     settings = place.settings(role, **more)
     database = Database(settings.data_dir, settings.database_url, shared=True)
     await database.open()
     try:
         store = SqlCallStore(database, dispatch_effects())
-        admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
+        admission = Admission(
+            running_max=settings.running_max, queue_max=settings.queue_max, share_of=lambda _: share
+        )
         tool = RecordingTool(place.folder, admission)
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
@@ -196,7 +202,7 @@ def request(tool_call_id="call-1", conversation_id="conv-1", **params):
     )
 
 
-async def submit(calls, tool_call_id="call-1", *, detached=False, name=None, **params):
+async def submit(calls, tool_call_id="call-1", *, detached=False, name=None, principal=SCOPE.principal, **params):
     return await calls.submit(
-        SCOPE.principal, request(tool_call_id, **params), idempotency_key=name, request_id="r", detached=detached
+        principal, request(tool_call_id, **params), idempotency_key=name, request_id="r", detached=detached
     )

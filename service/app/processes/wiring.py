@@ -15,6 +15,7 @@ from proofbox.service.calls.call_runner import CallRunner, CallSettings
 from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
 from proofbox.service.concurrency import Changes
+from proofbox.service.dispatch.left import LeftCalls, repeat_for_ever
 from proofbox.service.dispatch.membership import Jobs, Membership
 from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
 from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
@@ -75,8 +76,11 @@ class Dispatching:
         self.database = needs.database
         self._changes = needs.database.changes
         self._is_stopping = False
+        self._sweep: asyncio.Task[None] | None = None
         self.link = NatsLink(_nats_settings(settings, boot_id))
+        self._engine = needs.engine
         dispatches = SqlDispatchStore(needs.database)
+        self._left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link)
         self.members = SqlMemberStore(needs.database)
         self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s)
         self.remote = RemoteDispatch(
@@ -88,6 +92,7 @@ class Dispatching:
                 needs.calls.waiting,
                 settings.queue_max,
                 needs.quotas.share,
+                settings.queue_s,
             )
         )
         needs.calls.dispatch = needs.calls.waiting.elsewhere = self.remote
@@ -122,8 +127,15 @@ class Dispatching:
             await self.link.open()
             self.remote.start()
             stack.push_async_callback(self.remote.stop)
+            stack.push_async_callback(self._stop_sweep)
+            self._sweep = asyncio.create_task(repeat_for_ever(self._end_left, "calls without a worker stay open"))
             await stack.enter_async_context(_bridged(self._changes, self.link))
             yield
+
+    async def _stop_sweep(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
+            await asyncio.gather(self._sweep, return_exceptions=True)
 
     async def start(self, begin: Jobs, end: Jobs) -> None:
         """Begin to run calls, and the jobs of the service if this process leads.
@@ -148,6 +160,20 @@ class Dispatching:
             StoreFailedError: the store failed.
         """
         await artifacts.undo_lost(await self.members.living())
+
+    async def _end_left(self) -> None:
+        if self.membership.leads:
+            await self._left.end()
+
+    async def ping_worker(self) -> None:
+        """Check the sandbox engine, and that calls begin.
+
+        Raises:
+            EngineUnavailableError: it does not answer, or this worker pauses.
+        """
+        await self._engine.ping()
+        if self.worker is not None:
+            self.worker.require_engine()
 
     async def ping(self) -> None:
         """Check what takes the place of a sandbox engine in a process that runs no calls.

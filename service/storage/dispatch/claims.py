@@ -1,11 +1,11 @@
 """Claims of workers in the database: each is one statement that compares and sets."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, exists, select, tuple_, update
 from typing_extensions import override
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
@@ -14,6 +14,7 @@ from proofbox.service.dispatch.port import (
     DeadCall,
     DispatchState,
     DispatchStore,
+    GivenBack,
     QueuedCall,
     Refusal,
     Refused,
@@ -27,27 +28,30 @@ from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.schema import calls, conversations, dispatches, principals
 
 _c = dispatches.c
+_NO_CLAIM = (0, 0)
 _QUEUED, _CLAIMED = DispatchState.QUEUED.value, DispatchState.CLAIMED.value
 _STARTED = DispatchState.STARTED.value
-_DEAD = DispatchState.DEAD.value
+_DEAD, _SUSPENDED = DispatchState.DEAD.value, DispatchState.SUSPENDED.value
 _CALL, _CLAIM = _c.call == bindparam("of_call"), _c.claim == bindparam("of_claim")
 _BY = _c.worker == bindparam("by_worker")
 _IS_HELD = _c.state.in_([_CLAIMED, _STARTED])
 _IS_FREE = (_c.state == _QUEUED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
 _UNTIL = epoch_now() + bindparam("lease_s")
+_IS_OPEN = exists().where(calls.c.id == _c.call, calls.c.state == CallState.OPEN.value)
+"""A service of one process may have ended the call, or let it wait, since it was queued."""
 _TAKEN = (
     update(dispatches)
-    .where(_CALL, _IS_FREE, _c.attempts < bindparam("attempts_max"))
+    .where(_CALL, _IS_FREE, _IS_OPEN, _c.attempts < bindparam("attempts_max"))
     .values(state=_CLAIMED, claim=_c.claim + 1, attempts=_c.attempts + 1, worker=bindparam("by_worker"), due=_UNTIL)
     .returning(*_c)
 )
 _SET_ASIDE = (
     update(dispatches)
-    .where(_CALL, _IS_FREE, _c.attempts >= bindparam("attempts_max"))
+    .where(_CALL, _IS_FREE, _IS_OPEN, _c.attempts >= bindparam("attempts_max"))
     .values(state=_DEAD, worker=None, reason=bindparam("why"))
     .returning(_c.claim)
 )
-_FOUND = select(*_c, (_c.due - epoch_now()).label("left_s")).where(_CALL)
+_FOUND = select(*_c, (_c.due - epoch_now()).label("left_s")).where(_CALL, _IS_OPEN)
 _CALL_OF = NAMED_CALLS.where(calls.c.id == bindparam("of_call"))
 _BEGUN = (
     update(dispatches)
@@ -56,12 +60,24 @@ _BEGUN = (
 )
 _RENEWED = (
     update(dispatches)
-    .where(_c.worker == bindparam("by_worker"), _IS_HELD)
+    .where(
+        _BY,
+        _IS_HELD,
+        _c.due > epoch_now(),
+        tuple_(_c.call, _c.claim).in_(bindparam("claims", expanding=True)),
+    )
     .values(due=_UNTIL)
     .returning(_c.call, _c.claim, _c.stop)
 )
 _RELEASED = (
-    update(dispatches).where(_CALL, _CLAIM, _BY, _IS_HELD).values(state=_QUEUED, worker=None, due=epoch_now())
+    update(dispatches)
+    .where(_CALL, _CLAIM, _BY, _IS_HELD)
+    .values(
+        state=_QUEUED,
+        worker=None,
+        due=epoch_now() + bindparam("again_s"),
+        attempts=_c.attempts - bindparam("given_back"),
+    )
 )
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
 _some_due = (
@@ -124,7 +140,26 @@ _DEAD_ONES = (
 _REVIVED = (
     update(dispatches)
     .where(_CALL, _c.state == _DEAD)
-    .values(state=_QUEUED, attempts=0, reason=None, due=epoch_now())
+    .values(state=_QUEUED, attempts=0, reason=None, due=epoch_now(), deadline=None)
+)
+
+
+_LEFT = (
+    NAMED_CALLS.join(dispatches, _c.call == calls.c.id, isouter=True)
+    .where(calls.c.state == CallState.OPEN.value, _c.call.is_(None) | (_c.state == _SUSPENDED))
+    .order_by(calls.c.id)
+    .limit(bindparam("most"))
+)
+_OVERDUE = (
+    NAMED_CALLS.join(dispatches, _c.call == calls.c.id)
+    .where(calls.c.state == CallState.OPEN.value, _c.state == _QUEUED, _c.deadline < epoch_now())
+    .order_by(calls.c.id)
+    .limit(bindparam("most"))
+)
+_UNPUBLISHED = (
+    update(dispatches)
+    .where(_c.call.in_(bindparam("numbers", expanding=True)), _c.state == _QUEUED)
+    .values(due=epoch_now())
 )
 
 
@@ -165,16 +200,21 @@ class SqlDispatchStore(DispatchStore):
         return await self._database.write(lambda connection: connection.execute(_BEGUN, values).rowcount == 1)
 
     @override
-    async def renew(self, worker: str, lease_s: float) -> Mapping[int, tuple[int, StopReason | None]]:
+    async def renew(
+        self, worker: str, lease_s: float, claims: Collection[tuple[int, int]]
+    ) -> Mapping[int, tuple[int, StopReason | None]]:
+        values = {"by_worker": worker, "lease_s": lease_s, "claims": list(claims) or [_NO_CLAIM]}
+
         def work(connection: Connection) -> dict[int, tuple[int, StopReason | None]]:
-            rows = connection.execute(_RENEWED, {"by_worker": worker, "lease_s": lease_s})
+            rows = connection.execute(_RENEWED, values)
             return {row.call: (row.claim, None if row.stop is None else StopReason(row.stop)) for row in rows}
 
         return await self._database.write(work)
 
     @override
-    async def release(self, number: int, claim: int, worker: str) -> bool:
+    async def release(self, number: int, claim: int, worker: str, given: GivenBack) -> bool:
         values = {"of_call": number, "of_claim": claim, "by_worker": worker}
+        values |= {"again_s": given.again_s, "given_back": int(not given.counts)}
         return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
 
     @override
@@ -185,6 +225,19 @@ class SqlDispatchStore(DispatchStore):
     async def due(self, again_s: float, limit: int) -> Sequence[QueuedCall]:
         values = {"again_s": again_s, "most": limit}
         return await self._database.write(lambda connection: _queued(connection.execute(_DUE, values)))
+
+    @override
+    async def unpublish(self, numbers: Sequence[int]) -> None:
+        values = {"numbers": list(numbers)}
+        await self._database.write(lambda connection: connection.execute(_UNPUBLISHED, values))
+
+    @override
+    async def left(self, limit: int) -> Sequence[StoredCall]:
+        return await self._database.read(lambda connection: _calls(connection, _LEFT, limit))
+
+    @override
+    async def overdue(self, limit: int) -> Sequence[StoredCall]:
+        return await self._database.read(lambda connection: _calls(connection, _OVERDUE, limit))
 
     @override
     async def request_stop(self, number: int, reason: StopReason) -> StopAnswer | None:
@@ -248,6 +301,10 @@ def _refusal(connection: Connection, number: int) -> Refused:
     if row.state == DispatchState.STARTED and row.left_s < 0:
         return Refused(Refusal.LOST, row.claim, stored=_stored(connection, row))
     return Refused(Refusal.TAKEN, row.claim, again_in_s=max(0.0, row.left_s))
+
+
+def _calls(connection: Connection, asked: Select[Any], limit: int) -> list[StoredCall]:
+    return [build_stored_call(connection, row) for row in connection.execute(asked, {"most": limit}).all()]
 
 
 def _stored(connection: Connection, row: Any) -> StoredCall:

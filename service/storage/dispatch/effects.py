@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, bindparam, delete, update
+from sqlalchemy import Connection, Double, bindparam, delete, update
 
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import Effect
@@ -30,6 +30,7 @@ _NEW = dispatches.insert().values(
     claim=0,
     attempts=0,
     due=epoch_now() + PUBLISHED_WITHIN_S,
+    deadline=epoch_now() + bindparam("queue_s", type_=Double()),
     detached=bindparam("is_detached"),
     events=0,
     key_id=bindparam("of_key"),
@@ -55,6 +56,7 @@ _RESUMED = (
         state=DispatchState.QUEUED.value,
         attempts=0,
         stop=None,
+        deadline=None,  # it has had effects, so that its end has to be its own
         due=epoch_now() + PUBLISHED_WITHIN_S,
         outcome=bindparam("new_outcome"),
     )
@@ -78,7 +80,7 @@ def dispatch_effects() -> Mapping[type[Effect], ApplyEffect]:
 
 def _queue(connection: Connection, call: CallRow, effect: QueueCall) -> None:
     values = {"is_detached": int(effect.detached), "of_key": effect.key_id, "of_request": effect.request_id}
-    connection.execute(_NEW, {"of_call": call.number, **values})
+    connection.execute(_NEW, {"of_call": call.number, "queue_s": effect.queue_s, **values})
 
 
 def _end_claimed(connection: Connection, call: CallRow, effect: EndClaimed) -> None:
@@ -105,7 +107,9 @@ def _resume(connection: Connection, call: CallRow, effect: ResumeDispatch) -> No
     if connection.execute(_RESUMED, values).rowcount == 1:
         return
     # It began to wait in a service of one process.
-    connection.execute(_NEW, {"of_call": call.number, "is_detached": 1, "of_key": None, "of_request": ""})
+    connection.execute(
+        _NEW, {"of_call": call.number, "queue_s": None, "is_detached": 1, "of_key": None, "of_request": ""}
+    )
     connection.execute(_OUTCOME, values)
 
 

@@ -29,6 +29,7 @@ def upgrade() -> None:
         sa.Column("attempts", sa.Integer, nullable=False),
         sa.Column("worker", _TEXT),
         sa.Column("due", sa.Double, nullable=False),
+        sa.Column("deadline", sa.Double),
         sa.Column("stop", _TEXT, sa.CheckConstraint("stop IN ('cancelled', 'abandoned')")),
         sa.Column("detached", sa.Integer, sa.CheckConstraint("detached IN (0, 1)"), nullable=False),
         sa.Column("events", sa.Integer, nullable=False),
