@@ -49,7 +49,9 @@ async def test_the_second_call_does_not_ask_the_index(index, folder):
 
 async def test_the_next_process_does_not_ask_the_index_either(index, folder):
     index.add("tiny", "1.0")
-    first = await use(installer(index, folder), "tiny")
+    packages = installer(index, folder)
+    first = await use(packages, "tiny")
+    await packages.close()
     asked = len(index.asked)
     assert await use(installer(index, folder), "tiny") == first
     assert len(index.asked) == asked
@@ -176,7 +178,9 @@ async def test_a_redirect_within_the_index_is_followed(index, folder):
 
 async def test_another_image_has_an_overlay_of_its_own(index, folder):
     index.add("tiny", "1.0")
-    first = await use(installer(index, folder), "tiny")
+    packages = installer(index, folder)
+    first = await use(packages, "tiny")
+    await packages.close()
     other = await use(installer(index, folder, target=replace(TARGET, image_digest="sha256:2")), "tiny")
     assert first.folder != other.folder
 
