@@ -82,6 +82,7 @@ class WorkerParts:
         runner: runs them.
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
+        preparing: how many calls wait for their packages, before they wait for a slot.
     """
 
     link: NatsLink
@@ -91,6 +92,7 @@ class WorkerParts:
     runner: CallRunner
     admission: Admission
     can_run: Callable[[], bool]
+    preparing: Callable[[], int] = lambda: 0
 
 
 class Worker:
@@ -150,13 +152,18 @@ class Worker:
             )
 
     async def _room(self) -> int:
-        """Waits for free slots; a worker that could not begin a call tries one at a time, after a pause."""
+        """Waits for free slots; a worker that could not begin a call tries one at a time, after a pause.
+
+        Calls that wait for their packages take none, up to as many again.
+        """
+        parts = self._parts
         while True:
             self._has_room.clear()
-            free = self._settings.running_max - len(self._handling)
+            waiting = min(parts.preparing(), self._settings.running_max)
+            free = self._settings.running_max - (len(self._handling) - waiting)
             if self._failures:
                 free = min(free, 1 - len(self._handling))
-            may_pull = self._parts.can_run() and self.keeper.is_valid and time.monotonic() >= self._paused_until
+            may_pull = parts.can_run() and self.keeper.is_valid and time.monotonic() >= self._paused_until
             if free > 0 and may_pull:
                 return free
             with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Workers without a database or an engine, at their callers' shares, or about to stop: their calls end all the same."""
+"""Workers without a database or an engine, at a share, or about to stop: their calls end all the same."""
 
 import asyncio
 import json
@@ -73,6 +73,12 @@ async def test_a_call_whose_claim_was_stored_and_reported_as_failed_is_run(place
         assert notes(place.folder, "began") == ["call-1"]
 
 
+_BLOCKED = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE dispatches%'
+"""
+
+
 async def test_calls_that_a_service_of_one_process_left_open_end(place):
     async with opened_process(place, "api") as api:
         await stored(api.store)
@@ -119,16 +125,13 @@ async def test_calls_of_one_caller_beyond_its_share_hold_up_no_other_caller(plac
 
 
 async def test_a_call_that_is_claimed_while_its_worker_stops_is_given_back(place):
-    blocked = (
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE dispatches%%'"
-    )
     async with opened_process(place, "api") as api:
         await submit(api.calls, hold="never", detached=True)
         with psycopg.connect(place.url.get_secret_value()) as lock:
             lock.execute("SELECT 1 FROM dispatches FOR UPDATE")
             async with opened_process(place, "worker", dispatch_attempts_max=1) as process:
                 with psycopg.connect(place.url.get_secret_value(), autocommit=True) as look:
-                    while not look.execute(blocked).fetchone()[0]:
+                    while not look.execute(_BLOCKED).fetchone()[0]:  # noqa: ASYNC110 - of another process
                         await asyncio.sleep(0.01)
                 stopping = asyncio.create_task(process.dispatching.stop_work())
                 await asyncio.sleep(0)  # it has begun
@@ -170,7 +173,7 @@ async def test_calls_that_nats_does_not_take_stay_due(opened):
     ]
     await dispatches.unpublish(numbers)
     link = NatsLink(NatsSettings(("nats://127.0.0.1:1",), "test", "test", 3.0))  # which is not open
-    parts = WorkerParts(link, dispatches, store, None, None, None, lambda: True)
+    parts = WorkerParts(link, dispatches, store, None, None, None, lambda: True, lambda: 0)
     await Worker(parts, WorkerSettings("w1", 3, 5, 1)).publish_due()
     assert {each.number for each in await dispatches.due(60, 100)} == set(numbers)
     assert QueuedCall(numbers[0], 0) not in await dispatches.due(60, 100)

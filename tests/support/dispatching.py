@@ -30,6 +30,7 @@ from proofbox.service.storage.dispatch.effects import dispatch_effects
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 SANDBOX = SandboxInfo(engine="docker", runtime="runc", image_digest="sha256:0", acquired="warm")
+_WHOLE = Share()
 _BOOTS = itertools.count(1)
 
 
@@ -42,14 +43,21 @@ class RecordingTool:
     """A tool whose runs are lines of a file, and which goes on when a file of the test says so.
 
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
-    waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``engine``: the engine fails until that file is there.
+    waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``engine``:
+    the engine fails until that file is there; ``installs``: it waits for that file before it waits for a slot.
     """
 
     folder: Path
     admission: Admission
+    preparing: int = 0
 
     def prepare(self, _scope, request):
         async def run(observer):
+            if "installs" in request.params:
+                note(self.folder, "claimed", request.tool_call_id)
+                self.preparing += 1
+                await self._wait_for(request.params["installs"])
+                self.preparing -= 1
             deadline = time.monotonic() + 60
             with await self.admission.enter(deadline, observer.on_queued, observer.owner):
                 return await self._run(request, observer)
@@ -164,7 +172,7 @@ class Process:
 
 
 @asynccontextmanager
-async def opened_process(place, role, grace_s=120.0, share=Share(), **more):
+async def opened_process(place, role, grace_s=120.0, share=_WHOLE, **more):
     """A process of the service that runs until the end of the block."""
     settings = place.settings(role, **more)
     database = Database(settings.data_dir, settings.database_url, shared=True)
@@ -178,7 +186,9 @@ async def opened_process(place, role, grace_s=120.0, share=Share(), **more):
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
         quotas = Quotas(NO_LIMITS)
-        needs = DispatchNeeds(database, store, calls, admission, quotas, Engine(), NoMeter(), call_settings)
+        needs = DispatchNeeds(
+            database, store, calls, admission, quotas, Engine(), NoMeter(), call_settings, lambda: tool.preparing
+        )
         dispatching = Dispatching(settings, needs)
         async with dispatching.opened():
             await dispatching.start(nothing, nothing)
