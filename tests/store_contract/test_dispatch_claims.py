@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import text
 
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall
@@ -139,9 +140,10 @@ async def test_a_claim_that_its_worker_does_not_name_is_not_renewed(store, dispa
     assert await dispatches.renew("w2", LONG_S, [(number, 2)]) == {}
 
 
-async def test_a_call_that_a_service_of_one_process_ended_is_not_run(store, dispatches):
+async def test_a_call_that_a_service_of_one_process_ended_is_not_run(store, dispatches, database):
     number = await queued(store)
     await store.finish(KEY, CallState.DONE, "{}")
+    assert await database.read(lambda connection: connection.scalar(text("SELECT count(*) FROM dispatches"))) == 0
     assert (await dispatches.claim(number, "w1", LONG_S, 5)).why is Refusal.GONE
     assert await dispatches.due(60, 10) == []
     assert not await dispatches.release_dead(number)
