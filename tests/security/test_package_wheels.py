@@ -139,6 +139,8 @@ def test_members_beyond_the_count_are_refused_before_the_table_is_read(folder, m
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: read.append(1))
     for stated in (counts, struct.pack("<2H", 1, 1)):
         refused(content[:-14] + stated + content[-10:], folder, ContractCode.PACKAGES_TOO_LARGE, files_left=55)
+    few = wheel_bytes("evil", "1.0")
+    refused(few[:-14] + counts + few[-10:], folder, ContractCode.PACKAGES_TOO_LARGE, files_left=55)
     assert read == []
 
 
