@@ -25,11 +25,8 @@ class SecretMask:
     def __init__(self, headers: Sequence[HostHeader]) -> None:
         self._forms = {form for header in headers for form in header.forms}
         self._held_max = _held_bytes(self._forms)
-        self._held = next(
-            held
-            for held in (_VISIBLE, _IN_LINE, _ANY)
-            if not any(form.translate(None, held) for form in self._forms)
-        )
+        used = set().union(*self._forms)
+        self._held = next(held for held in (_VISIBLE, _IN_LINE, _ANY) if used.issubset(held))
         self._waiting = b""
         self._masked = 0  # bytes of what waits, at its beginning, whose secret began before
 

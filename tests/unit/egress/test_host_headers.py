@@ -189,6 +189,11 @@ def test_lines_pass_at_once(secret, line):
     assert [mask.feed(line), mask.feed(line)] == [line, line]
 
 
+def test_a_secret_that_repeats_itself_is_masked_to_its_last_byte():
+    mask = SecretMask([host_header(AT, secret="ab" * 6)])
+    assert mask.mask(b"<" + b"ab" * 7 + b">") == b"<" + b"*" * 14 + b">"
+
+
 def test_a_run_without_a_line_end_passes_but_for_its_last_1024_bytes():
     mask = SecretMask([host_header(AT)])
     assert len(mask.feed(b"x" * 10_000)) == 10_000 - 1_024
