@@ -145,8 +145,11 @@ class ProgramRun:
             os.set_blocking(stream, False)
         poll = select.poll()
         if self._job["network"] is not None:
-            from connections import Connections  # noqa: PLC0415 - only calls with a network need it
+            from connections import CA_BUNDLE, Connections, write_roots  # noqa: PLC0415 - for a network only
 
+            if not write_roots(self._job["network"]["roots"]):
+                env = self._job["env"]
+                self._job["env"] = {name: value for name, value in env.items() if value != CA_BUNDLE}
             self._connections = Connections(self._channel, poll, self._job["network"])
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]
