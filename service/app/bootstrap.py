@@ -12,9 +12,10 @@ from functools import partial
 
 from proofbox.contracts.provenance import AuditService
 from proofbox.service.access.authenticator import Keyring
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
-from proofbox.service.app.auth_policy import allowances, refuse_without_keys
+from proofbox.service.app.auth_policy import allowances, allowances_without_key, refuse_without_keys
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.maintenance import build_retention
@@ -271,7 +272,10 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     stores = build_stores(settings, audited.boot_id)
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
-    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
+    keyring = Keyring(SqlApiKeys(stores.database))
+    callers = KnownCallers(keyring, quotas, allowances_without_key(settings))
+    share_of = callers.running_share if settings.is_shared else quotas.share
+    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=share_of)
     load = partial(_load, admission)
     engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
@@ -295,13 +299,14 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
     dispatching = None
     if settings.is_shared:
-        shared = DispatchNeeds(stores.database, store, calls, admission, quotas, engine, meter, call_settings)
+        shared = DispatchNeeds(
+            stores.database, store, calls, admission, quotas, callers, engine, meter, call_settings
+        )
         dispatching = Dispatching(settings, shared)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
     one_shot = _one_shot(settings, stores, parts, audited)
-    keyring = Keyring(SqlApiKeys(stores.database))
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),

@@ -26,7 +26,6 @@ from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.function_calls import canonical_call
 from proofbox.service.calls.service import Answer
 from proofbox.service.calls.validation import invalid_value
-from proofbox.service.identity import Principal
 
 RESPOND_ASYNC = "respond-async"
 WAIT_S_MAX = 60.0
