@@ -223,7 +223,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, image, outside.resolver),
+        packages=build_packages(settings, image, outside.resolver, admission.share_of),
     )
 
 
@@ -300,8 +300,9 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     dispatching = None
     if settings.is_shared:
         shared = DispatchNeeds(
-            stores.database, store, calls, admission, quotas, callers, engine, meter, call_settings
-        )
+            stores.database, store, calls, admission, quotas, callers, engine, meter, call_settings,
+            preparing=lambda: 0 if parts.packages is None else parts.packages.preparing,
+        )  # fmt: skip
         dispatching = Dispatching(settings, shared)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
@@ -370,7 +371,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
-        if service.packages is not None:
+        if service.packages is not None and settings.runs_calls:
             await asyncio.to_thread(service.packages.open)
             stack.push_async_callback(service.packages.close)
         if settings.runs_calls:

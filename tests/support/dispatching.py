@@ -44,16 +44,22 @@ class RecordingTool:
     """A tool whose runs are lines of a file, and which goes on when a file of the test says so.
 
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
-    waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``limits``: it
-    reports the limits of its caller.
+    waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``installs``:
+    it waits for that file before it waits for a slot; ``limits``: it reports the limits of its caller.
     """
 
     folder: Path
     admission: Admission
     quotas: Quotas | None = None
+    preparing: int = 0
 
     def prepare(self, scope, request):
         async def run(observer):
+            if "installs" in request.params:
+                note(self.folder, "claimed", request.tool_call_id)
+                self.preparing += 1
+                await self._wait_for(request.params["installs"])
+                self.preparing -= 1
             deadline = time.monotonic() + 60
             note(self.folder, "waits", request.tool_call_id)
             with await self.admission.enter(deadline, observer.on_queued, observer.owner):
@@ -186,8 +192,9 @@ async def opened_process(place, role, grace_s=120.0, **more):
         tool = RecordingTool(place.folder, admission, quotas)
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
+        known = quotas, callers
         needs = DispatchNeeds(
-            database, store, calls, admission, quotas, callers, Engine(), NoMeter(), call_settings
+            database, store, calls, admission, *known, Engine(), NoMeter(), call_settings, lambda: tool.preparing
         )
         dispatching = Dispatching(settings, needs)
         async with dispatching.opened():

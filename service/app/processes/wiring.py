@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +51,7 @@ class DispatchNeeds:
         engine: the sandbox engine.
         meter: counts calls that end here.
         call_settings: the settings of calls.
+        preparing: how many calls of this process wait for their packages.
     """
 
     database: Database
@@ -62,6 +63,7 @@ class DispatchNeeds:
     engine: PooledEngine
     meter: Meter
     call_settings: CallSettings
+    preparing: Callable[[], int] = lambda: 0
 
 
 class Dispatching:
@@ -106,6 +108,7 @@ class Dispatching:
                 needs.admission,
                 lambda: needs.engine.is_up,
                 needs.callers,
+                needs.preparing,
             )
             self.worker = Worker(
                 parts,
