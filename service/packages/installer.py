@@ -15,10 +15,11 @@ from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.packages.requirements import normal_name
 from proofbox.service.calls.admission import Admission
 from proofbox.service.errors import EngineUnavailableError, StoreFailedError, StoreFullError
+from proofbox.service.packages.bytecode import BytecodeCompiler
 from proofbox.service.packages.downloads import Downloads
 from proofbox.service.packages.lock import Lock, LockedWheel
 from proofbox.service.packages.overlays import Overlays
-from proofbox.service.packages.port import InstalledPackages
+from proofbox.service.packages.port import InstalledPackages, InstallObserver, NoInstallObserver
 from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Resolver
@@ -56,6 +57,7 @@ class InstallerParts:
         resolutions: has what was found before.
         places: bounds what is installed at the same time, with a line for each caller.
         target: returns what packages have to fit; None if the image has not answered.
+        bytecode: adds the bytecode of modules; None: packages have none.
     """
 
     resolver: Resolver
@@ -64,6 +66,7 @@ class InstallerParts:
     resolutions: Resolutions
     places: Admission
     target: Callable[[], Coroutine[None, None, Target | None]]
+    bytecode: BytecodeCompiler | None = None
 
 
 @dataclass(slots=True)
@@ -74,11 +77,13 @@ class PackageInstaller:
         parts: what it uses.
         limits: what one installation may use.
         allowed: the names that calls may ask for; empty for all. What these need themselves is not asked for.
+        observer: gets what is done.
     """
 
     parts: InstallerParts
     limits: InstallLimits
     allowed: Sequence[str] = ()
+    observer: InstallObserver = field(default_factory=NoInstallObserver)
     _tasks: dict[str, asyncio.Task[Lock]] = field(default_factory=dict)
 
     def find_mistakes(self, requirements: Sequence[str]) -> list[tuple[int, str]]:
@@ -156,21 +161,23 @@ class PackageInstaller:
             lock = Lock.of_installed(pinned)
             digest = lock.digest(target.image_digest)
             if not lock.wheels or overlays.has(digest):
+                self.observer.packages_found()
                 return lock
             return await self._once(
-                digest, owner, lambda folder: self._install(lock, target, folder, is_found=False)
+                digest, owner, lambda folder: self._install(lock, target, folder, owner, is_found=False)
             )
         key = resolutions.key(requirements, target)
         known = resolutions.get(key)
         if known is not None and (not known.wheels or overlays.has(known.digest(target.image_digest))):
+            self.observer.packages_found()
             return known
 
         async def resolve(folder: Path) -> Lock:
             if known is not None:
                 with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
-                    return await self._install(known, target, folder / "known", is_found=False)
+                    return await self._install(known, target, folder / "known", owner, is_found=False)
             found = await self.parts.resolver.resolve(requirements, unchanged, target, _made(folder / "resolving"))
-            lock = await self._install(found, target, folder, is_found=True)
+            lock = await self._install(found, target, folder, owner, is_found=True)
             resolutions.put(key, lock)
             return lock
 
@@ -190,17 +197,20 @@ class PackageInstaller:
         deadline = time.monotonic() + self.limits.time_s
         slot = await self.parts.places.enter(deadline, lambda _: None, owner)
         with slot, self.parts.overlays.work_folder() as folder:
-            began = time.monotonic()
+            began, ok = time.monotonic(), False
             try:
                 lock = await install(folder)
+                ok = True
             except OSError as exc:
                 log.exception("packages cannot be installed")
                 raise StoreFullError(f"the packages cannot be stored: {exc.strerror}; call again later") from exc
+            finally:
+                self.observer.packages_installed(ok=ok, seconds=time.monotonic() - began)
             log.info("installed %d packages in %.1f s", len(lock.wheels), time.monotonic() - began)
             return lock
 
-    async def _install(self, lock: Lock, target: Target, folder: Path, *, is_found: bool) -> Lock:
-        """Downloads and unpacks wheels, and makes an overlay of them; returns them with their hashes."""
+    async def _install(self, lock: Lock, target: Target, folder: Path, owner: str, *, is_found: bool) -> Lock:
+        """Downloads, unpacks and compiles wheels, and makes an overlay of them; returns them with their hashes."""
         _made(folder)
         if not lock.wheels:
             return lock
@@ -210,6 +220,10 @@ class PackageInstaller:
         made = _made(folder / "overlay")
         await asyncio.to_thread(self._unpack, wheels, made)
         lock = Lock(tuple(wheel for wheel, _ in wheels))
+        if self.parts.bytecode is not None:
+            with self.parts.overlays.shown(made) as shown:
+                compiled = await self.parts.bytecode.add_to(shown, target.python, owner)
+            log.info("compiled %d modules", compiled)
         await self.parts.overlays.add(lock.digest(target.image_digest), made)
         return lock
 

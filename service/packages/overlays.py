@@ -105,6 +105,23 @@ class Overlays:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextlib.contextmanager
+    def shown(self, made: Path) -> Iterator[Path]:
+        """Lets sandboxes see the folder of an overlay that is not taken in yet, for the block; yields where it is.
+
+        Nobody knows its name there but who is given it. `open` removes it if the process ends meanwhile.
+
+        Raises:
+            OSError: it cannot be moved.
+        """
+        _seal(made)
+        path = self.mounted / f"unfinished-{secrets.token_hex(_TAG_CHARS // 2)}"
+        made.rename(path)
+        try:
+            yield path
+        finally:
+            path.rename(made)
+
+    @contextlib.contextmanager
     def hold(self, digest: str) -> Iterator[str | None]:
         """Keeps the overlay of a lock for the block; yields its path inside of sandboxes, None if there is none."""
         tag = self._tag(digest)
