@@ -109,9 +109,7 @@ class Assumptions:
     api_cpu_used: float = _assume(0.5, "part of one core that an API process may use on average")
     api_cpu_share: float = _assume(0.5, "part of the service's processor time that is an API process's")
     message_bytes: float = _assume(600, "size of a message on the queue")
-    file_bytes: float = _assume(
-        100_000, "bytes of the files of a call, which the bucket stores twice"
-    )
+    file_bytes: float = _assume(100_000, "bytes of the files of a call, which the bucket stores twice")
     replicas: float = _assume(3, "copies of each message of the queue")
     sql_statements_max: float = _assume(100_000, "statements per second of the database")
     sql_transactions_max: float = _assume(20_000, "transactions per second of the database")

@@ -39,7 +39,7 @@ class BytecodeCompiler:
     Attributes:
         jobs: runs programs in sandboxes.
         policy: the operator's decisions about any call.
-        principal: in whose name the program runs; nothing of it is stored.
+        principal: in whose name the program runs; no part of it is stored.
         time_s: wall clock of the program, and again the longest wait for a place.
     """
 

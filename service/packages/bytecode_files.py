@@ -1,6 +1,6 @@
 """Places the bytecode that a sandbox has compiled beside the modules that it belongs to.
 
-Nothing of it is parsed here, and no path of the sandbox is used: a name counts if a module has it.
+The bytecode is not parsed here, and no path of the sandbox is used: a name counts if a module has it.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Compiles the modules of a folder of packages into one file; a program for a sandbox, whole by itself.
 
-It imports nothing of the folder. Modules near the top come first, because the time may not suffice for all; those
+It imports no module of the folder. Modules near the top come first, because the time may not suffice for all; those
 of tests are left out. An entry of the file has the lengths of name and bytecode, the name and the bytecode.
 """
 

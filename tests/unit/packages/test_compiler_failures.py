@@ -25,8 +25,14 @@ class FailingEngine:
         raise self._error
 
 
+class UnusedStore:
+    """The staging folder of a job that leaves no file is not made."""
+
+    staging = None
+
+
 def compiler(admission, error=None, time_s=5.0):
-    jobs = JobRunner(admission, None, FailingEngine(error), None, None)
+    jobs = JobRunner(admission, None, FailingEngine(error), UnusedStore(), None)
     return BytecodeCompiler(jobs, CallPolicy(LIMITS, 60, 60, 0), Principal("t", "p", "u", "me"), time_s)
 
 
