@@ -161,7 +161,8 @@ def _operations_text(figures: OperationFigures) -> str:
     text = (
         f"## Operations of a call\n\n{figures.apis} API processes, {figures.workers} workers, three brokers. "
         f"{figures.calls} calls one after the other, each in a conversation of its own, with one stored file. A "
-        f"running call renews its lease of {figures.lease_s:g} s. Messages of NATS include acknowledgements.\n\n"
+        f"running call renews its lease of {figures.lease_s:g} s. Messages of NATS include acknowledgements, "
+        "statements `BEGIN` and `COMMIT`.\n\n"
         "| | per call | per second of a running call | per second of the idle cluster |\n|---|---|---|---|\n"
     )
     columns = [asdict(each) for each in (figures.per_call, figures.per_running_s, figures.per_idle_s)]

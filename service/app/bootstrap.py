@@ -279,8 +279,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     image = ImageInventory(engine, _call_limits(settings))
     resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
     network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
-    outside = _Outside(resolver, network)
-    parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
+    parts = _tool_dependencies(settings, stores, engine, image, admission, _Outside(resolver, network))
     link_keys = LinkKeyFile(settings.keys_folder)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
@@ -299,7 +298,10 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
     dispatching = None
     if settings.is_shared:
-        shared = DispatchNeeds(stores.database, store, calls, admission, quotas, engine, meter, call_settings)
+        shared = DispatchNeeds(
+            stores.database, store, calls, admission, quotas, engine, meter, call_settings,
+            preparing=lambda: 0 if parts.packages is None else parts.packages.preparing,
+        )  # fmt: skip
         dispatching = Dispatching(settings, shared)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
@@ -369,13 +371,14 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
-        if service.packages is not None:
+        if service.packages is not None and settings.runs_calls:
             await asyncio.to_thread(service.packages.open)
+            stack.push_async_callback(service.packages.close)
         if settings.runs_calls:
             stack.push_async_callback(service.engine.stop)
             await service.engine.start()
-        if service.packages is not None:
-            stack.push_async_callback(service.packages.close)  # before the engine, which compiles for it
+            if service.packages is not None:
+                stack.push_async_callback(service.packages.close)  # first: the engine compiles for it
         stack.push_async_callback(service.image.close)
         if dispatching is not None:
             await stack.enter_async_context(dispatching.opened())

@@ -13,7 +13,7 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
 from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
-from proofbox.service.calls.audit_record import log_audit_line, outcome_code, span_attributes
+from proofbox.service.calls.audit.audit_record import log_audit_line, outcome_code, span_attributes
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.events import EndedCalls, EventLog
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall

@@ -9,7 +9,7 @@ from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, Start
 from proofbox.contracts.network import ListedConnections, NetworkConnection
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.calls.answer import Answer
-from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.claim import Claim
 from proofbox.service.calls.clients import CallClients
 from proofbox.service.calls.events import CallEvent, EventLog

@@ -10,7 +10,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import Answer, restore_answer
-from proofbox.service.calls.audit_record import AuditedCall
+from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner, CallSettings
 from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.dispatch import Accepted, Dispatch, LocalDispatch

@@ -14,7 +14,7 @@ from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
 from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
-from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_audit_line
+from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
 from proofbox.service.calls.interruptions import SERVICE_STOPPED, Interruption
 from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall

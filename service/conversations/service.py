@@ -18,7 +18,7 @@ from proofbox.contracts.problems import FieldError
 from proofbox.contracts.provenance import AuditService
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.artifacts.port import ArtifactStore, StoredArtifact
-from proofbox.service.calls.audit_record import log_audit_line
+from proofbox.service.calls.audit.audit_record import log_audit_line
 from proofbox.service.calls.port import AuditDraft
 from proofbox.service.concurrency import wait_to_end
 from proofbox.service.conversations.port import ConversationStore, ConversationSummary, DeletedCounts, Deletion

@@ -51,6 +51,7 @@ class HeldClaim:
         if self._starting is None:
             start = self._store.start(self.number, self.claim, self._worker, self._lease_s)
             self._starting = asyncio.create_task(start)
+            self._starting.add_done_callback(_note_failure)
 
     async def start(self) -> None:
         """See `Claim.start`."""
@@ -86,6 +87,12 @@ class HeldClaim:
             self.is_lost = True
             return True
         return self.is_released
+
+
+def _note_failure(starting: asyncio.Task[bool]) -> None:
+    """Reads the error of a start that nobody waits for: its call was cancelled meanwhile."""
+    if not starting.cancelled() and (exc := starting.exception()) is not None:
+        log.info("the start of a call could not be recorded: %s", exc)
 
 
 class HeldCall:

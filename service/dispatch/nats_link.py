@@ -127,7 +127,7 @@ class NatsLink:
                 connect_timeout=2,
                 allow_reconnect=True,
                 max_reconnect_attempts=-1,
-                reconnect_time_wait=0.25,
+                reconnect_time_wait=0.25,  # type: ignore[arg-type]  # it sleeps for as long, in seconds
                 ping_interval=5,
                 max_outstanding_pings=2,
                 error_cb=self._on_error,

@@ -18,8 +18,8 @@ from proofbox.contracts.tools import Language
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, StoredArtifact
 from proofbox.service.artifacts.staging import Staging, build_staging_error
 from proofbox.service.calls.answer import build_problem_answer
-from proofbox.service.calls.audit_port import AuditStore
-from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_audit_line
+from proofbox.service.calls.audit.audit_port import AuditStore
+from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
 from proofbox.service.calls.invalid_params import prepare_call
 from proofbox.service.calls.observer import CallObserver, UsedReference
 from proofbox.service.calls.param_references import Reference

@@ -12,7 +12,7 @@ from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.port import NewArtifact, NewWorkspace, SourcePool, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
-from proofbox.service.calls.audit_record import source_sha256
+from proofbox.service.calls.audit.audit_record import source_sha256
 from proofbox.service.calls.observer import UsedReference
 from proofbox.service.calls.param_references import Reference, References
 from proofbox.service.errors import NotRerunnableError

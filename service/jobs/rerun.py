@@ -18,8 +18,8 @@ from proofbox.contracts.tool_call_response import ToolCallResponse, Usage
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.port import SourcePool
 from proofbox.service.calls.answer import build_problem_answer
-from proofbox.service.calls.audit_port import AuditStore
-from proofbox.service.calls.audit_record import AuditedCall, build_draft, canonical_json, log_audit_line
+from proofbox.service.calls.audit.audit_port import AuditStore
+from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, canonical_json, log_audit_line
 from proofbox.service.calls.invalid_params import prepare_call
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.observer import CallObserver, CallRecord

@@ -105,6 +105,7 @@ class PrometheusMeter:
         self._install_s = Histogram(
             "proofbox_package_install_seconds",
             "Installing a list of packages, without the wait for a place.",
+            ["result"],
             registry=self._registry,
             buckets=_INSTALL_S,
         )
@@ -155,8 +156,9 @@ class PrometheusMeter:
 
     def packages_installed(self, *, ok: bool, seconds: float) -> None:
         """Packages were installed for calls, or could not be."""
-        self._packages.labels("installed" if ok else "failed").inc()
-        self._install_s.observe(seconds)
+        result = "installed" if ok else "failed"
+        self._packages.labels(result).inc()
+        self._install_s.labels(result).observe(seconds)
 
     def data_deleted(self, deleted: DeletedData) -> None:
         """See `Meter.data_deleted`."""

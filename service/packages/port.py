@@ -79,11 +79,15 @@ class Packages(Protocol):
 
     observer: InstallObserver
 
+    @property
+    def preparing(self) -> int:
+        """Calls that wait for their packages now."""
+
     def open(self) -> None:
         """Makes the folders, before a sandbox is started.
 
         Raises:
-            StoreFailedError: they cannot be made.
+            StoreFailedError: they cannot be made, or another process has them.
         """
 
     async def close(self) -> None:

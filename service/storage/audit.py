@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, Select, bindparam, insert, select
 from typing_extensions import override
 
-from proofbox.service.calls.audit_port import AuditStore
+from proofbox.service.calls.audit.audit_port import AuditStore
 from proofbox.service.calls.port import AuditDraft, AuditedLine, CallKey
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import CONVERSATION, new_or_known, scope_values

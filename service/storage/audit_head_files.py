@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from proofbox.service.calls.audit_heads import HeadRecords
+from proofbox.service.calls.audit.audit_heads import HeadRecords
 from proofbox.service.calls.signing import SigningKey, key_id
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.artifacts.durable_files import sync_folders

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, func, select
 
-from proofbox.service.calls.audit_chain import AuditCheck, ChainState
-from proofbox.service.calls.audit_heads import Head, HeadRecordError, HeadRecords
+from proofbox.service.calls.audit.audit_chain import AuditCheck, ChainState
+from proofbox.service.calls.audit.audit_heads import Head, HeadRecordError, HeadRecords
 from proofbox.service.calls.signing import SigningKey
 from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import StoreFailedError, StoreFullError

@@ -13,7 +13,7 @@ from proofbox.service.access.authenticator import Authenticator
 from proofbox.service.access.quotas import Allowances
 from proofbox.service.api.app import create_app
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
-from proofbox.service.calls.audit_chain import AuditCheck
+from proofbox.service.calls.audit.audit_chain import AuditCheck
 from proofbox.service.identity import Principal
 from proofbox.service.storage.audit_export import audit_lines
 from tests.support.pipeline import ANN, EXEC, opened_pipeline, services_over

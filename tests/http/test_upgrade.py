@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from proofbox.service.api.app import create_app
-from proofbox.service.calls.audit_chain import AuditCheck
+from proofbox.service.calls.audit.audit_chain import AuditCheck
 from proofbox.service.storage.audit_export import audit_lines
 from proofbox.service.storage.migrations import revisions
 from tests.support.pipeline import EXEC, opened_pipeline, services_over

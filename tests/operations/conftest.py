@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from psycopg import sql
-from service_process import ROOT, ServiceProcess
+from released_service import ROOT, ServiceProcess
 
 from tests.services.s3_server import STATE, emptied, started
 

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from service_process import ROOT
+from released_service import ROOT
 
 from proofbox.service.storage.migrations import revisions
 

@@ -3,7 +3,7 @@
 import pytest
 from earlier_release import previous_commit, unpack
 from load import Load, exec_request, find_losses, write_request
-from service_process import NotStartedError
+from released_service import NotStartedError
 
 from proofbox.service.app.own_image import own_image
 from proofbox.service.storage.migrations import revisions

@@ -10,7 +10,7 @@ import pytest
 from proofbox.cli import main
 from proofbox.cli.local.audit_actions import Noted, verify
 from proofbox.service.app.settings import Settings
-from proofbox.service.calls.audit_chain import AuditCheck
+from proofbox.service.calls.audit.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState, NewCall
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.audit import SqlAuditStore

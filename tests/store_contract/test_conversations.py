@@ -14,7 +14,7 @@ from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
 from proofbox.service.artifacts.port import NewWorkspace
-from proofbox.service.calls.audit_chain import AuditCheck
+from proofbox.service.calls.audit.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.errors import (
     ConversationBusyError,

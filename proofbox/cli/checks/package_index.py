@@ -3,12 +3,14 @@
 import asyncio
 import platform
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from proofbox.cli.checks.finding import Finding
 from proofbox.contracts.codes import ContractCode
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import PackageIndexError
+from proofbox.service.web.client.tls import read_roots
 
 _WAIT_S = 20.0
 _GLIBC_MINOR = 28
@@ -25,11 +27,12 @@ def check_package_index(settings: Settings) -> Finding:
 
     index = Index(settings.package_index, settings.package_index_login.get_secret_value())
     limits = ResolverLimits(min(_WAIT_S, settings.package_install_s), _METADATA_BYTES_MAX, 1)
+    roots = partial(read_roots, settings.web_ca_file)
     name = settings.package_names[0] if settings.package_names else _ASKED
     target = Target("", platform.python_version(), platform.machine(), _GLIBC_MINOR, {})
     with tempfile.TemporaryDirectory(prefix="proofbox-doctor-") as folder:
         try:
-            asyncio.run(Resolver(index, limits).resolve([name], {}, target, Path(folder)))
+            asyncio.run(Resolver(index, limits, roots).resolve([name], {}, target, Path(folder)))
         except PackageIndexError as exc:
             remedy = "check PROOFBOX_PACKAGE_INDEX, PROOFBOX_PACKAGE_INDEX_LOGIN and the network of this machine"
             return Finding("packages", "warn", exc.message.removeprefix("packages: "), remedy)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from proofbox.service.app.bootstrap import build, running
 from proofbox.service.app.settings import Settings
-from proofbox.service.calls.audit_chain import AuditCheck, ChainState
-from proofbox.service.calls.audit_heads import HeadRecords, SignedHeads, is_record
+from proofbox.service.calls.audit.audit_chain import AuditCheck, ChainState
+from proofbox.service.calls.audit.audit_heads import HeadRecords, SignedHeads, is_record
 from proofbox.service.storage.audit_export import ExportedLine, audit_lines, signing_keys
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import forget_keys

@@ -1,8 +1,10 @@
 """Build what installs the packages of calls."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from proofbox.service.access.quotas import Share
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.identity import Principal
@@ -11,7 +13,7 @@ from proofbox.service.packages.port import Packages
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.web.client.resolver import Resolver
-from proofbox.service.web.client.tls import loaded_when_asked
+from proofbox.service.web.client.tls import loaded_when_asked, read_roots
 
 _MOUNTED = "mounted"
 
@@ -23,12 +25,12 @@ def mounted_packages(settings: Settings) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class SandboxParts:
-    """What compiling packages in a sandbox takes.
+    """What packages need of sandboxes.
 
     Attributes:
         jobs: runs programs in sandboxes.
         policy: the operator's decisions about any call.
-        image: lists what the sandbox image has.
+        image: lists what the sandbox image has, which packages have to fit.
     """
 
     jobs: JobRunner
@@ -37,7 +39,13 @@ class SandboxParts:
 
 
 def build_packages(settings: Settings, sandboxes: SandboxParts, resolve: Resolver) -> Packages | None:
-    """Build what installs packages; None if the operator has no index."""
+    """Build what installs packages; None if the operator has no index.
+
+    Args:
+        settings: of the service.
+        sandboxes: what packages have to fit, and are compiled in.
+        resolve: resolves host names.
+    """
     if not settings.package_index:
         return None
     # Their libraries are of the extra `packages`.
@@ -50,23 +58,38 @@ def build_packages(settings: Settings, sandboxes: SandboxParts, resolve: Resolve
     from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits  # noqa: PLC0415
 
     index = Index(settings.package_index, settings.package_index_login.get_secret_value())
+    calls, installing_max = sandboxes.jobs.admission, settings.package_installing_max
     bytes_max, time_s = settings.package_call_bytes_max, settings.package_install_s
     compile_s = settings.package_compile_s
     principal = Principal(settings.tenant, settings.project, settings.user_type, settings.user)
     overlays = Overlays(_folder(settings), _MOUNTED, settings.package_cache_bytes_max)
     parts = InstallerParts(
-        Resolver(index, ResolverLimits(time_s, bytes_max, settings.package_call_count_max)),
+        Resolver(
+            index,
+            ResolverLimits(time_s, bytes_max, settings.package_call_count_max),
+            cache(lambda: read_roots(settings.web_ca_file)),
+        ),
         Downloads(
             index, bytes_max, resolve, settings.package_index_ranges, loaded_when_asked(settings.web_ca_file)
         ),
         overlays,
         Resolutions(overlays.resolutions, index.url, settings.package_resolution_s),
-        Admission(running_max=settings.package_installing_max, queue_max=settings.queue_max),
+        Admission(
+            running_max=installing_max,
+            queue_max=settings.queue_max,
+            share_of=lambda owner: share_of_installing(calls.share_of(owner), installing_max),
+        ),
         lambda: find_target(sandboxes.image),
         BytecodeCompiler(sandboxes.jobs, sandboxes.policy, principal, compile_s) if compile_s else None,
     )
     limits = InstallLimits(time_s, bytes_max, settings.package_call_files_max)
     return PackageInstaller(parts, limits, settings.package_names)
+
+
+def share_of_installing(share: Share, installing_max: int) -> Share:
+    """What a caller may have of the places to install: its share of calls, never all of several places."""
+    running = max(1, installing_max - 1)
+    return Share(min(running, share.running) if share.running else running, share.queued)
 
 
 def _folder(settings: Settings) -> Path:

@@ -10,8 +10,8 @@ from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from proofbox.service.calls.answer import build_problem_answer
-from proofbox.service.calls.audit_port import AuditStore
-from proofbox.service.calls.audit_record import AuditedCall, build_draft, log_audit_line
+from proofbox.service.calls.audit.audit_port import AuditStore
+from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.calls.registration import payload_sha256

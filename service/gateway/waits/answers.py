@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from proofbox.contracts.gateway.waits import ANSWER_BYTES_MAX, ResultSubmission
 from proofbox.contracts.problems import FieldError
-from proofbox.service.calls.audit_record import canonical_json, sha256_of
+from proofbox.service.calls.audit.audit_record import canonical_json, sha256_of
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
 from proofbox.service.calls.registration import order_json

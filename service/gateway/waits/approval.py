@@ -2,7 +2,7 @@
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.calls.audit_record import canonical_json, sha256_of
+from proofbox.service.calls.audit.audit_record import canonical_json, sha256_of
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.gateway.posting import WaitCard
 from proofbox.service.gateway.tool_call import GatewayCall

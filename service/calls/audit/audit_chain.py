@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 
-from proofbox.service.calls.audit_heads import SignedHeads
+from proofbox.service.calls.audit.audit_heads import SignedHeads
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""The audit of calls: what is recorded of each, chained and signed."""
