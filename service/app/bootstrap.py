@@ -21,7 +21,7 @@ from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gat
 from proofbox.service.app.maintenance import build_retention
 from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
-from proofbox.service.app.packages.wiring import build_packages
+from proofbox.service.app.packages.wiring import SandboxParts, build_packages
 from proofbox.service.app.processes.shared_jobs import SharedJobs
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.sandbox_engine import sandbox_engine
@@ -196,23 +196,25 @@ def _tool_dependencies(
         settings.conversation_files_max,
     )
     fetcher, searcher = build_web_client(settings, outside.resolver)
+    jobs = JobRunner(
+        admission,
+        InputResolver(files, stores.sources, workspace),
+        engine,
+        stores.artifacts,
+        stores.sources,
+        # A disk that fails does not recover by itself, and its store may have moved the files.
+        RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
+    )
+    policy = CallPolicy(
+        _call_limits(settings),
+        settings.queue_s,
+        settings.overhead_s,
+        settings.inline_bytes_max,
+        ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+    )
     return ToolDependencies(
-        jobs=JobRunner(
-            admission,
-            InputResolver(files, stores.sources, workspace),
-            engine,
-            stores.artifacts,
-            stores.sources,
-            # A disk that fails does not recover by itself, and its store may have moved the files.
-            RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
-        ),
-        policy=CallPolicy(
-            _call_limits(settings),
-            settings.queue_s,
-            settings.overhead_s,
-            settings.inline_bytes_max,
-            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
-        ),
+        jobs=jobs,
+        policy=policy,
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -223,7 +225,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, image, outside.resolver, admission.share_of),
+        packages=build_packages(settings, SandboxParts(jobs, policy, image), outside.resolver),
     )
 
 
@@ -281,13 +283,14 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     image = ImageInventory(engine, _call_limits(settings))
     resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
     network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
-    outside = _Outside(resolver, network)
-    parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
+    parts = _tool_dependencies(settings, stores, engine, image, admission, _Outside(resolver, network))
     link_keys = LinkKeyFile(settings.keys_folder)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
     network.observer = meter.connection_ended
+    if parts.packages is not None:
+        parts.packages.observer = meter
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
@@ -377,6 +380,8 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if settings.runs_calls:
             stack.push_async_callback(service.engine.stop)
             await service.engine.start()
+            if service.packages is not None:
+                stack.push_async_callback(service.packages.close)  # first: the engine compiles for it
         stack.push_async_callback(service.image.close)
         if dispatching is not None:
             await stack.enter_async_context(dispatching.opened())
