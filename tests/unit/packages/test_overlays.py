@@ -1,6 +1,7 @@
 """Installed packages are there as a whole or not at all, go when they are old, and never while they are in use."""
 
 import asyncio
+import contextlib
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,11 @@ async def test_the_next_process_finds_what_is_whole_and_removes_what_is_not(over
     left.mkdir()
     (left / "half").write_text("half")
     (overlays.mounted / "odd").mkdir()
+    half = overlays.mounted.parent / "work" / "overlay"
+    half.mkdir()
+    unfinished = overlays.shown(half)
+    await unfinished.__aenter__()  # and the process is killed
+    assert len(names(overlays)) == 3
     overlays.close()
     again = Overlays(tmp_path / "packages", "mounted", 100 * KIB)
     again.open()
@@ -77,6 +83,21 @@ async def test_the_next_process_finds_what_is_whole_and_removes_what_is_not(over
     with again.hold("lock") as path:
         assert path == f"/packages/{before[0]}"
     again.close()
+
+
+async def test_what_sandboxes_see_before_it_is_taken_in_has_a_secret_name_and_goes_back(overlays):
+    async with overlays.work_folder() as folder:
+        made = folder / "overlay"
+        made.mkdir(mode=0o700)
+        with contextlib.suppress(OSError):
+            async with overlays.shown(made) as shown:
+                assert shown.parent == overlays.mounted
+                assert len(shown.name) >= 40
+                assert stat.S_IMODE(shown.stat().st_mode) == 0o755
+                (shown / "added").touch()
+                raise OSError
+        assert names(overlays) == []
+        assert (made / "added").exists()
 
 
 async def test_those_not_used_for_longest_go_when_there_is_no_room(overlays):
