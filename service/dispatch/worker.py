@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
@@ -82,6 +83,7 @@ class WorkerParts:
         runner: runs them.
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
+        callers: learns the limits of who asked.
         preparing: how many calls wait for their packages, before they wait for a slot.
     """
 
@@ -92,6 +94,7 @@ class WorkerParts:
     runner: CallRunner
     admission: Admission
     can_run: Callable[[], bool]
+    callers: KnownCallers
     preparing: Callable[[], int] = lambda: 0
 
 
@@ -159,7 +162,7 @@ class Worker:
         parts = self._parts
         while True:
             self._has_room.clear()
-            waiting = min(parts.preparing(), self._settings.running_max)
+            waiting = min(parts.preparing(), len(self._handling), self._settings.running_max)
             free = self._settings.running_max - (len(self._handling) - waiting)
             if self._failures:
                 free = min(free, 1 - len(self._handling))
@@ -252,6 +255,7 @@ class Worker:
     async def _run(self, claimed: ClaimedCall, claim: HeldClaim, message: "Msg") -> None:
         """Run a claimed call to its end."""
         parts, stored = self._parts, claimed.stored
+        await parts.callers.learn(stored.key.scope.principal)
         try:
             request, call = await parts.stored.read(stored)
         except CallerError as exc:

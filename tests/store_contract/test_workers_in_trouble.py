@@ -173,7 +173,7 @@ async def test_calls_that_nats_does_not_take_stay_due(opened):
     ]
     await dispatches.unpublish(numbers)
     link = NatsLink(NatsSettings(("nats://127.0.0.1:1",), "test", "test", 3.0))  # which is not open
-    parts = WorkerParts(link, dispatches, store, None, None, None, lambda: True, lambda: 0)
+    parts = WorkerParts(link, dispatches, store, None, None, None, lambda: True, None)
     await Worker(parts, WorkerSettings("w1", 3, 5, 1)).publish_due()
     assert {each.number for each in await dispatches.due(60, 100)} == set(numbers)
     assert QueuedCall(numbers[0], 0) not in await dispatches.due(60, 100)
