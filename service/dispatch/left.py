@@ -33,7 +33,7 @@ class LeftCalls:
         dispatches: the dispatched calls.
         store: the calls.
         stored: prepares them.
-        link: tells those who follow a call.
+        link: notifies those who follow a call.
     """
 
     def __init__(self, dispatches: DispatchStore, store: CallStore, stored: StoredCalls, link: NatsLink) -> None:
