@@ -15,7 +15,7 @@ from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
 from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner
-from proofbox.service.calls.claim import ClaimLostError
+from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId, ClaimLostError
 from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import WORKER_LOST
 from proofbox.service.calls.observer import CallObserver
@@ -177,6 +177,7 @@ class Worker:
         parts, stored = self._parts, claimed.stored
         worker, lease_s = self._settings.worker, self._settings.lease_s
         claim = HeldClaim(parts.dispatches, stored.number, claimed.claim, worker, lease_s)
+        CURRENT_CLAIM.set(ClaimId(stored.number, claimed.claim, worker))
         try:
             request, call = await parts.stored.read(stored)
         except CallerError as exc:
