@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -49,6 +49,7 @@ class DispatchNeeds:
         engine: the sandbox engine.
         meter: counts calls that end here.
         call_settings: the settings of calls.
+        preparing: how many calls of this process wait for their packages.
     """
 
     database: Database
@@ -59,6 +60,7 @@ class DispatchNeeds:
     engine: PooledEngine
     meter: Meter
     call_settings: CallSettings
+    preparing: Callable[[], int] = lambda: 0
 
 
 class Dispatching:
@@ -102,6 +104,7 @@ class Dispatching:
                 runner,
                 needs.admission,
                 lambda: needs.engine.is_up,
+                needs.preparing,
             )
             self.worker = Worker(
                 parts,
