@@ -188,7 +188,7 @@ async def test_a_save_of_a_call_does_not_make_its_deleted_conversation_again(ope
 
 async def test_a_save_that_others_took_for_lost_places_its_bytes_again(opened, relay):
     async with opened("one", relay.url) as (one, database), opened("two") as (two, _):
-        relay.hold_answer_to(PLACED)
+        relay.hold_answer_to(DATA)  # not that to the header, which only invites the body
         saving = asyncio.create_task(one.save(SCOPE, [artifact()]))
         await relay.waiting.wait()
         await two.undo_lost({"two"})

@@ -147,7 +147,7 @@ class SaveJournal:
         Bytes that cannot be removed now are removed by `retry` or the next start.
         """
         if (error := await self._try_removal(save, names)) is not None:
-            _log.warning("the bytes of files could not be removed, or hosted, yet", exc_info=error)
+            _log.warning("the bytes of deleted files could not be removed yet", exc_info=error)
 
     async def _try_removal(self, save: str, names: Sequence[str]) -> OurError | None:
         try:
