@@ -198,3 +198,18 @@ async def test_more_calls_than_may_wait_are_refused_and_those_that_are_known_are
                 refused += 1
         assert refused > 0
         (service.folder / "later").touch()
+
+
+async def test_events_that_were_lost_are_fetched_before_the_last_one(place):
+    texts = [f"line {number}" for number in range(5)]
+    async with opened_process(place, "api") as api, opened_process(place, "worker"):
+        await submit(api.calls, prepares="go", prints=texts, detached=True)
+        followed = await api.calls.events(SCOPE.principal, "call-1", None, after=0)
+        await noted(place.folder, "claimed")
+        link, [stored] = api.dispatching.link, await api.store.find(SCOPE.principal, "call-1")
+        subject = link.subject("events", stored.number)
+        [subscription] = [each for each in link.client._subs.values() if each.subject == subject]
+        await subscription.unsubscribe()  # from now on all messages are lost
+        (place.folder / "go").touch()
+        names = ["queued", "started", *["stdout"] * len(texts), "result"]
+        assert [(event.id, event.name) async for event in followed] == list(enumerate(names, 1))
