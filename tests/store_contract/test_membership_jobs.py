@@ -1,4 +1,4 @@
-"""The jobs of the process that leads: begun and ended in turn, however slow they are, while it goes on to report."""
+"""The jobs of the process that leads: begun and ended in turn, however slow, while it goes on to report."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ class CountedMembers(SqlMemberStore):
     async def counted(self, count):
         """Waits for so many more reports."""
         wanted = self.count + count
-        while self.count < wanted:
+        while self.count < wanted:  # noqa: ASYNC110 - as long as the database takes
             await asyncio.sleep(0.01)
 
 
