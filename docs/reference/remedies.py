@@ -174,7 +174,8 @@ REMEDIES = {
     "Call again later; packages that are installed need no index.",
     "store_failed": "Start the database or object store ([what an operator does](faults.md#what-an-operator-does)). "
     "Ask for the call again under the same id.",
-    "store_full": "Free space on the disk of the data folder or of the database. No restart is needed.",
+    "store_full": "Free space on the disk of the data folder or of the database. No restart is needed. Of packages: call later, or "
+    "raise `PROOFBOX_PACKAGE_CACHE_BYTES_MAX`.",
     "not_found": "Check the path: `GET /openapi.json` and [the HTTP API](http-api.md) list them all.",
     "method_not_allowed": "Use a method that the header `Allow` lists.",
     "internal": "Repeat the request. If it recurs, report it with the log lines of the `request_id`.",

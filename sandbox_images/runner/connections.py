@@ -33,17 +33,28 @@ _BACKLOG = 64
 # A program that writes byte by byte would make a frame of each: after a small piece its connection rests.
 _SMALL_BYTES = 4096
 _REST_S = 0.002
-_PUBLIC_ROOTS = f"/opt/proofbox/venv/lib/python3.{sys.version_info[1]}/site-packages/certifi/cacert.pem"
+_PUBLIC_ROOTS = (  # an image without certifi may have the system's
+    f"/opt/proofbox/venv/lib/python3.{sys.version_info[1]}/site-packages/certifi/cacert.pem",
+    "/etc/ssl/certs/ca-certificates.crt",
+)
 
 
-def write_roots(roots: str) -> None:
-    """Writes the certificate authorities for a program: the public ones of the image, and those of its call."""
-    fd = os.open(CA_BUNDLE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
+def write_roots(roots: str, bundle: str = CA_BUNDLE, public: tuple[str, ...] = _PUBLIC_ROOTS) -> bool:
+    """Writes the certificate authorities for a program: the public ones of the image, and those of its call.
+
+    Returns:
+        Whether there are any; without, no file is written, and no variable may name it.
+    """
+    found = next(filter(os.path.exists, public), None)
+    if found is None and not roots:
+        return False
+    fd = os.open(bundle, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
     with open(fd, "wb") as file:
-        if os.path.exists(_PUBLIC_ROOTS):
-            with open(_PUBLIC_ROOTS, "rb") as public:
-                file.write(public.read())
+        if found is not None:
+            with open(found, "rb") as read:
+                file.write(read.read())
         file.write(roots.encode())
+    return True
 
 
 class _Connection:
@@ -74,14 +85,12 @@ class Connections:
     Args:
         channel: the stream to the service.
         poll: what the run waits on.
-        bounds: ``open_max`` connections at a time, ``accepted_max`` in all; then nothing listens any more;
-            ``roots``: certificate authorities that the program is to trust.
+        bounds: ``open_max`` connections at a time, ``accepted_max`` in all; then nothing listens any more.
     """
 
     def __init__(self, channel: frames.Channel, poll: select.poll, bounds: dict[str, Any]) -> None:
         self._channel = channel
         self._poll = poll
-        write_roots(bounds["roots"])
         self._open_max: int = bounds["open_max"]
         self._left: int = bounds["accepted_max"]
         self._open: dict[int, _Connection] = {}

@@ -20,7 +20,7 @@ import cgroup
 import frames
 from full_places import FullPlaces
 from output_record import OutputRecord
-from runner_protocol import frame_format
+from runner_protocol import frame_format, network
 from write_order import PIPE_PACKETS, WriteOrder
 
 TYPE_CHECKING = False
@@ -145,8 +145,11 @@ class ProgramRun:
             os.set_blocking(stream, False)
         poll = select.poll()
         if self._job["network"] is not None:
-            from connections import Connections  # noqa: PLC0415 - only calls with a network need it
+            from connections import Connections, write_roots  # noqa: PLC0415 - only calls with a network need it
 
+            if not write_roots(self._job["network"]["roots"]):
+                env = self._job["env"]
+                self._job["env"] = {name: value for name, value in env.items() if value != network.CA_BUNDLE}
             self._connections = Connections(self._channel, poll, self._job["network"])
         self._launcher.start(self._job)
         deadline = time.monotonic() + self._job["wall_s"]

@@ -222,7 +222,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, image, outside.resolver),
+        packages=build_packages(settings, image, outside.resolver, admission.share_of),
     )
 
 
@@ -295,7 +295,10 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
     dispatching = None
     if settings.is_shared:
-        shared = DispatchNeeds(stores.database, store, calls, admission, quotas, engine, meter, call_settings)
+        shared = DispatchNeeds(
+            stores.database, store, calls, admission, quotas, engine, meter, call_settings,
+            preparing=lambda: 0 if parts.packages is None else parts.packages.preparing,
+        )  # fmt: skip
         dispatching = Dispatching(settings, shared)
     conversations = Conversations(
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
@@ -365,7 +368,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             stack.push_async_callback(service.heads.stop)
         await service.artifacts.open()
         stack.push_async_callback(service.artifacts.close)
-        if service.packages is not None:
+        if service.packages is not None and settings.runs_calls:
             await asyncio.to_thread(service.packages.open)
             stack.push_async_callback(service.packages.close)
         if settings.runs_calls:

@@ -55,7 +55,8 @@ class Admission:
     def __init__(self, *, running_max: int, queue_max: int, share_of: Callable[[str], Share] = _all_of_it) -> None:
         self._running_max = running_max
         self._queue_max = queue_max
-        self._share_of = share_of
+        self.share_of = share_of
+        """What one owner may have of both."""
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns; none is empty
         self._mean_s = 1.0
@@ -90,7 +91,7 @@ class Admission:
         """
         if self.has_slot(owner):
             return
-        own, queued_max = len(self._lines.get(owner, ())), self._share_of(owner).queued
+        own, queued_max = len(self._lines.get(owner, ())), self.share_of(owner).queued
         if queued_max and own >= queued_max:
             message = f"queued_calls: {own} calls of yours wait, {queued_max} may"
             raise QueueFullError(
@@ -152,7 +153,7 @@ class Admission:
             )
 
     def _may_run(self, owner: str) -> bool:
-        running_max = self._share_of(owner).running
+        running_max = self.share_of(owner).running
         return not running_max or self._running[owner] < running_max
 
     def _before(self, owner: str) -> int:

@@ -75,6 +75,7 @@ class WorkerParts:
         runner: runs them.
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
+        preparing: how many calls wait for their packages, before they wait for a slot.
     """
 
     link: NatsLink
@@ -84,6 +85,7 @@ class WorkerParts:
     runner: CallRunner
     admission: Admission
     can_run: Callable[[], bool]
+    preparing: Callable[[], int] = lambda: 0
 
 
 class Worker:
@@ -120,12 +122,16 @@ class Worker:
         await self.keeper.stop()
 
     async def _room(self) -> int:
-        """Waits for free slots; calls that wait for the share of their caller take none, up to as many again."""
+        """Waits for free slots.
+
+        Calls that wait for the share of their caller or for their packages take none, up to as many again.
+        """
+        parts = self._parts
         while True:
             self._has_room.clear()
-            waiting = min(self._parts.admission.queued, self._settings.running_max)
+            waiting = min(parts.admission.queued + parts.preparing(), self._settings.running_max)
             free = self._settings.running_max - (len(self._handling) - waiting)
-            if free > 0 and self._parts.can_run() and self.keeper.is_valid:
+            if free > 0 and parts.can_run() and self.keeper.is_valid:
                 return free
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_room.wait(), _ROOM_S)

@@ -53,8 +53,12 @@ class CallAuthority:
         """Its certificate, without a key."""
         return self._certificate.public_bytes(Encoding.PEM).decode()
 
+    def made_context(self, host: str) -> ssl.SSLContext | None:
+        """What `context` returned for a host; None before its first use."""
+        return self._contexts.get(host)
+
     def context(self, host: str) -> ssl.SSLContext:
-        """TLS as the server of a host; each time the same.
+        """TLS as the server of a host; each time the same. The first use blocks.
 
         Raises:
             KeyError: it may not speak for this host.

@@ -3,9 +3,10 @@
 The program knows the name of a variable and a placeholder; the secret is in a request to its host only.
 """
 
+import contextlib
 import json
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -23,6 +24,7 @@ _OF_PROXY = frozenset(
     }
 )
 _ANY = "*"
+_SCHEMES = frozenset({"basic", "bearer", "token"})
 
 
 class HeaderRefusedError(ValueError):
@@ -82,17 +84,21 @@ class HostHeader:
 
     @property
     def forms(self) -> Iterator[bytes]:
-        """The spellings in which a response may repeat the secret."""
-        yield self.secret.encode()
-        yield quote(self.secret, safe="").encode()
-        yield json.dumps(self.secret)[1:-1].encode()
-        raw = self.secret.encode()
-        # Base64 within a longer text: what only the secret decides about, after 0, 1 or 2 other bytes.
-        for before, start in ((0, 0), (1, 2), (2, 3)):
-            certain = b64encode(b"\0" * before + raw)[start : (before + len(raw)) * 8 // 6]
-            if len(certain) >= SECRET_CHARS_MIN:
-                yield certain
-                yield certain.replace(b"+", b"-").replace(b"/", b"_")
+        """The spellings in which a response may repeat the secret, or a part of it that is a secret itself."""
+        for part in {self.secret.encode(), *self._credentials()}:
+            yield from _spellings(part)
+
+    def _credentials(self) -> Iterator[bytes]:
+        """What follows the scheme; user and password of ``Basic``, together and alone."""
+        scheme, _, rest = f"{self.prefix}{self.secret}".partition(" ")
+        if scheme.lower() not in _SCHEMES:
+            return
+        parts = [rest.strip().encode()]
+        if scheme.lower() == "basic":
+            with contextlib.suppress(ValueError):
+                decoded = b64decode(parts[0] + b"=" * (-len(parts[0]) % 4), validate=True)
+                parts += [decoded, *decoded.split(b":", 1)]
+        yield from (part for part in parts if len(part) >= SECRET_CHARS_MIN)
 
     def is_for(self, tenant: str, project: str) -> bool:
         """Whether calls of a project get it."""
@@ -109,6 +115,21 @@ class HostHeader:
                 for x, y in other.projects
             )
         )
+
+
+def _spellings(raw: bytes) -> Iterator[bytes]:
+    """As it is, in an address, in JSON, and in base64."""
+    yield raw
+    yield quote(raw, safe="").encode()
+    text = raw.decode("utf-8", "surrogateescape")
+    yield json.dumps(text)[1:-1].encode()
+    yield json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape")
+    # Base64 within a longer text: what only the secret decides about, after 0, 1 or 2 other bytes.
+    for before, start in ((0, 0), (1, 2), (2, 3)):
+        certain = b64encode(b"\0" * before + raw)[start : (before + len(raw)) * 8 // 6]
+        if len(certain) >= SECRET_CHARS_MIN:
+            yield certain
+            yield certain.replace(b"+", b"-").replace(b"/", b"_")
 
 
 class HostHeaders:

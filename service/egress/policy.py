@@ -207,6 +207,7 @@ class CallNetwork:
             server_tls=self._server_tls,
         )
         self._made = 0
+        self._making_tls = asyncio.Lock()
 
     @property
     def bounds(self) -> ConnectionBounds:
@@ -261,10 +262,13 @@ class CallNetwork:
         finally:
             self._ledger.close(entry)
 
-    def _server_tls(self, host: str) -> ssl.SSLContext:
-        if self._authority is None:
+    async def _server_tls(self, host: str) -> ssl.SSLContext:
+        authority = self._authority
+        if authority is None:
             raise KeyError(host)
-        return self._authority.context(host)
+        async with self._making_tls:  # one thread for a call, and once for each of its hosts
+            made = authority.made_context(host)
+            return made if made is not None else await asyncio.to_thread(authority.context, host)
 
     def _require_allowed(self, target: Endpoint) -> None:
         if not _is_covered(target, self._allowed):

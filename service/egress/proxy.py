@@ -7,7 +7,7 @@ answered with a sentence, as an HTTP response, or as a TLS alert where the progr
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -45,7 +45,7 @@ class ProxyRules:
         ledger: counts bytes.
         idle_s: how long a connection may stay open without a byte.
         headers: what is set in requests to some hosts, whose TLS ends here.
-        server_tls: TLS as the server of one of those hosts; it blocks.
+        server_tls: TLS as the server of one of those hosts.
     """
 
     require_allowed: Callable[[Endpoint], None]
@@ -54,7 +54,7 @@ class ProxyRules:
     ledger: Ledger
     idle_s: float
     headers: CallHeaders
-    server_tls: Callable[[str], ssl.SSLContext]
+    server_tls: Callable[[str], Awaitable[ssl.SSLContext]]
 
 
 class ProxiedConnection:
@@ -177,7 +177,7 @@ class ProxiedConnection:
     ) -> None:
         """Is the server of the program's TLS, and passes its requests on with the operator's headers."""
         self._entry.tls_ended = True
-        context = await asyncio.to_thread(self._rules.server_tls, target.host)
+        context = await self._rules.server_tls(target.host)
         count = partial(self._rules.ledger.count_sent, self._entry)
         inside = TlsSide(self._program, context, count)
         try:
@@ -233,7 +233,7 @@ class ProxiedConnection:
         """Lets the program read the answer: what it still sends is dropped, or its end would reset the answer."""
         await self._program.write_end()
         dropped = 0
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(OSError, ConnectionEnded):  # a timeout is one, too; the answer was given
             async with asyncio.timeout(_LINGER_S):
                 while dropped < _LINGER_BYTES and (data := await self._program.read()):
                     dropped += len(data)

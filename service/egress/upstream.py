@@ -67,6 +67,7 @@ class Connector:
         self._opened = tuple(opened)
         self._resolve_s = resolve_s
         self._tls = tls
+        self._loaded_tls: ssl.SSLContext | None = None
         self._lookups: set[asyncio.Task[Sequence[str]]] = set()
 
     async def connect(self, target: Endpoint, resolving: Places) -> Upstream:
@@ -94,13 +95,14 @@ class Connector:
         """
         if self._tls is None:
             raise ConnectionRefusal(f"{target}: the service ends no TLS", HTTPStatus.BAD_GATEWAY)
-        tls = await asyncio.to_thread(self._tls)
+        if self._loaded_tls is None:
+            self._loaded_tls = await asyncio.to_thread(self._tls)
         why = "the host takes no connection"
         for address in await self._find_addresses(target, resolving):
             try:
                 async with asyncio.timeout(2 * CONNECT_S):
                     reader, writer = await asyncio.open_connection(
-                        address, target.port, limit=_BUFFER_BYTES, ssl=tls, server_hostname=target.host
+                        address, target.port, limit=_BUFFER_BYTES, ssl=self._loaded_tls, server_hostname=target.host
                     )
                 return Upstream(reader, writer, address)
             except ssl.SSLCertVerificationError as exc:

@@ -1,7 +1,7 @@
 """Downloads the wheels of a lock from the operator's index, each checked by its hash.
 
-The index itself may be anywhere. Where it points to, by a link or a redirect, has to be its own host, or on the
-public internet or in a network that the operator opens.
+The index itself may be anywhere. Where it points to, by a link or a redirect, has to be its own host and port, or
+on the public internet or in a network that the operator opens.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import httpcore
 
 from proofbox.contracts.codes import ContractCode, WebCode
-from proofbox.service.errors import PackageIndexError
+from proofbox.service.errors import DISK_FULL, PackageIndexError, StoreFullError
 from proofbox.service.packages.lock import LockedWheel
 from proofbox.service.packages.refusal import PackageRefusedError, broken_wheel, too_large
 from proofbox.service.packages.resolver import Index
@@ -37,18 +37,18 @@ _WRITTEN_BYTES = 1024 * 1024
 
 
 class IndexNetwork(httpcore.AsyncNetworkBackend):
-    """Connects to the host of the index wherever that is, and to checked addresses of others.
+    """Connects to the host and port of the index wherever that is, and to checked addresses of others.
 
     Args:
-        own: connects to the host of the index.
+        own: connects to the index.
         others: connects to what the index names.
-        host: of the index.
+        index: its host and port.
     """
 
-    def __init__(self, own: CheckedNetwork, others: CheckedNetwork, host: str) -> None:
+    def __init__(self, own: CheckedNetwork, others: CheckedNetwork, index: tuple[str, int]) -> None:
         self._own = own
         self._others = others
-        self._host = host
+        self._index = index
 
     async def connect_tcp(
         self,
@@ -59,7 +59,7 @@ class IndexNetwork(httpcore.AsyncNetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         """See `CheckedNetwork.connect_tcp`."""
-        network = self._own if host == self._host else self._others
+        network = self._own if (host, port) == self._index else self._others
         return await network.connect_tcp(host, port, timeout, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
@@ -84,8 +84,9 @@ class Downloads:
         self._index = index
         self._origin = _origin(index.url)
         self._bytes_max = bytes_max
-        host = WebUrl.parse(index.url).host
-        self._network = IndexNetwork(CheckedNetwork(resolve, None), CheckedNetwork(resolve, opened), host)
+        url = WebUrl.parse(index.url)
+        checked = CheckedNetwork(resolve, opened)
+        self._network = IndexNetwork(CheckedNetwork(resolve, None), checked, (url.host, url.port))
         self._tls = tls
 
     async def fetch(
@@ -96,6 +97,7 @@ class Downloads:
         Raises:
             PackageRefusedError: they are too large, or one is not what the index announced.
             PackageIndexError: the index does not answer in time.
+            StoreFullError: the disk has no room for them.
         """
         if sum(wheel.size_bytes or 0 for wheel in wheels) > self._bytes_max:
             raise too_large()
@@ -147,6 +149,8 @@ class Downloads:
         ) as exc:  # fmt: skip
             if isinstance(exc, PackageRefusedError):
                 raise
+            if isinstance(exc, OSError) and exc.errno in DISK_FULL:
+                raise StoreFullError("packages: the disk has no room for their wheels; call again later") from exc
             raise _not_downloaded(wheel.filename, type(exc).__name__) from exc
         if wheel.sha256 and found != wheel.sha256:
             raise broken_wheel(wheel.filename, f"has the SHA-256 {found} and was announced with {wheel.sha256}")

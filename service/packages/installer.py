@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.packages.requirements import normal_name
 from proofbox.service.calls.admission import Admission
-from proofbox.service.errors import EngineUnavailableError, StoreFailedError, StoreFullError
+from proofbox.service.errors import (
+    EngineUnavailableError,
+    PackageIndexError,
+    StoreFailedError,
+    StoreFullError,
+    build_store_error,
+)
 from proofbox.service.packages.downloads import Downloads
 from proofbox.service.packages.lock import Lock, LockedWheel
 from proofbox.service.packages.overlays import Overlays
@@ -23,6 +30,7 @@ from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Resolver
 from proofbox.service.packages.target import Target
+from proofbox.service.packages.thread_work import finish_in_thread
 from proofbox.service.packages.wheel_files import Room, unpack
 
 log = logging.getLogger("proofbox.packages")
@@ -30,12 +38,16 @@ log = logging.getLogger("proofbox.packages")
 _NAMED_MAX = 8
 
 
+class _LateError(PackageIndexError):
+    """An installation took longer than one may."""
+
+
 @dataclass(frozen=True, slots=True)
 class InstallLimits:
     """What installing the packages of one call may use.
 
     Attributes:
-        time_s: wall clock of resolution and download together, and the longest wait for a place.
+        time_s: wall clock of one installation as a whole, and the longest wait for a place.
         bytes_max: of the unpacked packages; the downloads may have as many.
         files_max: files and folders of the unpacked packages.
     """
@@ -79,6 +91,8 @@ class PackageInstaller:
     parts: InstallerParts
     limits: InstallLimits
     allowed: Sequence[str] = ()
+    preparing: int = 0
+    """Calls that wait for their packages now."""
     _tasks: dict[str, asyncio.Task[Lock]] = field(default_factory=dict)
 
     def find_mistakes(self, requirements: Sequence[str]) -> list[tuple[int, str]]:
@@ -115,20 +129,23 @@ class PackageInstaller:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self.parts.overlays.close()
 
     @asynccontextmanager
     async def use(
         self, requirements: Sequence[str], owner: str, pinned: Sequence[InstalledPackage] | None = None
     ) -> AsyncIterator[InstalledPackages]:
         """See `Packages.use`."""
-        target = await self.parts.target()
+        with self._counted():
+            target = await self.parts.target()
         if target is None:
             raise EngineUnavailableError("the sandbox image has not named its Python yet; call again")
         asked = {normal_name(found.name): found.specifier for found in map(Requirement, requirements)}
         unchanged = target.unchanged(asked)
         present = tuple(f"{name} {unchanged[name]}" for name in sorted(asked) if name in unchanged)
         for _ in range(2):  # what is there may be removed between its installation and its use
-            lock = await self._lock(requirements, unchanged, target, owner, pinned)
+            with self._counted():
+                lock = await self._lock(requirements, unchanged, target, owner, pinned)
             names = [wheel.name for wheel in lock.wheels]
             if not names:
                 yield InstalledPackages("", (), present)
@@ -142,6 +159,14 @@ class PackageInstaller:
             "the disk has no room for the packages of all calls at the same time; call again later"
         )
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self.preparing += 1
+        try:
+            yield
+        finally:
+            self.preparing -= 1
+
     async def _lock(
         self,
         requirements: Sequence[str],
@@ -152,52 +177,86 @@ class PackageInstaller:
     ) -> Lock:
         """What is to be used, and is installed now."""
         overlays, resolutions = self.parts.overlays, self.parts.resolutions
+
+        def present(lock: Lock | None) -> Lock | None:
+            is_there = lock is not None and (not lock.wheels or overlays.has(lock.digest(target.image_digest)))
+            return lock if is_there else None
+
         if pinned is not None:
-            lock = Lock.of_installed(pinned)
-            digest = lock.digest(target.image_digest)
-            if not lock.wheels or overlays.has(digest):
-                return lock
+            again = Lock.of_installed(pinned)
             return await self._once(
-                digest, owner, lambda folder: self._install(lock, target, folder, is_found=False)
+                again.digest(target.image_digest),
+                owner,
+                lambda: present(again),
+                lambda folder: self._install(again, target, folder, is_found=False),
             )
         key = resolutions.key(requirements, target)
-        known = resolutions.get(key)
-        if known is not None and (not known.wheels or overlays.has(known.digest(target.image_digest))):
-            return known
 
         async def resolve(folder: Path) -> Lock:
+            known = resolutions.get(key)
             if known is not None:
                 with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
                     return await self._install(known, target, folder / "known", is_found=False)
             found = await self.parts.resolver.resolve(requirements, unchanged, target, _made(folder / "resolving"))
             lock = await self._install(found, target, folder, is_found=True)
-            resolutions.put(key, lock)
+            await resolutions.put(key, lock)
             return lock
 
-        return await self._once(key, owner, resolve)
+        return await self._once(key, owner, lambda: present(resolutions.get(key)), resolve)
 
-    async def _once(self, key: str, owner: str, install: Callable[[Path], Coroutine[None, None, Lock]]) -> Lock:
-        """Joins what is under way, or begins it; it goes on if its callers are cancelled."""
-        task = self._tasks.get(key)
-        if task is None:
-            task = asyncio.create_task(self._in_place(owner, install))
-            self._tasks[key] = task
-            task.add_done_callback(lambda _: self._tasks.pop(key, None))
-            task.add_done_callback(_retrieve)
-        return await asyncio.shield(task)
+    async def _once(
+        self,
+        key: str,
+        owner: str,
+        present: Callable[[], Lock | None],
+        install: Callable[[Path], Coroutine[None, None, Lock]],
+    ) -> Lock:
+        """What is there, or will be by what is under way, or by what begins here.
 
-    async def _in_place(self, owner: str, install: Callable[[Path], Coroutine[None, None, Lock]]) -> Lock:
-        deadline = time.monotonic() + self.limits.time_s
-        slot = await self.parts.places.enter(deadline, lambda _: None, owner)
-        with slot, self.parts.overlays.work_folder() as folder:
-            began = time.monotonic()
-            try:
+        Each caller waits in its own line, and holds a place of its own while it waits for the installation of
+        another. One that began goes on if its callers are cancelled, and has its place until its end.
+        """
+        if (lock := present()) is not None:
+            return lock
+        with contextlib.ExitStack() as place:
+            deadline = time.monotonic() + self.limits.time_s
+            place.enter_context(await self.parts.places.enter(deadline, lambda _: None, owner))
+            if (lock := present()) is not None:
+                return lock
+            task = self._tasks.get(key)
+            if task is not None:
+                with contextlib.suppress(_LateError):  # it began earlier than this caller, which has time left
+                    return await asyncio.shield(task)
+                task = self._tasks.get(key)
+            if task is None:
+                task = self._begin(key, install, place.pop_all())
+            return await asyncio.shield(task)
+
+    def _begin(
+        self, key: str, install: Callable[[Path], Coroutine[None, None, Lock]], place: contextlib.ExitStack
+    ) -> asyncio.Task[Lock]:
+        task = asyncio.create_task(self._in_place(install))
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key, None))
+        task.add_done_callback(lambda _: place.close())
+        task.add_done_callback(_retrieve)
+        return task
+
+    async def _in_place(self, install: Callable[[Path], Coroutine[None, None, Lock]]) -> Lock:
+        """Installs within the time of one installation."""
+        self.parts.overlays.require_room()
+        began, time_s = time.monotonic(), self.limits.time_s
+        try:
+            async with asyncio.timeout(time_s), self.parts.overlays.work_folder() as folder:
                 lock = await install(folder)
-            except OSError as exc:
-                log.exception("packages cannot be installed")
-                raise StoreFullError(f"the packages cannot be stored: {exc.strerror}; call again later") from exc
-            log.info("installed %d packages in %.1f s", len(lock.wheels), time.monotonic() - began)
-            return lock
+        except TimeoutError as exc:
+            raise _LateError(f"packages: installing them took more than {time_s:g} s; call again later") from exc
+        except OSError as exc:
+            log.exception("packages cannot be installed")
+            message = f"packages: they cannot be stored ({exc.strerror}); call again later"
+            raise build_store_error(exc, full=message, failed=message) from exc
+        log.info("installed %d packages in %.1f s", len(lock.wheels), time.monotonic() - began)
+        return lock
 
     async def _install(self, lock: Lock, target: Target, folder: Path, *, is_found: bool) -> Lock:
         """Downloads and unpacks wheels, and makes an overlay of them; returns them with their hashes."""
@@ -208,16 +267,17 @@ class PackageInstaller:
             lock = await self.parts.resolver.find(lock, target, _made(folder / "finding"))
         wheels = await self.parts.downloads.fetch(lock.wheels, _made(folder / "wheels"), self.limits.time_s)
         made = _made(folder / "overlay")
-        await asyncio.to_thread(self._unpack, wheels, made)
+        room = Room(self.limits.bytes_max, self.limits.files_max, threading.Event())
+        await finish_in_thread(lambda: _unpack(wheels, made, room), room.is_stopped.set)
         lock = Lock(tuple(wheel for wheel, _ in wheels))
         await self.parts.overlays.add(lock.digest(target.image_digest), made)
         return lock
 
-    def _unpack(self, wheels: Sequence[tuple[LockedWheel, Path]], into: Path) -> None:
-        room = Room(self.limits.bytes_max, self.limits.files_max)
-        for wheel, path in wheels:
-            unpack(path, wheel, into, room)
-            path.unlink()
+
+def _unpack(wheels: Sequence[tuple[LockedWheel, Path]], into: Path, room: Room) -> None:
+    for wheel, path in wheels:
+        unpack(path, wheel, into, room)
+        path.unlink()
 
 
 def _made(folder: Path) -> Path:

@@ -4,8 +4,9 @@ The folder of all overlays is mounted read-only into every sandbox. Nobody there
 overlay is a secret of who uses it: it is derived from the lock with a key that never leaves the service.
 """
 
-import asyncio
 import contextlib
+import ctypes
+import fcntl
 import hashlib
 import hmac
 import logging
@@ -15,10 +16,13 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.packages.refusal import too_large
+from proofbox.service.packages.thread_work import finish_in_thread
 from proofbox.service.sandbox.hardening import PACKAGES_AT
 
 log = logging.getLogger("proofbox.packages")
@@ -27,6 +31,12 @@ _KEY_BYTES = 32
 _TAG_CHARS = 40
 _NAME = re.compile(r"(?P<tag>[0-9a-f]{40})-(?P<bytes>[0-9]+)")
 _LISTED_BY_NOBODY = 0o711
+_ENTRY_BYTES_MIN = 4096  # a block: an empty file or folder takes room on the disk as well
+_C_LIBRARY = ctypes.CDLL(None, use_errno=True)
+
+
+class PackageFolderInUseError(StoreFailedError):
+    """Another process of the service has the folder of packages."""
 
 
 @dataclass(slots=True)
@@ -42,7 +52,7 @@ class Overlays:
     Args:
         folder: of the service.
         mounted: the name of the folder in it that sandboxes see.
-        bytes_max: what all together may take; those that are in use stay nevertheless.
+        bytes_max: what all together may take; those that are in use stay, and one more is refused then.
     """
 
     def __init__(self, folder: Path, mounted: str, bytes_max: int) -> None:
@@ -53,11 +63,21 @@ class Overlays:
         self._key = b""
         self._known: dict[str, _Overlay] = {}
         self._in_use: Counter[str] = Counter()
+        self._lock: int | None = None
 
     def open(self) -> None:
-        """Makes the folders, and removes what an earlier process of the service did not finish. Raises OSError."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._folder.chmod(_LISTED_BY_NOBODY)
+        """Makes the folders, and removes what an earlier process of the service did not finish.
+
+        Raises:
+            PackageFolderInUseError: another process has the folder.
+            OSError: the folders cannot be made.
+        """
+        try:
+            self._folder.mkdir(parents=True)
+            self._folder.chmod(_LISTED_BY_NOBODY)
+        except FileExistsError:
+            pass  # the mode of a folder that the operator made is the operator's
+        self._take_lock()
         self.mounted.mkdir(exist_ok=True)
         self.mounted.chmod(_LISTED_BY_NOBODY)
         shutil.rmtree(self._work, ignore_errors=True)
@@ -70,6 +90,30 @@ class Overlays:
                 self._known[found["tag"]] = _Overlay(entry.name, int(found["bytes"]), entry.stat().st_mtime)
             else:
                 shutil.rmtree(entry, ignore_errors=True)
+
+    def close(self) -> None:
+        """Lets another process have the folder; a second call does nothing."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _take_lock(self) -> None:
+        """Takes the folder for this process, until it ends or closes."""
+        if self._lock is not None:
+            return
+        lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            os.close(lock)
+            raise PackageFolderInUseError(
+                f"package_dir: another process of the service has the folder {self._folder}; "
+                "set PROOFBOX_PACKAGE_DIR to one of its own for each process"
+            ) from exc
+        except OSError:
+            os.close(lock)
+            raise
+        self._lock = lock
 
     @property
     def resolutions(self) -> Path:
@@ -94,15 +138,15 @@ class Overlays:
         made.replace(path)
         return key
 
-    @contextlib.contextmanager
-    def work_folder(self) -> Iterator[Path]:
-        """An empty folder on the same file system, removed at the end of the block."""
+    @contextlib.asynccontextmanager
+    async def work_folder(self) -> AsyncIterator[Path]:
+        """An empty folder on the same file system, removed at the end of the block. Raises OSError."""
         folder = self._work / secrets.token_hex(8)
         folder.mkdir(mode=0o700)
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            await finish_in_thread(lambda: _remove([folder]))
 
     @contextlib.contextmanager
     def hold(self, digest: str) -> Iterator[str | None]:
@@ -123,46 +167,101 @@ class Overlays:
         """Whether the overlay of a lock is there."""
         return self._tag(digest) in self._known
 
+    def require_room(self) -> None:
+        """Refuses an installation early whose overlay `add` would refuse.
+
+        Raises:
+            StoreFullError: those in use take all bytes.
+        """
+        if self._bytes_in_use("") >= self._bytes_max:
+            raise self._full(0)
+
     async def add(self, digest: str, made: Path) -> None:
         """Takes in the folder of an overlay, and removes the oldest ones where the disk has no room for all.
 
         Raises:
-            OSError: it cannot be moved.
+            PackageRefusedError: it is larger than all overlays together may be.
+            StoreFullError: it does not fit beside those in use.
+            OSError: it cannot be written or moved.
         """
         tag = self._tag(digest)
-        size = await asyncio.to_thread(_seal, made)
-        overlay = _Overlay(f"{tag}-{size}", size, time.time())
+        size = await finish_in_thread(lambda: _seal(made))
+        if size > self._bytes_max:
+            raise too_large()
+        if self._bytes_in_use(tag) + size > self._bytes_max:
+            raise self._full(size)
+        # Up to the removal nothing waits: two calls see the same overlays, and neither half of a change.
         if tag not in self._known:
-            made.rename(self.mounted / overlay.name)  # noqa: ASYNC240 - at once, before another call looks
+            overlay = _Overlay(f"{tag}-{size}", size, time.time())
+            made.rename(self.mounted / overlay.name)  # noqa: ASYNC240
             self._known[tag] = overlay
-        await self._evict(tag)
+        if gone := self._evict(tag):
+            await finish_in_thread(lambda: _remove(gone))
 
-    async def _evict(self, added: str) -> None:
+    def _bytes_in_use(self, added: str) -> int:
+        return sum(
+            overlay.size_bytes for tag, overlay in self._known.items() if self._in_use[tag] > 0 and tag != added
+        )
+
+    def _full(self, size: int) -> StoreFullError:
+        return StoreFullError(
+            f"packages: those of running calls take {self._bytes_in_use('')} bytes and these {size} "
+            f"(PROOFBOX_PACKAGE_CACHE_BYTES_MAX: {self._bytes_max}); call again later"
+        )
+
+    def _evict(self, added: str) -> list[Path]:
+        """Takes the oldest overlays out of use until the others fit; returns the folders to remove."""
+        gone: list[Path] = []
         total = sum(overlay.size_bytes for overlay in self._known.values())
         for tag, overlay in sorted(self._known.items(), key=lambda item: item[1].used):
             if total <= self._bytes_max:
-                return
+                break
             if tag == added or self._in_use[tag]:
                 continue
-            del self._known[tag]
-            total -= overlay.size_bytes
-            gone = self._work / secrets.token_hex(8)
+            away = self._work / secrets.token_hex(8)
             try:
-                (self.mounted / overlay.name).rename(gone)
+                (self.mounted / overlay.name).rename(away)
+            except FileNotFoundError:
+                pass  # somebody removed it
             except OSError as exc:
                 log.warning("packages that were not used for long cannot be removed: %s", exc)
                 continue
-            await asyncio.to_thread(shutil.rmtree, gone, ignore_errors=True)
+            else:
+                gone.append(away)
+            del self._known[tag]
+            total -= overlay.size_bytes
+        return gone
 
     def _tag(self, digest: str) -> str:
         return hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARS]
 
 
 def _seal(folder: Path) -> int:
-    """Lets everybody read the folders, whatever the mask of this process is; what all files take on disk."""
+    """Lets everybody read the folders, whatever the mask of this process is; what all files take on disk.
+
+    The bytes are on the disk afterwards: an overlay has its name only as a whole, also after a loss of power.
+    """
     total = 0
     for root, _, names in os.walk(folder):
         Path(root).chmod(0o755)
+        total += _ENTRY_BYTES_MIN
         for name in names:
-            total += os.lstat(f"{root}/{name}").st_blocks * 512
+            total += max(os.lstat(f"{root}/{name}").st_blocks * 512, _ENTRY_BYTES_MIN)
+    _sync(folder)
     return total
+
+
+def _sync(folder: Path) -> None:
+    """Writes the file system of a folder to its disk: once, as each of many files by itself takes seconds."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if _C_LIBRARY.syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(fd)
+
+
+def _remove(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)

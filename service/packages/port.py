@@ -53,11 +53,15 @@ class InstalledPackages:
 class Packages(Protocol):
     """Installs the packages of calls."""
 
+    @property
+    def preparing(self) -> int:
+        """Calls that wait for their packages now."""
+
     def open(self) -> None:
         """Makes the folders, before a sandbox is started.
 
         Raises:
-            StoreFailedError: they cannot be made.
+            StoreFailedError: they cannot be made, or another process has them.
         """
 
     async def close(self) -> None:

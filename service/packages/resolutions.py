@@ -1,5 +1,7 @@
 """What lists of requirements were resolved to, for a while: the same call again does not ask the index."""
 
+import asyncio
+import contextlib
 import hashlib
 import json
 import time
@@ -44,13 +46,16 @@ class Resolutions:
         self._known[key] = made, lock
         return lock
 
-    def put(self, key: str, lock: Lock) -> None:
+    async def put(self, key: str, lock: Lock) -> None:
         """Remembers a resolution of now. Raises OSError."""
         if not self._time_s:
             return
         if len(self._known) >= _REMEMBERED_MAX:
             self._known.clear()
         self._known[key] = time.time(), lock
+        await asyncio.to_thread(self._write, key, lock)
+
+    def _write(self, key: str, lock: Lock) -> None:
         self._remove_old()
         path = self._folder / key
         made = path.with_suffix(".new")
@@ -66,6 +71,9 @@ class Resolutions:
             return 0.0, None
 
     def _remove_old(self) -> None:
-        files = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime)
-        for path in files[: max(0, len(files) - _REMEMBERED_MAX)]:
+        found = []
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another thread removed or renamed it
+                found.append((path.stat().st_mtime, path))
+        for _, path in sorted(found)[: max(0, len(found) - _REMEMBERED_MAX)]:
             path.unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """Resolves requirements against the operator's index with uv, which runs no code of any package here.
 
 It gets no configuration, cache, tool or variable of the user, and a folder that is removed afterwards. It reads the
-metadata of wheels only: what has none is refused, and nothing is built.
+metadata of wheels only: what has none is refused, and nothing is built. Like the downloads, it uses no proxy and
+trusts the authorities of the machine and those of the operator.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import resource
 import sys
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,9 @@ _LOOK_EVERY_S = 0.2
 _STDERR_BYTES_MAX = 64 * 1024
 _OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 _THREADS = "2"
-_PASSED_ON = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
-)
+_NICE = 10
+_KILLED_FIRST = "1000"
+_NO_MEMORY = "memory allocation of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,13 @@ class ResolverLimits:
         time_s: wall clock.
         metadata_bytes_max: what is downloaded for it: metadata, and wheels whose metadata the index has not apart.
         packages_max: how many packages may come out of it.
+        memory_bytes: address space of the resolver.
     """
 
     time_s: float
     metadata_bytes_max: int
     packages_max: int
+    memory_bytes: int = 2 * 1024 * 1024 * 1024
 
 
 class Resolver:
@@ -81,11 +83,13 @@ class Resolver:
     Args:
         index: where packages come from.
         limits: what one resolution may use.
+        roots: returns the certificates of the authorities that it trusts, as PEM; it may read files.
     """
 
-    def __init__(self, index: Index, limits: ResolverLimits) -> None:
+    def __init__(self, index: Index, limits: ResolverLimits, roots: Callable[[], str]) -> None:
         self._index = index
         self._limits = limits
+        self._roots = roots
 
     async def resolve(
         self, requirements: Sequence[str], unchanged: Mapping[str, str], target: Target, folder: Path
@@ -113,9 +117,11 @@ class Resolver:
         """The same wheels as before, with the places where the index has them now.
 
         Raises:
-            PackageRefusedError: the index has one of them no more, or with other bytes.
+            PackageRefusedError: the index has one of them no more, or with other bytes, or the image changed.
             PackageIndexError: the index does not answer.
         """
+        self._refuse_many(len(lock.wheels))
+        _refuse_foreign(lock, target)
         pins = [f"{wheel.name}=={wheel.version}" for wheel in lock.wheels]
         locked = {package["name"]: package for package in await self._locked(pins, [], target, folder, "--no-deps")}
         found = []
@@ -153,6 +159,11 @@ class Resolver:
             *options,
         ]  # fmt: skip
         status, stderr = await self._run(command, folder)
+        if status < 0 or (status and _NO_MEMORY in stderr):
+            raise PackageRefusedError(
+                ContractCode.PACKAGES_TOO_LARGE,
+                "finding versions took more memory or disk than it may; ask for fewer packages or exact versions",
+            )
         if status != 0:
             raise refuse_resolution(stderr.replace(str(folder), ""), self._index.url, target)
         if output.stat().st_size > _OUTPUT_BYTES_MAX:
@@ -162,8 +173,7 @@ class Resolver:
         return sorted(packages, key=lambda package: str(package["name"]))
 
     async def _run(self, command: list[str], folder: Path) -> tuple[int, str]:
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        environment |= {
+        environment = {
             "PATH": str(folder / "no-commands"),
             "HOME": str(folder / "home"),
             "TMPDIR": str(folder),
@@ -174,6 +184,9 @@ class Resolver:
             "RAYON_NUM_THREADS": _THREADS,
             "TOKIO_WORKER_THREADS": _THREADS,
         }
+        if roots := await asyncio.to_thread(self._roots):
+            (folder / "roots.pem").write_text(roots, "ascii")
+            environment["SSL_CERT_FILE"] = str(folder / "roots.pem")
         with (folder / "stderr").open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -185,12 +198,8 @@ class Resolver:
                 start_new_session=True,
             )
         try:
-            most = max(self._limits.metadata_bytes_max, _OUTPUT_BYTES_MAX)
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, most))
-            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-        except ProcessLookupError:
-            pass  # it has ended already
-        try:
+            with contextlib.suppress(ProcessLookupError):  # it has ended already
+                self._bound(process.pid)
             await self._watch(process, folder)
         finally:
             if process.returncode is None:
@@ -200,9 +209,20 @@ class Resolver:
         with (folder / "stderr").open("rb") as written:
             return process.returncode or 0, written.read(_STDERR_BYTES_MAX).decode(errors="replace")
 
+    def _bound(self, pid: int) -> None:
+        """Bounds files and memory of the resolver; calls go before it, and it before the service."""
+        most, memory = max(self._limits.metadata_bytes_max, _OUTPUT_BYTES_MAX), self._limits.memory_bytes
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+        os.setpriority(os.PRIO_PGRP, pid, _NICE)  # all its threads: it leads a group of its own
+        with contextlib.suppress(OSError):  # some systems have no such file, or do not let it be written
+            Path(f"/proc/{pid}/oom_score_adj").write_text(_KILLED_FIRST, "ascii")
+
     async def _watch(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         """Waits for the end, within the bounds of time and bytes."""
         deadline = time.monotonic() + self._limits.time_s
+        bytes_max = self._limits.metadata_bytes_max + _file_bytes(folder / "roots.pem")
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S):
@@ -212,7 +232,7 @@ class Resolver:
                 raise PackageIndexError(
                     f"packages: the index did not answer all within {self._limits.time_s:g} s; call again"
                 )
-            if await asyncio.to_thread(_bytes_below, folder) > self._limits.metadata_bytes_max:
+            if await asyncio.to_thread(_bytes_below, folder) > bytes_max:
                 raise PackageRefusedError(
                     ContractCode.PACKAGES_TOO_LARGE,
                     f"finding versions took more than {self._limits.metadata_bytes_max} bytes of metadata; "
@@ -224,6 +244,10 @@ def _uv() -> str:
     from uv import find_uv_bin  # noqa: PLC0415 - of the extra `packages`
 
     return find_uv_bin()
+
+
+def _file_bytes(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _bytes_below(folder: Path) -> int:
@@ -239,6 +263,22 @@ def _bytes_below(folder: Path) -> int:
 def _filename(row: Mapping[str, str]) -> str:
     """The name of a wheel: given, or the end of its address."""
     return row.get("name") or unquote(urlsplit(row.get("url", "")).path.rpartition("/")[2])
+
+
+def _refuse_foreign(lock: Lock, target: Target) -> None:
+    """Refuses wheels of before that another Python, processor or C library would have to run."""
+    tags = set(target.tags())
+    for wheel in lock.wheels:
+        try:
+            fits = not tags.isdisjoint(parse_wheel_filename(wheel.filename)[3])
+        except InvalidWheelFilename:
+            fits = False
+        if not fits:
+            raise PackageRefusedError(
+                ContractCode.PACKAGE_WITHOUT_WHEEL,
+                f"{wheel.filename} was installed then and does not fit Python {target.python} on {target.machine} "
+                "Linux, which the image has now; make a call of its own in place of a rerun",
+            )
 
 
 def _best_wheel(package: Mapping[str, Any], tags: Mapping[Tag, int]) -> LockedWheel:

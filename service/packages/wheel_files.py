@@ -7,9 +7,10 @@ longer than the table of members states, because the library stops there.
 import os
 import stat
 import struct
+import threading
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from proofbox.service.packages.lock import LockedWheel
 from proofbox.service.packages.refusal import PackageRefusedError, broken_wheel, too_large
 
 _END = struct.Struct("<4s4H2LH")
-_END_SIGNATURE = b"PK\x05\x06"
+_END_SIGNATURE, _MEMBER_SIGNATURE = b"PK\x05\x06", b"PK\x01\x02"
 _ZIP64_LOCATOR, _ZIP64_LOCATOR_BYTES = b"PK\x06\x07", 20
 _TABLE_BYTES_MAX = 16 * 1024 * 1024
 _METADATA_BYTES_MAX = 2 * 1024 * 1024
@@ -41,10 +42,16 @@ class Room:
     Attributes:
         bytes_left: of unpacked files.
         files_left: files and folders.
+        is_stopped: set by another thread if nobody needs the files any more.
     """
 
     bytes_left: int
     files_left: int
+    is_stopped: threading.Event = field(default_factory=threading.Event)
+
+
+class StoppedError(Exception):
+    """Nobody needs the files any more; those that were written stay."""
 
 
 def unpack(path: Path, wheel: LockedWheel, into: Path, room: Room) -> None:
@@ -59,15 +66,16 @@ def unpack(path: Path, wheel: LockedWheel, into: Path, room: Room) -> None:
     Raises:
         PackageRefusedError: it is no sound wheel, another one than it claims to be, or larger than the room.
         OSError: a file cannot be written.
+        StoppedError: nobody needs them any more.
     """
     try:
-        _check_end(path, wheel.filename)
+        _check_end(path, wheel.filename, room)
         with zipfile.ZipFile(path) as archive:
             members = _checked(archive, wheel, room)
             _check_identity(archive, members, wheel)
             for name, member in members.items():
                 if (place := _place(name)) is not None and not member.is_dir():
-                    _write(archive, member, into / place)
+                    _write(archive, member, into / place, room)
     except (FileExistsError, NotADirectoryError) as exc:
         raise broken_wheel(wheel.filename, "has a folder where another package has a file") from exc
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as exc:
@@ -76,7 +84,7 @@ def unpack(path: Path, wheel: LockedWheel, into: Path, room: Room) -> None:
         raise broken_wheel(wheel.filename, f"cannot be unpacked ({type(exc).__name__})") from exc
 
 
-def _check_end(path: Path, filename: str) -> None:
+def _check_end(path: Path, filename: str, room: Room) -> None:
     """Bounds the table of members before the library reads it as a whole."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -87,9 +95,16 @@ def _check_end(path: Path, filename: str) -> None:
         raise broken_wheel(filename, "does not end as an archive does")
     if tail.startswith(_ZIP64_LOCATOR):
         raise broken_wheel(filename, "has a table of members of the 64-bit form, which no wheel needs")
-    _, _, _, _, _, table_bytes, _, _ = _END.unpack(end)
+    _, _, _, _, count, table_bytes, _, _ = _END.unpack(end)
     if table_bytes > _TABLE_BYTES_MAX:
         raise broken_wheel(filename, f"has a table of members of {table_bytes} bytes ({_TABLE_BYTES_MAX} may)")
+    if count > room.files_left:
+        raise too_large()
+    # The library reads as many members as the table has, whatever it states.
+    with path.open("rb") as file:
+        file.seek(max(0, size - _END.size - table_bytes))
+        if file.read(table_bytes).count(_MEMBER_SIGNATURE) > room.files_left:
+            raise too_large()
 
 
 def _checked(archive: zipfile.ZipFile, wheel: LockedWheel, room: Room) -> dict[str, zipfile.ZipInfo]:
@@ -164,7 +179,9 @@ def _place(name: str) -> Path | None:
     return Path(below) if scheme in _PLACED and below else None
 
 
-def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> None:
+def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, room: Room) -> None:
+    if room.is_stopped.is_set():
+        raise StoppedError
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = 0o755 if member.external_attr >> 16 & stat.S_IXUSR else 0o644
     try:
@@ -173,5 +190,7 @@ def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> Non
         return
     with os.fdopen(fd, "wb") as target, archive.open(member) as source:
         while piece := source.read(_PIECE_BYTES):
+            if room.is_stopped.is_set():
+                raise StoppedError
             target.write(piece)
     path.chmod(mode)  # whatever the mask of this process is

@@ -146,7 +146,9 @@ class PooledEngine:
     @asynccontextmanager
     async def open(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
         """See `SandboxEngine.open`."""
-        pooled = await self._become(await self._take(spec), spec)
+        pooled = await self._take(spec)
+        if not spec.is_bare:
+            pooled = await self._become(pooled, spec)
         expiry = self._clock.call_later(spec.lifetime_s, lambda: self._discard_later(pooled))
         naming = self._clock.call_later(_NAMED_AFTER_S, lambda: self._later(self._name(pooled, spec.call_name)))
         log.debug("call %s has container %s", spec.call_name, pooled.container_id[:12])

@@ -294,16 +294,29 @@ with urllib.request.urlopen({box.url(box.web, "/cancelled")!r}) as response:
 
 
 async def test_the_time_of_a_call_ends_its_connections(box):
-    box.web.answers["/slow"] = endless
+    is_reached, is_closed = asyncio.Event(), asyncio.Event()
+
+    async def until_closed(writer):
+        is_reached.set()
+        try:
+            await endless(writer)
+        finally:
+            is_closed.set()
+
+    box.web.answers["/slow"] = until_closed
     code = f"""
 import urllib.request
 with urllib.request.urlopen({box.url(box.web, "/slow")!r}) as response:
     while response.read(1 << 16):
         pass
 """
-    answer = await box.call(code, timeout_s=2, network=box.allow(box.web))
-    assert answer.error.code == "timeout"
+    for timeout_s in (2, 10, 50):  # a program of a busy machine may need more time until it connects
+        answer = await box.call(code, timeout_s=timeout_s, network=box.allow(box.web))
+        assert answer.error.code == "timeout"
+        if is_reached.is_set():
+            break
     assert answer.network.total == 1
+    await asyncio.wait_for(is_closed.wait(), 20)
 
 
 async def test_files_are_collected_after_connections_that_were_left_open(box):

@@ -4,9 +4,11 @@ import hashlib
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from urllib.parse import quote, urljoin
 
 import httpx
 import pytest
+from fastapi import Request
 
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.api.routes.artifacts import link_response
@@ -77,10 +79,9 @@ async def test_a_link_leads_to_the_same_bytes_and_is_kept_by_nobody(client, save
 
 async def test_a_page_that_may_ask_no_other_server_gets_a_link_of_this_one(client, services, saved):
     stored = await saved(PATH, DATA, "text/html")
-    answer = await link_response(services, ConversationKey(PRINCIPAL, "c1"), stored, is_own=True)
-    link = answer.headers["location"].removeprefix(services.public_url)
-    assert link.startswith("/v1/links/")
-    followed = await client.get(link)
+    asked = Request({"type": "http", "path": URL, "raw_path": quote(URL).encode(), "headers": []})
+    answer = await link_response(services, ConversationKey(PRINCIPAL, "c1"), stored, asked)
+    followed = await client.get(urljoin(URL, answer.headers["location"]))
     assert (followed.status_code, followed.content) == (200, DATA)
 
 

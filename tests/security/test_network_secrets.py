@@ -5,6 +5,8 @@ import base64
 import contextlib
 import json
 import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -406,6 +408,62 @@ async def test_the_bytes_of_a_call_are_bounded_within_tls_too(issuer, server, di
         entry = await box.ended()
     assert "over 1000000 bytes" in entry.why
     assert entry.bytes_sent + entry.bytes_received <= 1_100_000
+
+
+@pytest.mark.parametrize("ending", ["tunnel", "ended"])
+async def test_bytes_within_tls_are_counted_once(issuer, server, other, ending):
+    server.answers["/"] = other.answers["/"] = ok(bytes(300_000))
+    host, to, tls = (HOST, server, None) if ending == "ended" else (OTHER, other, issuer.client_tls())
+    async with sandbox(issuer, [server.port, other.port]) as box:
+        program = await box.inside(to.port, host, tls)
+        program.send(request("/", "Content-Length: 200000", host=host, port=to.port))
+        program.send(bytes(200_000))
+        await program.response()
+        entry = await box.ended()
+    assert entry.tls_ended is (ending == "ended")
+    assert 200_000 < entry.bytes_sent < 220_000
+    assert 300_000 < entry.bytes_received < 330_000
+
+
+async def test_garbage_after_a_refusal_within_tls_ends_the_connection_with_its_reason(issuer, server):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    async with sandbox(issuer, [server.port]) as box:
+        _, reader, writer = await box.proxy.connect(f"{HOST}:{server.port}")
+        tls = box.trusted.wrap_bio(incoming, outgoing, server_hostname=HOST)
+
+        async def until_done(step):
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    writer.write(outgoing.read())
+                    incoming.write(await reader.read(65_536))
+
+        await until_done(tls.do_handshake)
+        tls.write(request("/", host=OTHER, port=server.port).encode())
+        assert (await until_done(tls.read)).startswith(b"HTTP/1.1 400 ")
+        writer.write(b"no TLS record " * 100)
+        entry = await box.proxy.ended.get()
+        writer.close()
+    assert "names another host than CONNECT" in entry.why
+    assert server.requests == []
+
+
+async def test_a_further_connection_needs_no_thread(issuer, server):
+    server.answers["/"] = ok(b"hello")
+    free = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        asyncio.get_running_loop().set_default_executor(threads)
+        async with sandbox(issuer, [server.port]) as box:
+            first = await box.inside(server.port)
+            first.send(request("/", port=server.port))
+            await first.response()
+            busy = threads.submit(free.wait, 20)  # with all threads of the service
+            further = await box.inside(server.port)
+            further.send(request("/", port=server.port))
+            assert (await further.response()).endswith(b"hello")
+            assert busy.running()
+            free.set()
 
 
 async def test_a_program_that_does_not_trust_the_proxy_sends_nothing_and_reads_how_to(issuer, server):

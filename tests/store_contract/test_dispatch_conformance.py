@@ -213,3 +213,17 @@ async def test_events_that_were_lost_are_fetched_before_the_last_one(place):
         (place.folder / "go").touch()
         names = ["queued", "started", *["stdout"] * len(texts), "result"]
         assert [(event.id, event.name) async for event in followed] == list(enumerate(names, 1))
+
+
+async def test_a_call_that_waits_for_its_packages_takes_no_slot_of_a_worker_but_only_so_many_do(place):
+    async with opened_process(place, "all", running_max=1) as process:
+        installing = [await submit(process.calls, "call-1", installs="installed")]
+        await noted(place.folder, "claimed")
+        assert json.loads((await (await submit(process.calls, "call-2")).answer()).body)["report"] == "ran call-2"
+        installing.append(await submit(process.calls, "call-3", installs="installed"))
+        await noted(place.folder, "claimed", 2)
+        waiting = await submit(process.calls, "call-4")
+        (place.folder / "installed").touch()
+        for ticket in (*installing, waiting):
+            await ticket.answer()
+        assert sorted(notes(place.folder, "ended")) == ["call-1", "call-2", "call-3", "call-4"]

@@ -43,6 +43,7 @@ class ApiServer:
         answers: by path with query: the bytes of a response, or a function that writes it; else 204.
         requests: what came.
         connections: how many were made.
+        responding: the connections that are open.
     """
 
     port: int = 0
@@ -50,10 +51,29 @@ class ApiServer:
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
     connected: asyncio.Queue[None] = field(default_factory=asyncio.Queue)
+    responding: dict[asyncio.Task[None], asyncio.StreamWriter] = field(default_factory=dict)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self.connected.put_nowait(None)
+        task = asyncio.ensure_future(self._respond(reader, writer))
+        self.responding[task] = writer
+        try:
+            await task
+        finally:
+            del self.responding[task]
+            writer.close()
+
+    async def close(self) -> None:
+        """Ends what is still open."""
+        left = dict(self.responding)
+        for task, writer in left.items():
+            task.cancel()
+            writer.transport.abort()
+        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close in the next turn
+
+    async def _respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             while True:
                 request = Request(await reader.readuntil(b"\r\n\r\n"))
@@ -67,7 +87,6 @@ class ApiServer:
                     await answer(request, writer)
                 if isinstance(answer, bytes) and b"\r\nConnection: close\r\n" in answer:
                     break
-        writer.close()
 
 
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
@@ -98,3 +117,4 @@ async def api_server(tls: ssl.SSLContext | None) -> AsyncIterator[ApiServer]:
     server.port = listening.sockets[0].getsockname()[1]
     async with listening:
         yield server
+        await server.close()

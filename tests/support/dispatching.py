@@ -41,14 +41,21 @@ class RecordingTool:
     """A tool whose runs are lines of a file, and which goes on when a file of the test says so.
 
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
-    waits for an answer from outside; ``prepares``: it waits for that file before its program begins.
+    waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``installs``:
+    it waits for that file before it waits for a slot.
     """
 
     folder: Path
     admission: Admission
+    preparing: int = 0
 
     def prepare(self, _scope, request):
         async def run(observer):
+            if "installs" in request.params:
+                note(self.folder, "claimed", request.tool_call_id)
+                self.preparing += 1
+                await self._wait_for(request.params["installs"])
+                self.preparing -= 1
             deadline = time.monotonic() + 60
             with await self.admission.enter(deadline, observer.on_queued, observer.owner):
                 return await self._run(request, observer)
@@ -172,7 +179,9 @@ async def opened_process(place, role, grace_s=120.0, **more):
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
         quotas = Quotas(NO_LIMITS)
-        needs = DispatchNeeds(database, store, calls, admission, quotas, Engine(), NoMeter(), call_settings)
+        needs = DispatchNeeds(
+            database, store, calls, admission, quotas, Engine(), NoMeter(), call_settings, lambda: tool.preparing
+        )
         dispatching = Dispatching(settings, needs)
         async with dispatching.opened():
             await dispatching.start(nothing, nothing)

@@ -16,7 +16,7 @@ from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits
 from proofbox.service.packages.target import Target
 from proofbox.service.web.client.resolver import SystemResolver
-from proofbox.service.web.client.tls import loaded_when_asked
+from proofbox.service.web.client.tls import loaded_when_asked, read_roots
 from tests.support.web_server import WebServer, response, web_server
 
 MIB = 1024 * 1024
@@ -116,8 +116,18 @@ async def package_index() -> AsyncIterator[PackageIndex]:
         yield index
 
 
-def resolver(index: PackageIndex, *, time_s: float = 30, bytes_max: int = 32 * MIB, most: int = 10) -> Resolver:
-    return Resolver(Index(index.url), ResolverLimits(time_s, bytes_max, most))
+def resolver(
+    index: PackageIndex,
+    *,
+    time_s: float = 30,
+    bytes_max: int = 32 * MIB,
+    most: int = 10,
+    memory_bytes: int = 2048 * MIB,
+    ca_file: Path | None = None,
+) -> Resolver:
+    return Resolver(
+        Index(index.url), ResolverLimits(time_s, bytes_max, most, memory_bytes), lambda: read_roots(ca_file)
+    )
 
 
 def installer(  # noqa: PLR0913 - its limits
@@ -131,6 +141,7 @@ def installer(  # noqa: PLR0913 - its limits
     target: Target = TARGET,
     allowed: Sequence[str] = (),
     time_s: float = 30,
+    places: Admission | None = None,
 ) -> PackageInstaller:
     """An installer that is open."""
     overlays = Overlays(folder, "mounted", cache_bytes)
@@ -143,7 +154,7 @@ def installer(  # noqa: PLR0913 - its limits
         Downloads(Index(index.url), bytes_max, SystemResolver(), (), loaded_when_asked(None)),
         overlays,
         Resolutions(overlays.resolutions, index.url, resolution_s),
-        Admission(running_max=2, queue_max=10),
+        places or Admission(running_max=2, queue_max=10),
         of_image,
     )
     made = PackageInstaller(parts, InstallLimits(time_s, bytes_max, files_max), allowed)

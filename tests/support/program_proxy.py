@@ -140,6 +140,7 @@ async def program_proxy(allow: Sequence[str], resolve: Any, **options: Any) -> A
     ended: asyncio.Queue[NetworkConnection] = asyncio.Queue()
     network = call_network(allow, resolve, on_connection=ended.put_nowait, **options)
     tasks: set[asyncio.Task[Any] | None] = set()
+    failures: list[Exception] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.current_task())
@@ -147,6 +148,8 @@ async def program_proxy(allow: Sequence[str], resolve: Any, **options: Any) -> A
             await network.serve(_Wire(reader, writer))
         except OSError:
             pass
+        except Exception as failure:  # noqa: BLE001 - raised at the end of the test
+            failures.append(failure)
         finally:
             tasks.discard(asyncio.current_task())
             with contextlib.suppress(OSError):
@@ -159,6 +162,8 @@ async def program_proxy(allow: Sequence[str], resolve: Any, **options: Any) -> A
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+    if failures:
+        raise failures[0]
 
 
 @asynccontextmanager

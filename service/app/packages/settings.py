@@ -24,9 +24,11 @@ class PackageSettings(BaseSettings):
     package_names: tuple[str, ...] = ()
     """Names that calls may ask for, as a JSON list; what these need comes with them. Empty: all of the index."""
     package_dir: Path | None = None
-    """Folder of installed packages; the engine's machine has it under the same name. None: packages in data_dir."""
+    """Folder of installed packages, of one process only; the engine's machine has it under the same name. None:
+    packages in data_dir."""
     package_cache_bytes_max: int = Field(default=4096 * _MIB, ge=_MIB)
-    """Bytes of all installed packages together; those not used for longest are removed, those in use never."""
+    """Bytes of all installed packages together; those not used for longest are removed. What does not fit beside
+    those in use is refused."""
     package_call_bytes_max: int = Field(default=1024 * _MIB, ge=_MIB)
     """Bytes of the packages of one call, unpacked; its downloads may take as many."""
     package_call_files_max: int = Field(default=50_000, ge=10)
@@ -34,8 +36,8 @@ class PackageSettings(BaseSettings):
     package_call_count_max: int = Field(default=60, ge=1, le=1_000)
     """Packages of one call, with what they need."""
     package_install_s: float = Field(default=120, gt=0)
-    """Time for finding versions, and again for downloading, and the longest wait for a place to install."""
+    """Time for finding, downloading and unpacking together, and again the longest wait for a place to install."""
     package_installing_max: int = Field(default=2, ge=1, le=64)
-    """Calls whose packages are being installed at the same time."""
+    """Calls whose packages are being installed at the same time; of one caller one less, but at least one."""
     package_resolution_s: float = Field(default=86_400, ge=0)
     """Time for which the versions found for a list of packages are used again without asking the index."""

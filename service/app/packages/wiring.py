@@ -1,13 +1,16 @@
 """Build what installs the packages of calls."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
+from proofbox.service.access.quotas import Share
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.packages.port import Packages
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.web.client.resolver import Resolver
-from proofbox.service.web.client.tls import loaded_when_asked
+from proofbox.service.web.client.tls import loaded_when_asked, read_roots
 
 _MOUNTED = "mounted"
 
@@ -17,8 +20,17 @@ def mounted_packages(settings: Settings) -> Path | None:
     return _folder(settings) / _MOUNTED if settings.package_index else None
 
 
-def build_packages(settings: Settings, image: ImageInventory, resolve: Resolver) -> Packages | None:
-    """Build what installs packages; None if the operator has no index."""
+def build_packages(
+    settings: Settings, image: ImageInventory, resolve: Resolver, share_of: Callable[[str], Share]
+) -> Packages | None:
+    """Build what installs packages; None if the operator has no index.
+
+    Args:
+        settings: of the service.
+        image: what packages have to fit.
+        resolve: resolves host names.
+        share_of: what one caller may have of all calls, and so of those that wait for packages.
+    """
     if not settings.package_index:
         return None
     # Their libraries are of the extra `packages`.
@@ -30,20 +42,35 @@ def build_packages(settings: Settings, image: ImageInventory, resolve: Resolver)
     from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits  # noqa: PLC0415
 
     index = Index(settings.package_index, settings.package_index_login.get_secret_value())
+    installing_max = settings.package_installing_max
     bytes_max, time_s = settings.package_call_bytes_max, settings.package_install_s
     overlays = Overlays(_folder(settings), _MOUNTED, settings.package_cache_bytes_max)
     parts = InstallerParts(
-        Resolver(index, ResolverLimits(time_s, bytes_max, settings.package_call_count_max)),
+        Resolver(
+            index,
+            ResolverLimits(time_s, bytes_max, settings.package_call_count_max),
+            cache(lambda: read_roots(settings.web_ca_file)),
+        ),
         Downloads(
             index, bytes_max, resolve, settings.package_index_ranges, loaded_when_asked(settings.web_ca_file)
         ),
         overlays,
         Resolutions(overlays.resolutions, index.url, settings.package_resolution_s),
-        Admission(running_max=settings.package_installing_max, queue_max=settings.queue_max),
+        Admission(
+            running_max=installing_max,
+            queue_max=settings.queue_max,
+            share_of=lambda owner: share_of_installing(share_of(owner), installing_max),
+        ),
         lambda: find_target(image),
     )
     limits = InstallLimits(time_s, bytes_max, settings.package_call_files_max)
     return PackageInstaller(parts, limits, settings.package_names)
+
+
+def share_of_installing(share: Share, installing_max: int) -> Share:
+    """What a caller may have of the places to install: its share of calls, never all of several places."""
+    running = max(1, installing_max - 1)
+    return Share(min(running, share.running) if share.running else running, share.queued)
 
 
 def _folder(settings: Settings) -> Path:

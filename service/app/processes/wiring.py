@@ -1,6 +1,6 @@
 """Builds what the processes of a service share: the NATS link, the worker, and the jobs of the one that leads."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -37,6 +37,7 @@ class DispatchNeeds:
         engine: the sandbox engine.
         meter: counts calls that end here.
         call_settings: the settings of calls.
+        preparing: how many calls of this process wait for their packages.
     """
 
     database: Database
@@ -47,6 +48,7 @@ class DispatchNeeds:
     engine: PooledEngine
     meter: Meter
     call_settings: CallSettings
+    preparing: Callable[[], int] = lambda: 0
 
 
 class Dispatching:
@@ -90,6 +92,7 @@ class Dispatching:
                 runner,
                 needs.admission,
                 lambda: needs.engine.is_up,
+                needs.preparing,
             )
             self.worker = Worker(
                 parts,

@@ -126,6 +126,112 @@ def test_a_secret_is_masked_wherever_its_pieces_are_cut(form, cuts, before, afte
     assert b"*" * 8 in passed
 
 
+def in_pieces(mask, text, cuts):
+    """What each piece of a text passes on, and the end."""
+    ends = [0, *sorted(cut for cut in cuts if cut <= len(text)), len(text)]
+    return [*(mask.feed(text[begin:end]) for begin, end in itertools.pairwise(ends)), mask.end()]
+
+
+CUTS = st.lists(st.integers(0, 4_000), max_size=12)
+LONG = "".join(f"{number:04}-abcd" for number in range(200))
+TWO_OF_A_LENGTH = [
+    (SECRET, "tk-test-0a1b2c3d4e5f6g7h"),
+    ("a secret with spaces", "in its words and xyz"),
+    (LONG, LONG[::-1]),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong"), TWO_OF_A_LENGTH, ids=["usual", "spaces", "long"])
+@given(data=st.data(), cuts=CUTS)
+def test_the_sizes_of_what_passes_are_the_same_whatever_the_secret_is(right, wrong, data, cuts):
+    parts = st.one_of(
+        st.integers(0, len(right)).map(lambda size: right[:size].encode()),
+        st.sampled_from([b" ", b"\n", b"\r\n", b"\0", b"\xe9", b"x" * 1_500]),
+        st.binary(max_size=20),
+    )
+    text = b"".join(data.draw(st.lists(parts, max_size=8)))
+    sizes = [
+        [len(passed) for passed in in_pieces(SecretMask([host_header(AT, secret=secret)]), text, cuts)]
+        for secret in (right, wrong)
+    ]
+    assert sizes[0] == sizes[1]
+
+
+def test_an_echo_at_the_end_of_a_piece_does_not_show_the_next_character():
+    for known in range(len(SECRET) - 1):
+        guesses = [SECRET[:known] + chr(code) for code in range(0x21, 0x7F)]
+        passed = {SecretMask([host_header(AT)]).feed(f"you sent {guess}".encode()) for guess in guesses}
+        assert passed == {b"you sent "}
+
+
+@pytest.mark.parametrize("right", [SECRET, "a secret with spaces", "abababababab", LONG])
+@given(data=st.data(), cuts=CUTS)
+def test_a_text_is_masked_in_the_same_places_however_it_is_cut(right, data, cuts):
+    parts = st.one_of(
+        st.just(right.encode()),
+        st.just(base64.b64encode(b"x" + right.encode())),
+        st.integers(0, len(right)).map(lambda size: right[:size].encode()),
+        st.binary(max_size=20),
+        st.just(b"y" * 1_100),
+    )
+    text = b"".join(data.draw(st.lists(parts, max_size=6)))
+    whole = SecretMask([host_header(AT, secret=right)]).mask(text)
+    passed = b"".join(in_pieces(SecretMask([host_header(AT, secret=right)]), text, cuts))
+    assert passed == whole
+    assert right.encode() not in passed
+    assert all(new in (old, ord("*")) for old, new in zip(text, passed, strict=True))
+
+
+@pytest.mark.parametrize("secret", [SECRET, "a secret with spaces", LONG])
+@pytest.mark.parametrize("line", [b"data: {}\n\n", b"data: {}\r\n\r\n", b"[1]\n"])
+def test_lines_pass_at_once(secret, line):
+    mask = SecretMask([host_header(AT, secret=secret)])
+    assert [mask.feed(line), mask.feed(line)] == [line, line]
+
+
+def test_a_secret_that_repeats_itself_is_masked_to_its_last_byte():
+    mask = SecretMask([host_header(AT, secret="ab" * 6)])
+    assert mask.mask(b"<" + b"ab" * 7 + b">") == b"<" + b"*" * 14 + b">"
+
+
+def test_a_run_without_a_line_end_passes_but_for_its_last_1024_bytes():
+    mask = SecretMask([host_header(AT)])
+    assert len(mask.feed(b"x" * 10_000)) == 10_000 - 1_024
+    assert len(mask.feed(b"\n")) == 1_025
+
+
+@pytest.mark.parametrize("prefix", ["Basic ", "basic ", ""])
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [
+        ("reader", "pass word-1"),
+        ("sk_live_0123456789", ""),
+        ("long-user-name", "long:password"),
+        ("u", "p\u00e4ss-w\u00f6rd"),
+    ],
+)
+@given(cuts=CUTS)
+def test_user_and_password_of_basic_are_masked_too(prefix, user, password, cuts):
+    secret = ("" if prefix else "Basic ") + base64.b64encode(f"{user}:{password}".encode()).decode()
+    header = host_header(AT, secret=secret, prefix=prefix)
+    shown = [f"{user}:{password}", *(part for part in (user, password) if len(part.encode()) >= 8)]
+    shown += [json.dumps(part)[1:-1] for part in shown] + [quote(part, safe="") for part in shown]
+    shown.append(secret.removeprefix("Basic "))
+    for text in shown:
+        passed = b"".join(in_pieces(SecretMask([header]), f"<{text}>".encode(), cuts))
+        assert passed == b"<" + b"*" * len(text.encode()) + b">"
+
+
+def test_a_basic_secret_that_is_no_base64_is_masked_as_it_is():
+    mask = SecretMask([host_header(AT, secret="no-base64!", prefix="Basic ")])
+    assert mask.mask(b"<no-base64!>") == b"<**********>"
+
+
+def test_the_part_after_the_scheme_is_masked_where_the_secret_has_both():
+    mask = SecretMask([host_header(AT, secret=f"Bearer {SECRET}", prefix="")])
+    assert mask.mask(f"<{SECRET}>".encode()) == b"<" + b"*" * len(SECRET) + b">"
+
+
 def test_a_text_without_a_secret_passes_at_once():
     mask = SecretMask([host_header(AT)])
     assert mask.feed(b"data: hello\n\n") == b"data: hello\n\n"

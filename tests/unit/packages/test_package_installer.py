@@ -6,10 +6,14 @@ from dataclasses import replace
 import pytest
 
 from proofbox.contracts.codes import ContractCode
-from proofbox.service.errors import PackageIndexError
+from proofbox.service.access.quotas import Share
+from proofbox.service.app.packages.wiring import share_of_installing
+from proofbox.service.calls.admission import Admission
+from proofbox.service.errors import PackageIndexError, QueueFullError, StoreFailedError, StoreFullError
+from proofbox.service.packages.lock import LockedWheel
 from proofbox.service.packages.refusal import PackageRefusedError
 from tests.support.package_index import MIB, TARGET, installer, package_index, wheel_bytes
-from tests.support.web_server import redirect, response
+from tests.support.web_server import redirect, response, web_server
 
 
 @pytest.fixture
@@ -23,9 +27,27 @@ def folder(tmp_path):
     return tmp_path / "packages"
 
 
-async def use(packages, *requirements, pinned=None):
-    async with packages.use(requirements, "owner", pinned) as found:
+async def use(packages, *requirements, pinned=None, owner="owner"):
+    async with packages.use(requirements, owner, pinned) as found:
         return found
+
+
+class Gate:
+    """Lets a wheel of the index be downloaded when it is opened."""
+
+    def __init__(self, index, path):
+        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+        self._whole = index.server.answers[path]
+        index.server.answers[path] = self._answer
+
+    async def _answer(self, writer):
+        self.reached.set()
+        await self.opened.wait()
+        writer.write(self._whole)
+        await writer.drain()
+
+
+TINY = "/files/tiny-1.0-py3-none-any.whl"
 
 
 def placed(folder, found):
@@ -49,7 +71,9 @@ async def test_the_second_call_does_not_ask_the_index(index, folder):
 
 async def test_the_next_process_does_not_ask_the_index_either(index, folder):
     index.add("tiny", "1.0")
-    first = await use(installer(index, folder), "tiny")
+    packages = installer(index, folder)
+    first = await use(packages, "tiny")
+    await packages.close()
     asked = len(index.asked)
     assert await use(installer(index, folder), "tiny") == first
     assert len(index.asked) == asked
@@ -80,6 +104,84 @@ async def test_a_caller_that_leaves_ends_no_installation_of_others(index, folder
     assert (await staying).packages[0].name == "tiny"
 
 
+async def test_callers_of_the_same_packages_wait_in_their_own_lines_and_install_once(index, folder):
+    index.add("tiny", "1.0")
+    gate = Gate(index, TINY)
+    places = Admission(running_max=2, queue_max=10, share_of=lambda _: share_of_installing(Share(0, 1), 2))
+    packages = installer(index, folder, places=places)
+    first = [asyncio.create_task(use(packages, "tiny", owner="a")) for _ in range(2)]
+    await gate.reached.wait()
+    with pytest.raises(QueueFullError, match="1 calls of yours wait"):
+        await use(packages, "tiny", owner="a")
+    other = asyncio.create_task(use(packages, "tiny", owner="b"))
+    while places.running_of("b") == 0:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    assert (places.running_of("a"), places.queued_of("a"), places.queued_of("b")) == (1, 1, 0)
+    assert packages.preparing == 3
+    gate.opened.set()
+    found = await asyncio.gather(*first, other)
+    assert len(set(map(repr, found))) == 1
+    assert index.asked.count(TINY) == 1
+    assert (places.running, places.queued, packages.preparing) == (0, 0, 0)
+
+
+async def test_an_installation_has_its_place_until_its_end_although_its_caller_left(index, folder):
+    index.add("tiny", "1.0")
+    gate = Gate(index, TINY)
+    places = Admission(running_max=1, queue_max=0)
+    packages = installer(index, folder, places=places)
+    leaving = asyncio.create_task(use(packages, "tiny"))
+    await gate.reached.wait()
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    assert places.running == 1
+    with pytest.raises(QueueFullError):
+        await use(packages, "other")
+    gate.opened.set()
+    while places.running:  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(0)
+    assert (await use(packages, "tiny")).packages[0].name == "tiny"
+
+
+async def test_who_joins_late_has_time_of_its_own(index, folder):
+    index.add("tiny", "1.0")
+    gate = Gate(index, TINY)
+    packages = installer(index, folder, time_s=1.5)
+    starting = asyncio.create_task(use(packages, "tiny", owner="a"))
+    await gate.reached.wait()
+    joining = asyncio.create_task(use(packages, "tiny", owner="b"))
+    with pytest.raises(PackageIndexError, match=r"took more than 1\.5 s"):
+        await starting
+    gate.opened.set()
+    assert (await joining).packages[0].name == "tiny"
+
+
+def test_one_caller_never_has_all_places_if_there_are_several():
+    assert [share_of_installing(Share(), most).running for most in (1, 2, 4)] == [1, 1, 3]
+    assert share_of_installing(Share(2, 5), 8) == Share(2, 5)
+
+
+async def test_closing_waits_for_the_thread_that_unpacks_and_leaves_no_file(index, folder):
+    index.add("tiny", "1.0", {f"tiny/{number}.py": "1" for number in range(80)})
+    packages = installer(index, folder)
+    using = asyncio.create_task(use(packages, "tiny"))
+    while not list(folder.glob("work/*/overlay/tiny/*")):  # noqa: ASYNC110 - a thread writes them
+        await asyncio.sleep(0)
+    await packages.close()
+    assert list((folder / "work").iterdir()) == []
+    await asyncio.wait([using])
+    again = installer(index, folder)
+    assert (await use(again, "tiny")).packages[0].name == "tiny"
+    await again.close()
+
+
+async def test_a_folder_of_another_process_is_refused_with_the_setting(index, folder):
+    packages = installer(index, folder)
+    with pytest.raises(StoreFailedError, match="PROOFBOX_PACKAGE_DIR"):
+        installer(index, folder)
+    await packages.close()
+
+
 async def test_what_the_image_has_needs_no_overlay(index, folder):
     found = await use(installer(index, folder), "numpy>=2")
     assert (found.folder, found.packages) == ("", ())
@@ -102,6 +204,15 @@ async def test_a_rerun_gets_the_wheels_of_the_first_time_although_there_are_newe
     again = await use(installer(index, tmp_path / "elsewhere"), "top", pinned=first.packages)
     assert again.packages == first.packages
     assert placed(tmp_path / "elsewhere", again) == placed(folder, first)
+
+
+async def test_a_rerun_refuses_a_wheel_that_does_not_fit_the_python_of_now(index, folder, tmp_path):
+    index.add("fast", "1.0", tags="cp313-cp313-manylinux_2_17_x86_64")
+    first = await use(installer(index, folder), "fast")
+    later = installer(index, tmp_path / "later", target=replace(TARGET, image_digest="sha256:2", python="3.14.1"))
+    with pytest.raises(PackageRefusedError, match=r"does not fit Python 3\.14\.1") as refused:
+        await use(later, "fast", pinned=first.packages)
+    assert refused.value.code is ContractCode.PACKAGE_WITHOUT_WHEEL
 
 
 async def test_a_rerun_refuses_a_wheel_with_other_bytes(index, folder, tmp_path):
@@ -166,6 +277,25 @@ async def test_a_redirect_or_link_from_the_index_to_a_private_address_is_refused
     assert "/files/x" not in index.asked[asked:]
 
 
+async def test_another_port_of_the_host_of_the_index_is_not_the_index(index, folder):
+    index.add("tiny", "1.0")
+    async with web_server() as other:
+        other.answers["/x"] = index.server.answers[TINY]
+        index.server.answers[TINY] = redirect(other.url("/x"))
+        with pytest.raises(PackageRefusedError, match="not on the public internet"):
+            await use(installer(index, folder), "tiny")
+        assert other.requests == []
+
+
+async def test_a_full_disk_is_not_a_failure_of_the_index(index, folder, tmp_path):
+    sha256 = index.add("tiny", "1.0")
+    wheel = LockedWheel("tiny", "1.0", TINY.rpartition("/")[2], index.server.url(TINY), sha256)
+    (tmp_path / "0.whl").symlink_to("/dev/full")
+    packages = installer(index, folder)
+    with pytest.raises(StoreFullError, match="the disk has no room"):
+        await packages.parts.downloads.fetch([wheel], tmp_path, 30)
+
+
 async def test_a_redirect_within_the_index_is_followed(index, folder):
     index.add("tiny", "1.0")
     path = "/files/tiny-1.0-py3-none-any.whl"
@@ -176,7 +306,9 @@ async def test_a_redirect_within_the_index_is_followed(index, folder):
 
 async def test_another_image_has_an_overlay_of_its_own(index, folder):
     index.add("tiny", "1.0")
-    first = await use(installer(index, folder), "tiny")
+    packages = installer(index, folder)
+    first = await use(packages, "tiny")
+    await packages.close()
     other = await use(installer(index, folder, target=replace(TARGET, image_digest="sha256:2")), "tiny")
     assert first.folder != other.folder
 

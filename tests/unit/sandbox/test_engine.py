@@ -28,6 +28,7 @@ MIB = 1024 * 1024
 BARE, DATA = PreloadSet.BARE, PreloadSet.DATA
 LIMITS = CallLimits(600, 2.0, 1024 * MIB, 256, 256 * MIB, 20_000, 256 * MIB, 5_000, 32, 256 * MIB, 100 * MIB)
 ANSWERS = {
+    Frame.ADOPT: [(Frame.LAUNCHED, b"")],
     Frame.PING: [(Frame.PONG, b"")],
     Frame.JOB: [(Frame.EXIT, {"exit_code": 0, "output": []})],
     Frame.COLLECT: [(Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})],
@@ -361,6 +362,29 @@ async def test_a_container_whose_interpreter_has_no_libraries_does_not_count_as_
     await rig.passes(0.5)
     pool = rig.engine.pool
     assert (pool.waiting(DATA), pool.waiting(BARE)) == (0, 2)
+
+
+class ReadyForks:
+    """Of all flavours."""
+
+    def __init__(self):
+        self.made = []
+
+    def has(self, _flavour):
+        return True
+
+    async def interpreter(self, flavour):
+        self.made.append(flavour)
+
+
+@pytest.mark.parametrize(("is_bare", "made"), [(True, [BARE]), (False, [BARE, DATA])])
+async def test_a_call_with_another_version_of_a_library_gets_an_interpreter_without_libraries(is_bare, made):
+    rig = Rig()
+    forks = rig.containers.forks = ReadyForks()
+    await rig.started()
+    sandbox, _ = await rig.opened(replace(rig.spec(DATA), is_bare=is_bare))
+    assert (sandbox.flavour, forks.made[: len(made)]) == (made[-1], made)
+    await rig.stop()
 
 
 @pytest.mark.parametrize(("is_only_call", "acquired"), [(True, "warm"), (False, "cold")])
