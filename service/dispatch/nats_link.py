@@ -181,7 +181,7 @@ class NatsLink:
                 log.info("the link to the NATS servers was lost before it was closed", exc_info=True)
 
     def doubt(self) -> None:
-        """Have the streams and the consumer looked for, and created if they were lost; at most once a second."""
+        """Have the streams and the consumer searched, and created if they were lost; at most once a second."""
         self._doubted.set()
 
     async def check(self) -> None:
