@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LIMIT_MAX = 2**53
+_UNUSUAL = ", ".join(each for each in Permission if each not in USUAL_PERMISSIONS)
 NO_HOST = "none"
 """In place of a host of ``--network``."""
 
@@ -42,7 +43,7 @@ def add_parser(subparsers: Any) -> None:
         "--scopes",
         type=_permissions,
         default=USUAL_PERMISSIONS,
-        help=f"what it may do, separated by commas: {', '.join(Permission)}; all but the last two if not given",
+        help=f"what it may do, separated by commas: {', '.join(Permission)}; if not given, all but {_UNUSUAL}",
     )
     create.add_argument("--expires", type=_duration, help="after which time it ends: 30d, 12h; never if not given")
     create.add_argument(

@@ -50,7 +50,7 @@ def build_authenticator(
         principal,
         None if settings.auth == "off" else keyring,
         required=needs_keys(settings),
-        without_key=Allowances() if settings.limits_without_key else NO_LIMITS,
+        without_key=allowances_without_key(settings),
         tokens=tokens,
     )
 
@@ -60,6 +60,11 @@ def allowed_hosts(settings: Settings) -> frozenset[str] | None:
     if needs_keys(settings) or settings.behind_authenticating_proxy:
         return None
     return frozenset(name.lower() for name in (*settings.allowed_hosts, settings.host, _LOCALHOST))
+
+
+def allowances_without_key(settings: Settings) -> Allowances:
+    """Return the limits of requests without a key."""
+    return Allowances() if settings.limits_without_key else NO_LIMITS
 
 
 def allowances(settings: Settings) -> Allowances:

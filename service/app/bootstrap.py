@@ -12,15 +12,16 @@ from functools import partial
 
 from proofbox.contracts.provenance import AuditService
 from proofbox.service.access.authenticator import Keyring
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
-from proofbox.service.app.auth_policy import allowances, refuse_without_keys
+from proofbox.service.app.auth_policy import allowances, allowances_without_key, refuse_without_keys
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
 from proofbox.service.app.maintenance import build_retention
 from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
-from proofbox.service.app.packages.wiring import build_packages
+from proofbox.service.app.packages.wiring import SandboxParts, build_packages
 from proofbox.service.app.processes.shared_jobs import SharedJobs
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.sandbox_engine import sandbox_engine
@@ -195,23 +196,25 @@ def _tool_dependencies(
         settings.conversation_files_max,
     )
     fetcher, searcher = build_web_client(settings, outside.resolver)
+    jobs = JobRunner(
+        admission,
+        InputResolver(files, stores.sources, workspace),
+        engine,
+        stores.artifacts,
+        stores.sources,
+        # A disk that fails does not recover by itself, and its store may have moved the files.
+        RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
+    )
+    policy = CallPolicy(
+        _call_limits(settings),
+        settings.queue_s,
+        settings.overhead_s,
+        settings.inline_bytes_max,
+        ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+    )
     return ToolDependencies(
-        jobs=JobRunner(
-            admission,
-            InputResolver(files, stores.sources, workspace),
-            engine,
-            stores.artifacts,
-            stores.sources,
-            # A disk that fails does not recover by itself, and its store may have moved the files.
-            RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
-        ),
-        policy=CallPolicy(
-            _call_limits(settings),
-            settings.queue_s,
-            settings.overhead_s,
-            settings.inline_bytes_max,
-            ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
-        ),
+        jobs=jobs,
+        policy=policy,
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
@@ -222,7 +225,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, image, outside.resolver, admission.share_of),
+        packages=build_packages(settings, SandboxParts(jobs, policy, image), outside.resolver),
     )
 
 
@@ -271,19 +274,23 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     stores = build_stores(settings, audited.boot_id)
     tracer = build_tracer(settings, audited.boot_id)
     quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
-    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=quotas.share)
+    keyring = Keyring(SqlApiKeys(stores.database))
+    callers = KnownCallers(keyring, quotas, allowances_without_key(settings))
+    share_of = callers.running_share if settings.is_shared else quotas.share
+    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=share_of)
     load = partial(_load, admission)
     engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
     image = ImageInventory(engine, _call_limits(settings))
     resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
     network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
-    outside = _Outside(resolver, network)
-    parts = _tool_dependencies(settings, stores, engine, image, admission, outside)
+    parts = _tool_dependencies(settings, stores, engine, image, admission, _Outside(resolver, network))
     link_keys = LinkKeyFile(settings.keys_folder)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used
     network.observer = meter.connection_ended
+    if parts.packages is not None:
+        parts.packages.observer = meter
     call_settings = CallSettings(
         settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
@@ -296,7 +303,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     dispatching = None
     if settings.is_shared:
         shared = DispatchNeeds(
-            stores.database, store, calls, admission, quotas, engine, meter, call_settings,
+            stores.database, store, calls, admission, quotas, callers, engine, meter, call_settings,
             preparing=lambda: 0 if parts.packages is None else parts.packages.preparing,
         )  # fmt: skip
         dispatching = Dispatching(settings, shared)
@@ -304,7 +311,6 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
     )
     one_shot = _one_shot(settings, stores, parts, audited)
-    keyring = Keyring(SqlApiKeys(stores.database))
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
@@ -374,6 +380,8 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         if settings.runs_calls:
             stack.push_async_callback(service.engine.stop)
             await service.engine.start()
+            if service.packages is not None:
+                stack.push_async_callback(service.packages.close)  # first: the engine compiles for it
         stack.push_async_callback(service.image.close)
         if dispatching is not None:
             await stack.enter_async_context(dispatching.opened())

@@ -93,6 +93,7 @@ def _mcp_options(settings: Settings) -> McpOptions:
         release=release(),
         link_s=settings.link_s,
         absent_tools=frozenset(absent),
+        has_packages=bool(settings.package_index),
         **stored,
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
@@ -75,6 +76,7 @@ class WorkerParts:
         runner: runs them.
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
+        callers: learns the limits of who asked.
         preparing: how many calls wait for their packages, before they wait for a slot.
     """
 
@@ -85,6 +87,7 @@ class WorkerParts:
     runner: CallRunner
     admission: Admission
     can_run: Callable[[], bool]
+    callers: KnownCallers
     preparing: Callable[[], int] = lambda: 0
 
 
@@ -129,7 +132,9 @@ class Worker:
         parts = self._parts
         while True:
             self._has_room.clear()
-            waiting = min(parts.admission.queued + parts.preparing(), self._settings.running_max)
+            # The queue also has programs that no worker handles, such as those that compile packages.
+            queued = min(parts.admission.queued + parts.preparing(), len(self._handling))
+            waiting = min(queued, self._settings.running_max)
             free = self._settings.running_max - (len(self._handling) - waiting)
             if free > 0 and parts.can_run() and self.keeper.is_valid:
                 return free
@@ -183,6 +188,7 @@ class Worker:
         parts, stored = self._parts, claimed.stored
         worker, lease_s = self._settings.worker, self._settings.lease_s
         claim = HeldClaim(parts.dispatches, stored.number, claimed.claim, worker, lease_s)
+        await parts.callers.learn(stored.key.scope.principal)
         try:
             request, call = await parts.stored.read(stored)
         except CallerError as exc:

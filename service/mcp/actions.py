@@ -15,6 +15,7 @@ from proofbox.service.identity import ConversationKey
 from proofbox.service.mcp.arguments import (
     CancelArguments,
     InvalidArgumentsError,
+    PackageArguments,
     ReadFileArguments,
     RenderArguments,
     ResultArguments,
@@ -80,6 +81,8 @@ class Actions:
                 params["timeout_s"] = arguments.timeout_s
             if arguments.stdin is not None:
                 params["stdin"] = arguments.stdin
+            if isinstance(arguments, PackageArguments) and arguments.packages:
+                params["packages"] = arguments.packages
             tool_id, files = exec_tool_id(language), arguments.files
             spec = CallSpec(tool_id, params, conversation, code=arguments.code, files=files)
             return await self._finish(exchange, await self._calls.run(exchange, spec, arguments.wait_s))

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from proofbox.contracts.bounded_text import limit_utf8, parse_list
+from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.react_tools import StepStatus, Target
 from proofbox.contracts.render_tools import CONTENT_BYTES_MAX
 from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ConversationId
@@ -120,6 +121,13 @@ class RunArguments(Arguments):
         if not self.files_promised:
             return [{"glob": "**/*", "description": "a file that the program wrote", "min_count": 0}]
         return [_contract_entry(promise) for promise in self.files_promised]
+
+
+class PackageArguments(RunArguments):
+    """Arguments of ``run_python`` where the operator has a package index."""
+
+    packages: Annotated[list[RequirementText], BeforeValidator(parse_list), Field(max_length=PACKAGES_MAX)] = []
+    """Further Python packages to install before the run, such as scikit-image==0.25.*."""
 
 
 class RenderArguments(Arguments):

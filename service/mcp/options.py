@@ -23,6 +23,7 @@ class McpOptions:
         link_s: the lifetime of upload and download links.
         absent_tools: ids of tools that this installation does not have.
         retention: how long files of a conversation are stored, in words.
+        has_packages: whether programs in Python can ask for packages.
     """
 
     limits: CallLimits
@@ -30,3 +31,4 @@ class McpOptions:
     link_s: int
     absent_tools: frozenset[str] = frozenset()
     retention: str = "until the operator deletes it"
+    has_packages: bool = False

@@ -119,7 +119,7 @@ def _program_tools(actions: ToolActions, options: McpOptions, image: Inventory) 
     python = McpTool(
         "run_python",
         "Run Python",
-        given.RunArguments,
+        given.PackageArguments if options.has_packages else given.RunArguments,
         "Runs a Python program in a fresh sandbox and returns what it prints and a verdict on each file that it "
         "promises. "
         "Write files to files/<name>; files of earlier calls of the same conversation are there again, "

@@ -14,6 +14,7 @@ _CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 6
 _PHASE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
 _REQUEST_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
 _STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
+_INSTALL_S = (0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
 _MS = 1000.0
 Look = Callable[[], float]
 
@@ -100,6 +101,14 @@ class PrometheusMeter:
         self._deleted_bytes = self._counter("deleted_bytes", "Bytes of all versions of deleted files.", "reason")
         self._connections = self._counter("connections", "Connections of programs that have ended.", "result")
         self._connected_bytes = self._counter("connection_bytes", "Bytes of connections of programs.", "direction")
+        self._packages = self._counter("packages", "Lists of packages that were found or installed.", "result")
+        self._install_s = Histogram(
+            "proofbox_package_install_seconds",
+            "Installing a list of packages, without the wait for a place.",
+            ["result"],
+            registry=self._registry,
+            buckets=_INSTALL_S,
+        )
         self._passes = self._counter("retention_passes", "Passes of the retention sweeper.", "result")
         Gauge("proofbox_build_info", "The release, as a label.", ["version"], registry=self._registry).labels(
             version
@@ -140,6 +149,16 @@ class PrometheusMeter:
         self._connections.labels("allowed" if connection.allowed else "refused").inc()
         self._connected_bytes.labels("sent").inc(connection.bytes_sent)
         self._connected_bytes.labels("received").inc(connection.bytes_received)
+
+    def packages_found(self) -> None:
+        """A call has found the packages that it asks for."""
+        self._packages.labels("found").inc()
+
+    def packages_installed(self, *, ok: bool, seconds: float) -> None:
+        """Packages were installed for calls, or could not be."""
+        result = "installed" if ok else "failed"
+        self._packages.labels(result).inc()
+        self._install_s.labels(result).observe(seconds)
 
     def data_deleted(self, deleted: DeletedData) -> None:
         """See `Meter.data_deleted`."""

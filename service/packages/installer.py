@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -22,10 +22,11 @@ from proofbox.service.errors import (
     StoreFullError,
     build_store_error,
 )
+from proofbox.service.packages.bytecode import BytecodeCompiler
 from proofbox.service.packages.downloads import Downloads
 from proofbox.service.packages.lock import Lock, LockedWheel
 from proofbox.service.packages.overlays import Overlays
-from proofbox.service.packages.port import InstalledPackages
+from proofbox.service.packages.port import InstalledPackages, InstallObserver, NoInstallObserver
 from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Resolver
@@ -68,6 +69,7 @@ class InstallerParts:
         resolutions: has what was found before.
         places: bounds what is installed at the same time, with a line for each caller.
         target: returns what packages have to fit; None if the image has not answered.
+        bytecode: adds the bytecode of modules; None: packages have none.
     """
 
     resolver: Resolver
@@ -76,6 +78,25 @@ class InstallerParts:
     resolutions: Resolutions
     places: Admission
     target: Callable[[], Coroutine[None, None, Target | None]]
+    bytecode: BytecodeCompiler | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An installation under way.
+
+    Attributes:
+        folder: an empty folder of its own.
+        owner: the caller that it began for.
+        limit: ends it when its time is over.
+    """
+
+    folder: Path
+    owner: str
+    limit: asyncio.Timeout
+
+
+_Install = Callable[[_Work], Coroutine[None, None, Lock]]
 
 
 @dataclass(slots=True)
@@ -86,11 +107,13 @@ class PackageInstaller:
         parts: what it uses.
         limits: what one installation may use.
         allowed: the names that calls may ask for; empty for all. What these need themselves is not asked for.
+        observer: gets what is done.
     """
 
     parts: InstallerParts
     limits: InstallLimits
     allowed: Sequence[str] = ()
+    observer: InstallObserver = field(default_factory=NoInstallObserver)
     preparing: int = 0
     """Calls that wait for their packages now."""
     _tasks: dict[str, asyncio.Task[Lock]] = field(default_factory=dict)
@@ -188,17 +211,19 @@ class PackageInstaller:
                 again.digest(target.image_digest),
                 owner,
                 lambda: present(again),
-                lambda folder: self._install(again, target, folder, is_found=False),
+                lambda work: self._install(again, target, work, is_found=False),
             )
         key = resolutions.key(requirements, target)
 
-        async def resolve(folder: Path) -> Lock:
+        async def resolve(work: _Work) -> Lock:
             known = resolutions.get(key)
             if known is not None:
+                of_known = replace(work, folder=work.folder / "known")
                 with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
-                    return await self._install(known, target, folder / "known", is_found=False)
-            found = await self.parts.resolver.resolve(requirements, unchanged, target, _made(folder / "resolving"))
-            lock = await self._install(found, target, folder, is_found=True)
+                    return await self._install(known, target, of_known, is_found=False)
+            folder = _made(work.folder / "resolving")
+            found = await self.parts.resolver.resolve(requirements, unchanged, target, folder)
+            lock = await self._install(found, target, work, is_found=True)
             await resolutions.put(key, lock)
             return lock
 
@@ -209,7 +234,7 @@ class PackageInstaller:
         key: str,
         owner: str,
         present: Callable[[], Lock | None],
-        install: Callable[[Path], Coroutine[None, None, Lock]],
+        install: _Install,
     ) -> Lock:
         """What is there, or will be by what is under way, or by what begins here.
 
@@ -217,11 +242,13 @@ class PackageInstaller:
         another. One that began goes on if its callers are cancelled, and has its place until its end.
         """
         if (lock := present()) is not None:
+            self.observer.packages_found()
             return lock
         with contextlib.ExitStack() as place:
             deadline = time.monotonic() + self.limits.time_s
             place.enter_context(await self.parts.places.enter(deadline, lambda _: None, owner))
             if (lock := present()) is not None:
+                self.observer.packages_found()
                 return lock
             task = self._tasks.get(key)
             if task is not None:
@@ -229,38 +256,39 @@ class PackageInstaller:
                     return await asyncio.shield(task)
                 task = self._tasks.get(key)
             if task is None:
-                task = self._begin(key, install, place.pop_all())
+                task = self._begin(key, owner, install, place.pop_all())
             return await asyncio.shield(task)
 
-    def _begin(
-        self, key: str, install: Callable[[Path], Coroutine[None, None, Lock]], place: contextlib.ExitStack
-    ) -> asyncio.Task[Lock]:
-        task = asyncio.create_task(self._in_place(install))
+    def _begin(self, key: str, owner: str, install: _Install, place: contextlib.ExitStack) -> asyncio.Task[Lock]:
+        task = asyncio.create_task(self._in_place(owner, install))
         self._tasks[key] = task
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
         task.add_done_callback(lambda _: place.close())
         task.add_done_callback(_retrieve)
         return task
 
-    async def _in_place(self, install: Callable[[Path], Coroutine[None, None, Lock]]) -> Lock:
+    async def _in_place(self, owner: str, install: _Install) -> Lock:
         """Installs within the time of one installation."""
         self.parts.overlays.require_room()
-        began, time_s = time.monotonic(), self.limits.time_s
+        began, time_s, ok = time.monotonic(), self.limits.time_s, False
         try:
-            async with asyncio.timeout(time_s), self.parts.overlays.work_folder() as folder:
-                lock = await install(folder)
+            async with asyncio.timeout(time_s) as limit, self.parts.overlays.work_folder() as folder:
+                lock = await install(_Work(folder, owner, limit))
+                ok = True
         except TimeoutError as exc:
             raise _LateError(f"packages: installing them took more than {time_s:g} s; call again later") from exc
         except OSError as exc:
             log.exception("packages cannot be installed")
             message = f"packages: they cannot be stored ({exc.strerror}); call again later"
             raise build_store_error(exc, full=message, failed=message) from exc
+        finally:
+            self.observer.packages_installed(ok=ok, seconds=time.monotonic() - began)
         log.info("installed %d packages in %.1f s", len(lock.wheels), time.monotonic() - began)
         return lock
 
-    async def _install(self, lock: Lock, target: Target, folder: Path, *, is_found: bool) -> Lock:
-        """Downloads and unpacks wheels, and makes an overlay of them; returns them with their hashes."""
-        _made(folder)
+    async def _install(self, lock: Lock, target: Target, work: _Work, *, is_found: bool) -> Lock:
+        """Downloads, unpacks and compiles wheels, and makes an overlay of them; returns them with their hashes."""
+        folder = _made(work.folder)
         if not lock.wheels:
             return lock
         if not is_found:
@@ -270,6 +298,11 @@ class PackageInstaller:
         room = Room(self.limits.bytes_max, self.limits.files_max, threading.Event())
         await finish_in_thread(lambda: _unpack(wheels, made, room), room.is_stopped.set)
         lock = Lock(tuple(wheel for wheel, _ in wheels))
+        if self.parts.bytecode is not None:
+            work.limit.reschedule(None)  # compiling has bounds of its own, and what it lacks costs no call
+            async with self.parts.overlays.shown(made) as shown:
+                compiled = await self.parts.bytecode.add_to(shown, target.python, work.owner)
+            log.info("compiled %d modules", compiled)
         await self.parts.overlays.add(lock.digest(target.image_digest), made)
         return lock
 

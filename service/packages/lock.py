@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from proofbox.contracts.packages.installed import InstalledPackage
 
-_FORMAT = 1  # of overlays: a change of how wheels are unpacked needs another one
+_FORMAT = 2  # of overlays: a change of what is in them needs another one
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,23 @@ class Overlays:
         finally:
             await finish_in_thread(lambda: _remove([folder]))
 
+    @contextlib.asynccontextmanager
+    async def shown(self, made: Path) -> AsyncIterator[Path]:
+        """Lets sandboxes see the folder of an overlay that is not taken in yet, for the block; yields where it is.
+
+        Nobody knows its name there but who is given it. `open` removes it if the process ends meanwhile.
+
+        Raises:
+            OSError: it cannot be moved.
+        """
+        await finish_in_thread(lambda: _let_read(made))
+        path = self.mounted / f"unfinished-{secrets.token_hex(_TAG_CHARS // 2)}"
+        made.rename(path)  # noqa: ASYNC240
+        try:
+            yield path
+        finally:
+            path.rename(made)
+
     @contextlib.contextmanager
     def hold(self, digest: str) -> Iterator[str | None]:
         """Keeps the overlay of a lock for the block; yields its path inside of sandboxes, None if there is none."""
@@ -236,14 +253,20 @@ class Overlays:
         return hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARS]
 
 
+def _let_read(folder: Path) -> None:
+    """Lets everybody read the folders, whatever the mask of this process is."""
+    for root, _, _ in os.walk(folder):
+        Path(root).chmod(0o755)
+
+
 def _seal(folder: Path) -> int:
     """Lets everybody read the folders, whatever the mask of this process is; what all files take on disk.
 
     The bytes are on the disk afterwards: an overlay has its name only as a whole, also after a loss of power.
     """
+    _let_read(folder)
     total = 0
     for root, _, names in os.walk(folder):
-        Path(root).chmod(0o755)
         total += _ENTRY_BYTES_MIN
         for name in names:
             total += max(os.lstat(f"{root}/{name}").st_blocks * 512, _ENTRY_BYTES_MIN)

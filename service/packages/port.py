@@ -50,8 +50,34 @@ class InstalledPackages:
         return f"Packages: {'; '.join(parts)}"
 
 
+class InstallObserver(Protocol):
+    """Gets what is done for the metrics; quick, and never raises."""
+
+    def packages_installed(self, *, ok: bool, seconds: float) -> None:
+        """An installation has ended; ``seconds`` are without the wait for a place."""
+
+    def packages_found(self) -> None:
+        """A call has found what it asks for: nothing had to be installed."""
+
+
+class NoInstallObserver:
+    """Ignores all."""
+
+    def packages_installed(self, *, ok: bool, seconds: float) -> None:
+        """See `InstallObserver.packages_installed`."""
+
+    def packages_found(self) -> None:
+        """See `InstallObserver.packages_found`."""
+
+
 class Packages(Protocol):
-    """Installs the packages of calls."""
+    """Installs the packages of calls.
+
+    Attributes:
+        observer: gets what is done.
+    """
+
+    observer: InstallObserver
 
     @property
     def preparing(self) -> int:

@@ -78,6 +78,44 @@ async def test_the_second_call_gets_a_waiting_sandbox_and_does_not_ask_the_index
     assert (len(box.index.asked), answer.sandbox.acquired) == (asked, "warm")
 
 
+async def test_modules_are_compiled_once_in_a_sandbox_that_imports_none(box):
+    files = {
+        "many/__init__.py": "from many import a",
+        "many/a.py": "A = 1",
+        "many/broken.py": "def",
+        "many/ends.py": "import os; os._exit(1)",
+        "struct.py": "raise SystemExit('the package is on the path')",
+        "many/__pycache__/a.cpython-313.pyc": b"not bytecode",
+    }
+    box.index.add("many", "1.0", files)
+    code = """
+import pathlib, subprocess, sys
+import many
+at = pathlib.Path(many.__file__).parent / "__pycache__"
+print(sorted(path.name.partition(".")[0] for path in at.iterdir()), {path.read_bytes()[4] for path in at.iterdir()})
+seen = subprocess.run([sys.executable, "-v", "-c", "import many"], capture_output=True, text=True).stderr
+print(seen.count("# code object from '/packages/"), seen.count("# wrote '/packages/"))
+"""
+    answer = await box.call(code, packages=["many"])
+    assert answer.output.stdout.splitlines() == ["['__init__', 'a', 'ends'] {1}", "2 0"], answer.report
+    assert list(box.service.packages.parts.overlays.mounted.glob("unfinished-*")) == []
+
+
+async def test_a_call_goes_on_without_bytecode_that_cannot_be_made(box, tmp_path, caplog):
+    tmp_path.chmod(0o711)
+    box.index.add("tiny", "1.0")
+    given = {name: getattr(box.service.settings, name) for name in box.service.settings.model_fields_set}
+    given |= {"data_dir": tmp_path / "data", "service_name": "proofbox-uncompiled", "pool_size": 0}
+    service = build(Settings(**given, package_compile_s=0.001))
+    async with running(service):
+        answer = await Caller(service)(VERSION, packages=["tiny"])
+        assert answer.output.stdout.startswith("1.0 /packages/"), answer.report
+        mounted = service.packages.parts.overlays.mounted
+        assert [len(path.name.partition("-")[0]) for path in mounted.iterdir()] == [40]
+        assert list(mounted.rglob("*.pyc")) == []
+    assert "packages are used without bytecode" in caplog.text or "has ended early" in caplog.text
+
+
 async def test_a_shell_finds_packages_and_a_call_without_them_finds_none(box):
     box.index.add("tiny", "1.0")
     answer = await box.call("python3 -c 'import tiny; print(tiny.VERSION)'", language="bash", packages=["tiny"])

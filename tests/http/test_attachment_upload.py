@@ -2,7 +2,7 @@ import asyncio
 import hashlib
 import logging
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
 
@@ -33,7 +33,8 @@ async def test_an_attachment_is_stored_with_its_hash_and_a_source_id(client, sto
         size_bytes=len(content),
         mime="application/x-notes",
     )
-    read = await client.get(answer.headers["location"])
+    location = urljoin(f"https://a.example/prefix{BASE}/notes.bin", answer.headers["location"])
+    read = await client.get(location.removeprefix("https://a.example/prefix"))
     assert read.content == content
     rows = await stores.sources.rows(ConversationKey(PRINCIPAL, "c1"))
     assert [(row.sid, row.source_type, row.physical_path) for row in rows] == [

@@ -39,18 +39,18 @@ ERAS = ["auto", "legacy"]
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
-def app_of(services):
+def app_of(services, options=OPTIONS):
     app = create_app(services)
-    app.router.routes.append(mcp_route(services, OPTIONS))
+    app.router.routes.append(mcp_route(services, options))
     return app
 
 
 @contextlib.asynccontextmanager
-async def served(services) -> AsyncIterator[str]:
+async def served(services, options=OPTIONS) -> AsyncIterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            app_of(services),
+            app_of(services, options),
             http=partial(LimitedProtocol, ConnectionLimits()),
             log_config=None,
             lifespan="off",
@@ -267,6 +267,22 @@ async def test_each_tool_needs_the_scope_of_its_route(services, issued, keyring,
         with pytest.raises(MCPError, match=f"does not have the scope {scope}") as caught:
             await client.call_tool(tool, arguments)
     assert caught.value.data["code"] == "forbidden"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_programs_in_python_have_packages_where_the_operator_has_an_index(services, era):
+    async with served(services, replace(OPTIONS, has_packages=True)) as url, connected(url, era) as client:
+        tools = {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
+        assert tools["run_python"]["packages"]["items"]["type"] == "string"
+        assert "packages" not in tools["run_bash"]
+        wrong = await client.call_tool("run_python", {"code": "1", "packages": ["https://evil.example/a.whl"]})
+        assert wrong.is_error
+        assert "is not a package; write a name, extras and versions" in wrong.content[0].text
+    async with served(services) as url, connected(url, era) as client:
+        tools = {tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools}
+        assert "packages" not in tools["run_python"]
+        result = await client.call_tool("run_python", {"code": "1", "packages": ["tiny"]})
+        assert "packages: no such argument; leave it out" in result.content[0].text
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -14,6 +14,8 @@ from pydantic import SecretStr
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
+from proofbox.service.access.authenticator import Keyring
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.settings import Settings
@@ -23,6 +25,7 @@ from proofbox.service.calls.suspension import Suspension
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.effects import dispatch_effects
@@ -42,14 +45,15 @@ class RecordingTool:
 
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
     waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``installs``:
-    it waits for that file before it waits for a slot.
+    it waits for that file before it waits for a slot; ``limits``: it reports the limits of its caller.
     """
 
     folder: Path
     admission: Admission
+    quotas: Quotas | None = None
     preparing: int = 0
 
-    def prepare(self, _scope, request):
+    def prepare(self, scope, request):
         async def run(observer):
             if "installs" in request.params:
                 note(self.folder, "claimed", request.tool_call_id)
@@ -57,7 +61,10 @@ class RecordingTool:
                 await self._wait_for(request.params["installs"])
                 self.preparing -= 1
             deadline = time.monotonic() + 60
+            note(self.folder, "waits", request.tool_call_id)
             with await self.admission.enter(deadline, observer.on_queued, observer.owner):
+                if "limits" in request.params:
+                    return response(self._limits_of(scope.principal.caller))
                 return await self._run(request, observer)
 
         async def run_on(_observer):
@@ -68,6 +75,9 @@ class RecordingTool:
             return run_on if ended.value == "go" else response(f"answered {ended.value}")
 
         return PreparedCall(run, lambda why: response(why.message, ok=False), resume=resume, announces_start=True)
+
+    def _limits_of(self, caller):
+        return f"hosts {self.quotas.network(caller)}, running {self.quotas.share(caller).running}"
 
     async def _run(self, request, observer):
         params, name = request.params, request.tool_call_id
@@ -164,6 +174,7 @@ class Process:
     dispatching: Dispatching
     tool: RecordingTool
     admission: Admission
+    keys: SqlApiKeys
 
 
 @asynccontextmanager
@@ -174,19 +185,22 @@ async def opened_process(place, role, grace_s=120.0, **more):
     await database.open()
     try:
         store = SqlCallStore(database, dispatch_effects())
-        admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max)
-        tool = RecordingTool(place.folder, admission)
+        quotas, keys = Quotas(NO_LIMITS), SqlApiKeys(database)
+        callers = KnownCallers(Keyring(keys), quotas)
+        share_of = callers.running_share
+        admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=share_of)
+        tool = RecordingTool(place.folder, admission, quotas)
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
-        quotas = Quotas(NO_LIMITS)
+        known = quotas, callers
         needs = DispatchNeeds(
-            database, store, calls, admission, quotas, Engine(), NoMeter(), call_settings, lambda: tool.preparing
+            database, store, calls, admission, *known, Engine(), NoMeter(), call_settings, lambda: tool.preparing
         )
         dispatching = Dispatching(settings, needs)
         async with dispatching.opened():
             await dispatching.start(nothing, nothing)
             try:
-                yield Process(calls, store, dispatching, tool, admission)
+                yield Process(calls, store, dispatching, tool, admission, keys)
             finally:
                 await dispatching.stop_work()
                 await dispatching.membership.stop()

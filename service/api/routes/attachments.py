@@ -14,6 +14,7 @@ from proofbox.service.api.identity import WritesArtifacts
 from proofbox.service.api.middleware.authentication import check_storage_quota
 from proofbox.service.api.openapi_responses import header, json_answer, link, problems
 from proofbox.service.api.responses import model_response
+from proofbox.service.api.routes.download_links import relative_link
 from proofbox.service.api.services import InjectedServices
 
 # Defaults of clients (the second is curl's); the media type comes from the file's name then.
@@ -80,7 +81,7 @@ async def put_attachment(
         return model_response(stored.attachment)
     conversation = quote(scope.conversation_id, safe="")
     location = f"/v1/conversations/{conversation}/artifacts/{quote(stored.attachment.logical_path)}"
-    return model_response(stored.attachment, status=201, headers={"Location": location})
+    return model_response(stored.attachment, status=201, headers={"Location": relative_link(request, location)})
 
 
 def media_type_of(request: Request) -> str | None:

@@ -16,16 +16,16 @@ from proofbox.service import errors, gateway_errors
 from proofbox.service.api.connected_work import disconnected
 from proofbox.service.api.identity import ReadsCalls, RunsCalls
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
-from proofbox.service.api.middleware.authentication import check_storage_quota
+from proofbox.service.api.middleware.authentication import caller_of, check_storage_quota
 from proofbox.service.api.openapi_responses import header, json_answer, json_content, link, problems
 from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery, IdempotencyKey
 from proofbox.service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
+from proofbox.service.api.routes.download_links import relative_link
 from proofbox.service.api.services import InjectedServices, Services, Ticket
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.function_calls import canonical_call
 from proofbox.service.calls.service import Answer
 from proofbox.service.calls.validation import invalid_value
-from proofbox.service.identity import Principal
 
 RESPOND_ASYNC = "respond-async"
 WAIT_S_MAX = 60.0
@@ -151,14 +151,14 @@ async def make_tool_call(
     if ticket.replayed:
         await services.provenance.link_replay(ticket.key)
     if detached:
-        return await _accept(services, principal, call, replayed)
+        return await _accept(request, services, call, replayed)
     ends = time.monotonic() + preferred_wait_s(prefer or [])
     answer = await answer_or_leave(request, ticket)
     if answer is not None and answer.http_status == _ACCEPTED and (left_s := ends - time.monotonic()) > 0:
         answer = await answer_or_leave(request, ticket, ticket.ended(), left_s)
     if answer is None:
         return Response(status_code=CLIENT_GONE)
-    where = {"Location": _location(call)} if answer.http_status == _ACCEPTED else {}
+    where = {"Location": _location(request, call)} if answer.http_status == _ACCEPTED else {}
     return Response(
         answer.body,
         answer.http_status,
@@ -267,14 +267,14 @@ async def answer_or_leave(
         leaving.cancel()
 
 
-async def _accept(
-    services: Services, principal: Principal, call: ToolCallRequest, headers: dict[str, str]
-) -> Response:
-    status = await services.calls.status(principal, call.tool_call_id, call.conversation_id)
-    location = {"Location": _location(call), "Preference-Applied": RESPOND_ASYNC}
+async def _accept(request: Request, services: Services, call: ToolCallRequest, headers: dict[str, str]) -> Response:
+    status = await services.calls.status(
+        caller_of(request.scope["state"]).principal, call.tool_call_id, call.conversation_id
+    )
+    location = {"Location": _location(request, call), "Preference-Applied": RESPOND_ASYNC}
     return model_response(status, status=_ACCEPTED, headers={**location, **headers})
 
 
-def _location(call: ToolCallRequest) -> str:
+def _location(request: Request, call: ToolCallRequest) -> str:
     query = urlencode({"conversation_id": call.conversation_id})
-    return f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}"
+    return relative_link(request, f"/v1/tool-calls/{quote(call.tool_call_id, safe='')}?{query}")

@@ -37,6 +37,9 @@ class PackageSettings(BaseSettings):
     """Packages of one call, with what they need."""
     package_install_s: float = Field(default=120, gt=0)
     """Time for finding, downloading and unpacking together, and again the longest wait for a place to install."""
+    package_compile_s: float = Field(default=30, ge=0, le=600)
+    """Time for compiling the modules of installed packages in a sandbox, and the longest wait for a place to do so;
+    0: each call compiles what it imports."""
     package_installing_max: int = Field(default=2, ge=1, le=64)
     """Calls whose packages are being installed at the same time; of one caller one less, but at least one."""
     package_resolution_s: float = Field(default=86_400, ge=0)

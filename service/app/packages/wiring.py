@@ -1,14 +1,17 @@
 """Build what installs the packages of calls."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from proofbox.service.access.quotas import Share
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
+from proofbox.service.identity import Principal
+from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.packages.port import Packages
 from proofbox.service.sandbox.image_inventory import ImageInventory
+from proofbox.service.sandbox.limits import CallPolicy
 from proofbox.service.web.client.resolver import Resolver
 from proofbox.service.web.client.tls import loaded_when_asked, read_roots
 
@@ -20,20 +23,33 @@ def mounted_packages(settings: Settings) -> Path | None:
     return _folder(settings) / _MOUNTED if settings.package_index else None
 
 
-def build_packages(
-    settings: Settings, image: ImageInventory, resolve: Resolver, share_of: Callable[[str], Share]
-) -> Packages | None:
+@dataclass(frozen=True, slots=True)
+class SandboxParts:
+    """What packages need of sandboxes.
+
+    Attributes:
+        jobs: runs programs in sandboxes.
+        policy: the operator's decisions about any call.
+        image: lists what the sandbox image has, which packages have to fit.
+    """
+
+    jobs: JobRunner
+    policy: CallPolicy
+    image: ImageInventory
+
+
+def build_packages(settings: Settings, sandboxes: SandboxParts, resolve: Resolver) -> Packages | None:
     """Build what installs packages; None if the operator has no index.
 
     Args:
         settings: of the service.
-        image: what packages have to fit.
+        sandboxes: what packages have to fit, and are compiled in.
         resolve: resolves host names.
-        share_of: what one caller may have of all calls, and so of those that wait for packages.
     """
     if not settings.package_index:
         return None
     # Their libraries are of the extra `packages`.
+    from proofbox.service.packages.bytecode import BytecodeCompiler  # noqa: PLC0415
     from proofbox.service.packages.downloads import Downloads  # noqa: PLC0415
     from proofbox.service.packages.image_target import find_target  # noqa: PLC0415
     from proofbox.service.packages.installer import InstallerParts, InstallLimits, PackageInstaller  # noqa: PLC0415
@@ -42,8 +58,10 @@ def build_packages(
     from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits  # noqa: PLC0415
 
     index = Index(settings.package_index, settings.package_index_login.get_secret_value())
-    installing_max = settings.package_installing_max
+    calls, installing_max = sandboxes.jobs.admission, settings.package_installing_max
     bytes_max, time_s = settings.package_call_bytes_max, settings.package_install_s
+    compile_s = settings.package_compile_s
+    principal = Principal(settings.tenant, settings.project, settings.user_type, settings.user)
     overlays = Overlays(_folder(settings), _MOUNTED, settings.package_cache_bytes_max)
     parts = InstallerParts(
         Resolver(
@@ -59,9 +77,10 @@ def build_packages(
         Admission(
             running_max=installing_max,
             queue_max=settings.queue_max,
-            share_of=lambda owner: share_of_installing(share_of(owner), installing_max),
+            share_of=lambda owner: share_of_installing(calls.share_of(owner), installing_max),
         ),
-        lambda: find_target(image),
+        lambda: find_target(sandboxes.image),
+        BytecodeCompiler(sandboxes.jobs, sandboxes.policy, principal, compile_s) if compile_s else None,
     )
     limits = InstallLimits(time_s, bytes_max, settings.package_call_files_max)
     return PackageInstaller(parts, limits, settings.package_names)

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
@@ -34,6 +35,7 @@ class DispatchNeeds:
         calls: the life cycle of calls.
         admission: the slots of this process.
         quotas: the shares of callers.
+        callers: learns them of calls that other processes accepted.
         engine: the sandbox engine.
         meter: counts calls that end here.
         call_settings: the settings of calls.
@@ -45,6 +47,7 @@ class DispatchNeeds:
     calls: Calls
     admission: Admission
     quotas: Quotas
+    callers: KnownCallers
     engine: PooledEngine
     meter: Meter
     call_settings: CallSettings
@@ -92,6 +95,7 @@ class Dispatching:
                 runner,
                 needs.admission,
                 lambda: needs.engine.is_up,
+                needs.callers,
                 needs.preparing,
             )
             self.worker = Worker(

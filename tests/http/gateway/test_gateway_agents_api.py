@@ -37,7 +37,7 @@ async def test_an_agent_is_written_read_listed_and_deleted(web):
     assert (written.status_code, written.headers["etag"], written.headers["location"]) == (
         201,
         '"1"',
-        "/v1/agents/helper",
+        "../../v1/agents/helper",
     )
     body = written.json()
     assert {key: body[key] for key in ("agent_id", "version", "tools", "warnings")} == {

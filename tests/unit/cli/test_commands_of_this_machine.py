@@ -1,12 +1,14 @@
 """Commands on the store of this machine: they name it where a service is known, and have JSON."""
 
 import json
+import re
 
 import pytest
 
 from proofbox.cli import main
 from proofbox.cli.connection import store_of
 from proofbox.cli.shared.profiles import Profile, Profiles, save_profiles
+from proofbox.service.access.api_keys import Permission
 
 SERVICE = "http://a.example"
 
@@ -56,3 +58,14 @@ def test_short_answers_have_json(capsys):
 def test_an_error_of_a_command_of_this_machine_has_json(capsys):
     assert main(["audit", "rotate-key", "--json"]) != 0
     assert json.loads(capsys.readouterr().out)["error"]["code"]
+
+
+def test_the_help_of_keys_names_the_scopes_that_a_usual_key_does_not_get(capsys):
+    with pytest.raises(SystemExit):
+        main(["keys", "create", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    [left_out] = re.findall(r"if not given, all but ([a-z:_, ]+?) (?=--)", printed)
+    assert main(["keys", "create", "--name", "a", "--json"]) == 0
+    given = json.loads(capsys.readouterr().out)["scopes"].split(",")
+    assert {*given, *left_out.split(", ")} == set(Permission)
+    assert len(given) + len(left_out.split(", ")) == len(Permission)

@@ -1,6 +1,7 @@
 """``proofbox doctor`` finds what keeps the service from working, and names what to do about it."""
 
 import argparse
+import asyncio
 import fcntl
 import json
 import os
@@ -10,6 +11,7 @@ import pytest
 
 from proofbox.cli import doctor, image
 from proofbox.service.app.own_image import own_image
+from tests.support.package_index import package_index
 
 NOBODY = "tcp://127.0.0.1:9"
 pytestmark = pytest.mark.usefixtures("clean")
@@ -118,3 +120,19 @@ def test_a_setting_without_effect_is_a_warning(clean, capsys):
     found = diagnosed(capsys)["settings"]
     assert found["status"] == "warn"
     assert found["detail"].startswith("PROOFBOX_OCI_RUNTIME is for the engine oci")
+
+
+async def test_a_package_index_is_asked_for_what_calls_may_have(clean, capsys):
+    async with package_index() as index:
+        clean.setenv("PROOFBOX_PACKAGE_INDEX", index.url)
+        found = await asyncio.to_thread(diagnosed, capsys)
+        assert (found["packages"]["status"], found["packages"]["detail"]) == ("ok", f"{index.url} answers")
+        clean.setenv("PROOFBOX_PACKAGE_NAMES", '["scikit-image"]')
+        found = await asyncio.to_thread(diagnosed, capsys)
+        assert found["packages"]["status"] == "warn"
+        assert "has no scikit-image" in found["packages"]["detail"]
+        clean.setenv("PROOFBOX_PACKAGE_NAMES", '["numpy"]')
+        assert (await asyncio.to_thread(diagnosed, capsys))["packages"]["status"] == "ok"
+    found = await asyncio.to_thread(diagnosed, capsys)
+    assert found["packages"]["status"] == "warn"
+    assert "PROOFBOX_PACKAGE_INDEX" in found["packages"]["remedy"]

@@ -93,3 +93,13 @@ def test_what_others_count_is_looked_at_when_it_is_asked_for(samples):
     waiting["bare",] = 7.0
     found = samples(meter)
     assert (found["proofbox_pool_waiting", "bare"], found["proofbox_pool_failed_starts_total",]) == (7, 3)
+
+
+def test_packages_are_counted_by_what_became_of_them(samples):
+    meter = PrometheusMeter({})
+    meter.packages_found()
+    meter.packages_installed(ok=True, seconds=3.0)
+    meter.packages_installed(ok=False, seconds=1.0)
+    found = samples(meter)
+    assert [found["proofbox_packages_total", result] for result in ("found", "installed", "failed")] == [1, 1, 1]
+    assert [found["proofbox_package_install_seconds_sum", result] for result in ("installed", "failed")] == [3, 1]

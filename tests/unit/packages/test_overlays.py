@@ -1,8 +1,10 @@
 """Installed packages are there as a whole or not at all, go when they are old, and never while they are in use."""
 
 import asyncio
+import contextlib
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -68,6 +70,11 @@ async def test_the_next_process_finds_what_is_whole_and_removes_what_is_not(over
     left.mkdir()
     (left / "half").write_text("half")
     (overlays.mounted / "odd").mkdir()
+    half = overlays.mounted.parent / "work" / "overlay"
+    half.mkdir()
+    unfinished = overlays.shown(half)
+    await unfinished.__aenter__()  # and the process is killed
+    assert len(names(overlays)) == 3
     overlays.close()
     again = Overlays(tmp_path / "packages", "mounted", 100 * KIB)
     again.open()
@@ -76,6 +83,21 @@ async def test_the_next_process_finds_what_is_whole_and_removes_what_is_not(over
     with again.hold("lock") as path:
         assert path == f"/packages/{before[0]}"
     again.close()
+
+
+async def test_what_sandboxes_see_before_it_is_taken_in_has_a_secret_name_and_goes_back(overlays):
+    async with overlays.work_folder() as folder:
+        made = folder / "overlay"
+        made.mkdir(mode=0o700)
+        with contextlib.suppress(OSError):
+            async with overlays.shown(made) as shown:
+                assert shown.parent == overlays.mounted
+                assert len(shown.name) >= 40
+                assert stat.S_IMODE(shown.stat().st_mode) == 0o755
+                (shown / "added").touch()
+                raise OSError
+        assert names(overlays) == []
+        assert (made / "added").exists()
 
 
 async def test_those_not_used_for_longest_go_when_there_is_no_room(overlays):
@@ -132,12 +154,13 @@ async def test_nothing_is_begun_while_those_in_use_take_all_bytes(tmp_path):
 
 
 async def test_installations_that_end_together_remove_the_same_old_ones_once(overlays):
+    # One thread: both are measured before the first removal ends.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     for digest in ("a", "b", "c"):
         await add(overlays, digest)
-    await asyncio.gather(*(add(overlays, digest) for digest in ("d", "e", "f")))
-    there = [digest for digest in "abcdef" if overlays.has(digest)]
-    assert there == ["d", "e", "f"]
-    assert len(names(overlays)) == 3
+    await asyncio.gather(*(add(overlays, digest, 54 * KIB) for digest in ("d", "e")))
+    assert [overlays.has(digest) for digest in "abcde"] == [False, False, False, True, True]
+    assert len(names(overlays)) == 2
     assert list((overlays.mounted.parent / "work").iterdir()) == []
 
 

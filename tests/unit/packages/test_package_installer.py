@@ -95,6 +95,28 @@ async def test_calls_for_the_same_packages_at_the_same_time_install_once(index, 
     assert index.asked.count("/files/tiny-1.0-py3-none-any.whl") == 1
 
 
+async def test_the_observer_gets_what_was_found_installed_and_could_not_be(index, folder):
+    class Counted:
+        def __init__(self):
+            self.seen = []
+
+        def packages_found(self):
+            self.seen.append("found")
+
+        def packages_installed(self, *, ok, seconds):
+            self.seen.append((ok, seconds >= 0))
+
+    index.add("tiny", "1.0")
+    packages = installer(index, folder)
+    packages.observer = counted = Counted()
+    found = await use(packages, "tiny")
+    await use(packages, "tiny")
+    await use(packages, "tiny", pinned=found.packages)
+    with pytest.raises(PackageRefusedError):
+        await use(packages, "no-such-package")
+    assert counted.seen == [(True, True), "found", "found", (False, True)]
+
+
 async def test_a_caller_that_leaves_ends_no_installation_of_others(index, folder):
     index.add("tiny", "1.0")
     packages = installer(index, folder)

@@ -15,6 +15,7 @@ from proofbox.service.api.gateway_services import GatewayServices, InjectedGatew
 from proofbox.service.api.identity import ReadsAgents, WritesAgents
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
 from proofbox.service.api.responses import NO_STORE, model_response
+from proofbox.service.api.routes.download_links import relative_link
 from proofbox.service.api.routes.gateway.parameters import LimitInQuery
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.calls.validation import invalid_value
@@ -77,7 +78,7 @@ async def put_agent(
     written, is_new = await _agents(gateway).put(principal, agent_id, document.root, _version_of(if_match))
     headers = {**NO_STORE, "ETag": f'"{written.version}"'}
     if is_new:
-        headers["Location"] = f"{ROUTE}/{agent_id}"
+        headers["Location"] = relative_link(request, f"{ROUTE}/{agent_id}")
     return model_response(written, status=201 if is_new else 200, headers=headers)
 
 

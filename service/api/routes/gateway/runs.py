@@ -24,6 +24,7 @@ from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.openapi_responses import answer, header, json_answer, json_content, problems
 from proofbox.service.api.parameters import IdempotencyKey
 from proofbox.service.api.responses import NO_STORE, model_response
+from proofbox.service.api.routes.download_links import relative_link
 from proofbox.service.api.routes.gateway.actors import build_actor, replayed, request_key
 from proofbox.service.api.routes.gateway.parameters import RunIdInPath
 from proofbox.service.api.strict_json import read_model
@@ -94,7 +95,8 @@ async def create_run(
     _require_size("metadata", creation.model_dump_json(include={"metadata"}).encode(), METADATA_BYTES_MAX)
     key = request_key(f"POST {ROUTE}", idempotency_key, creation)
     run, was_known = await gateway.runs.create(build_actor(request), creation, key)
-    return _response(run, status=201, headers={"Location": f"{ROUTE}/{run.run_id}", **replayed(was_known)})
+    where = relative_link(request, f"{ROUTE}/{run.run_id}")
+    return _response(run, status=201, headers={"Location": where, **replayed(was_known)})
 
 
 @router.post(

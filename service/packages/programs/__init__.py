@@ -1,0 +1,1 @@
+"""Programs that run in sandboxes, on packages that were unpacked."""
