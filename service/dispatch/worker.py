@@ -132,7 +132,9 @@ class Worker:
         parts = self._parts
         while True:
             self._has_room.clear()
-            waiting = min(parts.admission.queued + parts.preparing(), self._settings.running_max)
+            # The queue also has programs that no worker handles, such as those that compile packages.
+            queued = min(parts.admission.queued + parts.preparing(), len(self._handling))
+            waiting = min(queued, self._settings.running_max)
             free = self._settings.running_max - (len(self._handling) - waiting)
             if free > 0 and parts.can_run() and self.keeper.is_valid:
                 return free

@@ -133,12 +133,14 @@ def test_a_huge_table_of_members_is_refused_before_it_is_read(folder):
 
 def test_members_beyond_the_count_are_refused_before_the_table_is_read(folder, monkeypatch):
     content = wheel_bytes("evil", "1.0", {f"{number}.py": "" for number in range(60)})
+    few = wheel_bytes("evil", "1.0")
     counts = struct.pack("<2H", 63, 63)
     assert content[-14:-10] == counts
     read = []
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: read.append(1))
     for stated in (counts, struct.pack("<2H", 1, 1)):
         refused(content[:-14] + stated + content[-10:], folder, ContractCode.PACKAGES_TOO_LARGE, files_left=55)
+    refused(few[:-14] + counts + few[-10:], folder, ContractCode.PACKAGES_TOO_LARGE, files_left=55)
     assert read == []
 
 
