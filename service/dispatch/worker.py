@@ -256,7 +256,7 @@ class Worker:
                 await self._end_lost(stored, lost.claim)
         for due in await dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX):
             with suppress(DispatchUnavailableError):
-                await self._parts.link.queue(due.number, f"{due.claim}.again")
+                await self._parts.link.queue(due.number)
 
 
 def _marking(call: PreparedCall, outcome: str | None) -> CallRun:
