@@ -394,8 +394,9 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
             service.retention.start()
             stack.push_async_callback(service.retention.stop)
         else:
-            stack.push_async_callback(dispatching.stop_work)
+            # It leaves after its calls have ended, or another process would undo what they save.
             stack.push_async_callback(dispatching.membership.stop)
+            stack.push_async_callback(dispatching.stop_work)
             undo = partial(dispatching.undo_lost, service.artifacts)
             jobs = SharedJobs(settings, service.gateway, service.retention, service.heads, undo)
             await dispatching.start(jobs.begin, jobs.end)

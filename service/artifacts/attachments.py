@@ -13,7 +13,13 @@ from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.contracts.tool_call_response import Attachment
 from proofbox.service.access.quotas import Allowances
 from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
-from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import (
+    ArtifactStore,
+    NewArtifact,
+    SourcePool,
+    StoredArtifact,
+    VersionTakenError,
+)
 from proofbox.service.errors import (
     BodyTooLargeError,
     LinkUsedError,
@@ -65,6 +71,9 @@ class AttachmentStored:
 
     attachment: Attachment
     created: bool
+
+
+_LINK_USED = "link: the name has other bytes that were stored after the link was made; request a new link"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +166,7 @@ class Attachments:
             row = await self._sources.add_file(scope, stored)  # added with the first version
             return AttachmentStored(_as_answer(stored, row.sid), created=False)
         if replaces is not None and replaces != (0 if stored is None else stored.number):
-            raise LinkUsedError(
-                "link: the name has other bytes that were stored after the link was made; request a new link"
-            )
+            raise LinkUsedError(_LINK_USED)
         upload = NewArtifact(
             path=path,
             source=FileContent(received.source),
@@ -171,11 +178,16 @@ class Attachments:
             tool_call_id=None,
         )
         inline = await self._inline(upload, received.source)
-        [stored] = await self._artifacts.save(
-            scope,
-            [upload],
-            lambda saved: build_attachment_blocks(saved[0], inline),
-        )
+        try:
+            [stored] = await self._artifacts.save(
+                scope, [upload], lambda saved: build_attachment_blocks(saved[0], inline), replaces=replaces
+            )
+        except VersionTakenError as exc:
+            latest = await self._artifacts.latest(scope, path)
+            if latest is None or not _is_same(latest, received.sha256, received.mime):
+                raise LinkUsedError(_LINK_USED) from exc
+            row = await self._sources.add_file(scope, latest)
+            return AttachmentStored(_as_answer(latest, row.sid), created=False)
         sid = cast("int", stored.sid)  # external files have one
         return AttachmentStored(_as_answer(stored, sid), created=True)
 

@@ -148,6 +148,10 @@ class StoreAwayError(StoreFailedError):
     """The server of a store does not answer or is overloaded: the same request may succeed in a moment."""
 
 
+class VersionTakenError(StoreFailedError):
+    """A path has another latest version than the one that a save is to follow; nothing is stored."""
+
+
 class ArtifactStore(Protocol):
     """Files of conversations, every version of them. All methods raise StoreFailedError if the store fails."""
 
@@ -160,18 +164,24 @@ class ArtifactStore(Protocol):
         artifacts: Sequence[NewArtifact],
         blocks_of: BlocksOf | None = None,
         workspace: NewWorkspace | None = None,
+        replaces: int | None = None,
     ) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
-        External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``.
+        External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``. With
+        several processes they are hosted after they are stored; what cannot be hosted then is hosted later.
 
         Args:
             scope: whose conversation.
             artifacts: the files.
             blocks_of: the blocks that the timeline gets in the same transaction.
             workspace: what becomes the workspace of the conversation in the same transaction.
+            replaces: the number that the latest version of each path has to have, 0 for none; None: any. Other
+                processes are meant: within one the caller takes care.
 
         Raises:
+            VersionTakenError: another process stored a later version than ``replaces``.
+            ClaimLostError: this task works under the claim of a call that its worker has lost.
             StoreFullError: no space is left.
             StoreAwayError: the server of the files does not answer; nothing is stored, and it can be tried again.
         """

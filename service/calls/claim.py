@@ -1,6 +1,8 @@
 """The right of a worker to run one call, and to write its end."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol
 
 from proofbox.service.calls.port import CallNotStoredError, Effect
@@ -15,6 +17,25 @@ class ShareTakenError(OurError):
     """The caller of a claimed call runs as many calls on this worker as it may: another worker may have room."""
 
     where = "admission"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimId:
+    """What names a claim in the database.
+
+    Attributes:
+        call: the number of the call.
+        claim: the number of the claim.
+        worker: the process that has it.
+    """
+
+    call: int
+    claim: int
+    worker: str
+
+
+CURRENT_CLAIM: ContextVar[ClaimId | None] = ContextVar("current_claim", default=None)
+"""The claim under which this task works: stores write files for it only while the worker has it."""
 
 
 class Claim(Protocol):

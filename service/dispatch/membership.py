@@ -36,7 +36,11 @@ class Membership:
         self._role = role
         self._lease_s = lease_s
         self._jobs: tuple[Jobs, Jobs] | None = None
+        self._wants = False
         self._leads = False
+        self._is_stopping = False
+        self._changing: asyncio.Task[None] | None = None
+        self._beating: asyncio.Task[None] | None = None
         self._beats: asyncio.Task[None] | None = None
 
     @property
@@ -45,7 +49,9 @@ class Membership:
         return self._leads
 
     async def start(self, begin: Jobs, end: Jobs) -> None:
-        """Begin to report.
+        """Begin to report, and to run the jobs if this process leads.
+
+        The two never run at the same time, and reports go on while one of them runs.
 
         Args:
             begin: starts the jobs.
@@ -57,15 +63,22 @@ class Membership:
         self._jobs = begin, end
         await self._beat()
         self._beats = asyncio.create_task(self._beat_for_ever())
+        if self._changing is not None:
+            await asyncio.wait([self._changing])
 
     async def stop(self) -> None:
         """Stop the jobs, and report that the process stops."""
+        self._is_stopping = True
         if self._beats is None:
             return
         self._beats.cancel()
         with suppress(asyncio.CancelledError):
             await self._beats
-        await self._lead(leads=False)
+        if self._beating is not None:  # or it would renew the lease after the process has left
+            await asyncio.wait([self._beating])
+        self._want(leads=False)
+        if self._changing is not None:
+            await self._changing
         try:
             await self._members.leave(self._boot_id)
         except OurError as exc:
@@ -75,27 +88,33 @@ class Membership:
         pause_s = self._lease_s / _BEATS
         while True:
             await asyncio.sleep(pause_s)
-            beating = asyncio.create_task(self._beat())
+            self._beating = beating = asyncio.create_task(self._beat())
             done, _ = await asyncio.wait([beating], timeout=self._lease_s * _RESIGNED_AFTER - pause_s)
             if not done:
-                await self._lead(leads=False)
+                self._want(leads=False)
                 await asyncio.wait([beating])
-            with suppress(asyncio.CancelledError):
-                if (exc := beating.exception()) is not None:
-                    log.warning("this process cannot report that it lives: %s", exc)
-                    await self._lead(leads=False)
+            if not beating.cancelled() and (exc := beating.exception()) is not None:
+                log.warning("this process cannot report that it lives: %s", exc)
+                self._want(leads=False)
 
     async def _beat(self) -> None:
         began = time.monotonic()
         leads = await self._members.beat(self._boot_id, self._role, self._lease_s)
-        await self._lead(leads=leads and time.monotonic() - began < self._lease_s * _RESIGNED_AFTER)
+        self._want(leads=leads and time.monotonic() - began < self._lease_s * _RESIGNED_AFTER)
 
-    async def _lead(self, *, leads: bool) -> None:
-        if self._jobs is None or leads == self._leads:
-            return
-        self._leads = leads
+    def _want(self, *, leads: bool) -> None:
+        """Note whether the jobs are to run; one task makes it so."""
+        self._wants = leads and not self._is_stopping
+        if self._wants != self._leads and (self._changing is None or self._changing.done()):
+            self._changing = asyncio.create_task(self._change())
+
+    async def _change(self) -> None:
+        if self._jobs is None:
+            raise AssertionError("the jobs are known before the first report")
         begin, end = self._jobs
-        try:
-            await (begin if leads else end)()
-        except Exception:
-            log.exception("the jobs of the service could not be %s", "started" if leads else "stopped")
+        while self._wants != self._leads:
+            self._leads = self._wants
+            try:
+                await (begin if self._leads else end)()
+            except Exception:
+                log.exception("the jobs of the service could not be %s", "started" if self._leads else "stopped")

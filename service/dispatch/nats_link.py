@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proofbox.service.dispatch.streams import NatsRefusedError, QueueStreams
 from proofbox.service.errors import OurError, ServiceError
 
 if TYPE_CHECKING:
@@ -19,17 +21,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("proofbox.dispatch")
 
-WORKERS = "workers"
-"""The durable consumer that all workers pull from."""
 _CONNECT_S = 10.0
-_API_S = 10.0
 _PUBLISH_S = 5.0
-_NS = 1_000_000_000
-_DUPLICATES_S = 120
-_DEAD_S = 30 * 24 * 3600
-_REPLICAS = 3
-_NOT_CLUSTERED = 10074
-_NO_PEERS = frozenset({10005, _NOT_CLUSTERED})
+_MENDED_EVERY_S = 1.0
 _STORE_FAILED = 10077
 """The answer of a stream that has a message of that subject already."""
 
@@ -40,10 +34,6 @@ class DispatchUnavailableError(OurError):
     """The NATS servers do not answer, or refuse."""
 
     where = "dispatch"
-
-
-class NatsRefusedError(ServiceError):
-    """The service cannot start over these NATS servers; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +75,12 @@ class NatsLink:
         self._client: Client | None = None
         self._closing = asyncio.Event()
         self._later: set[asyncio.Task[None]] = set()
-        self.stream = f"{settings.prefix}_calls"
-        self.dead_stream = f"{settings.prefix}_dead"
+        self._streams = QueueStreams(settings.prefix, settings.lease_s, lambda: self.client)
+        self._doubted = asyncio.Event()
+        self._mending: asyncio.Task[None] | None = None
+        self.on_reconnected: Callable[[], None] | None = None
+        """Called when the link was lost and is back."""
+        self.stream = self._streams.calls
         self.name = settings.name
 
     @property
@@ -137,7 +131,7 @@ class NatsLink:
             )
             # The client itself never gives up, so that a lost link is made again.
             await asyncio.wait_for(connecting, _CONNECT_S)
-            await self._prepare()
+            await self._streams.prepare()
         except (Error, OSError, TimeoutError) as exc:
             await self.close()
             raise NatsRefusedError(
@@ -145,6 +139,7 @@ class NatsLink:
                 f"({type(exc).__name__}: {exc}); start one with JetStream, or correct PROOFBOX_NATS_URLS and the "
                 "settings of its user"
             ) from exc
+        self._mending = asyncio.create_task(self._mend_for_ever())
 
     def _options(self) -> dict[str, Any]:
         settings, options = self._settings, dict[str, Any]()
@@ -174,6 +169,9 @@ class NatsLink:
     async def close(self) -> None:
         """Send what waits, and disconnect."""
         self._closing.set()
+        if self._mending is not None:
+            self._mending.cancel()
+            await asyncio.gather(self._mending, return_exceptions=True)
         await asyncio.gather(*self._later, return_exceptions=True)
         client, self._client = self._client, None
         if client is not None:
@@ -182,73 +180,48 @@ class NatsLink:
             except Exception:
                 log.info("the link to the NATS servers was lost before it was closed", exc_info=True)
 
-    async def _prepare(self) -> None:
-        calls = {
-            "name": self.stream,
-            "subjects": [self.subject("calls", "*")],
-            "retention": "workqueue",
-            "storage": "file",
-            "discard": "new",
-            "max_msgs_per_subject": 1,  # so a call that is published again is in the queue once
-            "discard_new_per_subject": True,
-            "duplicate_window": _DUPLICATES_S * _NS,
-        }
-        dead = {
-            "name": self.dead_stream,
-            "subjects": [self.subject("dead", "*")],
-            "retention": "limits",
-            "storage": "file",
-            "discard": "old",
-            "max_msgs_per_subject": 1,
-            "max_age": _DEAD_S * _NS,
-        }
-        for stream in (calls, dead):
-            await self._ensure_stream(stream)
-        consumer = {
-            "durable_name": WORKERS,
-            "ack_policy": "explicit",
-            "ack_wait": int(self._settings.lease_s * _NS),
-            "max_deliver": -1,  # the database counts the attempts
-            "max_ack_pending": -1,
-            "deliver_policy": "all",
-            "filter_subject": self.subject("calls", "*"),
-        }
-        made = await self._api(
-            f"CONSUMER.DURABLE.CREATE.{self.stream}.{WORKERS}", {"stream_name": self.stream, "config": consumer}
-        )
-        _require(made)
+    def doubt(self) -> None:
+        """Have the streams and the consumer searched, and created if they were lost; at most once a second."""
+        self._doubted.set()
 
-    async def _ensure_stream(self, stream: dict[str, Any]) -> None:
-        name = stream["name"]
-        found = await self._api(f"STREAM.INFO.{name}", {})
-        if "error" not in found:
-            return
-        made = await self._api(f"STREAM.CREATE.{name}", {**stream, "num_replicas": _REPLICAS})
-        if made.get("error", {}).get("err_code") in _NO_PEERS:
-            made = await self._api(f"STREAM.CREATE.{name}", {**stream, "num_replicas": 1})
-            if "error" not in made:
-                log.warning("stream %s has one replica, because fewer than three servers form a cluster", name)
-        if made.get("error", {}).get("err_code") == _ALREADY_THERE:
-            return  # another process made it in this moment
-        _require(made)
+    async def check(self) -> None:
+        """Find out whether workers get the calls of the queue; what was lost is created again.
 
-    async def _api(self, what: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        answer = await self.client.request(f"$JS.API.{what}", json.dumps(body).encode(), timeout=_API_S)
-        parsed: dict[str, Any] = json.loads(answer.data)
-        return parsed
+        Raises:
+            DispatchUnavailableError: they do not now.
+        """
+        from nats.errors import Error  # noqa: PLC0415
 
-    async def queue(self, number: int, attempt: str) -> None:
+        try:
+            if await self._streams.has_consumer():
+                return
+        except (Error, OSError, TimeoutError) as exc:
+            self.doubt()
+            raise DispatchUnavailableError(f"JetStream does not answer: {type(exc).__name__}") from exc
+        self.doubt()
+        raise DispatchUnavailableError(f"the stream {self.stream} or its consumer was lost; it is created again")
+
+    async def _mend_for_ever(self) -> None:
+        from nats.errors import Error  # noqa: PLC0415
+
+        while True:
+            await self._doubted.wait()
+            self._doubted.clear()
+            try:
+                if self.is_up and await self._streams.mend():
+                    log.warning("the stream %s or its consumer was lost; it was created again", self.stream)
+            except (Error, OSError, TimeoutError, ServiceError) as exc:
+                log.warning("the stream %s cannot be looked for: %s: %s", self.stream, type(exc).__name__, exc)
+                self._doubted.set()
+            await asyncio.sleep(_MENDED_EVERY_S * random.uniform(0.8, 1.2))  # noqa: S311 - not all processes at once
+
+    async def queue(self, number: int) -> None:
         """Put a call into the queue, unless it is there.
-
-        Args:
-            number: the call.
-            attempt: the same for messages of which one is enough.
 
         Raises:
             DispatchUnavailableError: that is not certain.
         """
-        headers = {"Nats-Msg-Id": f"{number}.{attempt}"}
-        answer = await self._ask(self.subject("calls", number), {"call": number}, headers)
+        answer = await self._ask(self.subject("calls", number), {"call": number})
         error = answer.get("error")
         if error and not (error.get("err_code") == _STORE_FAILED and "per subject" in error.get("description", "")):
             raise DispatchUnavailableError(f"the queue of calls refused a call: {error.get('description')}")
@@ -259,16 +232,15 @@ class NatsLink:
         Raises:
             DispatchUnavailableError: that is not certain.
         """
-        await self._ask(self.subject("dead", number), facts, None)
+        await self._ask(self.subject("dead", number), facts)
 
-    async def _ask(self, subject: str, body: Mapping[str, Any], headers: dict[str, str] | None) -> dict[str, Any]:
+    async def _ask(self, subject: str, body: Mapping[str, Any]) -> dict[str, Any]:
         from nats.errors import Error  # noqa: PLC0415
 
         try:
-            answer = await self.client.request(
-                subject, json.dumps(body).encode(), timeout=_PUBLISH_S, headers=headers
-            )
+            answer = await self.client.request(subject, json.dumps(body).encode(), timeout=_PUBLISH_S)
         except (Error, OSError, TimeoutError) as exc:
+            self.doubt()
             raise DispatchUnavailableError(f"NATS does not take messages: {type(exc).__name__}") from exc
         parsed: dict[str, Any] = json.loads(answer.data)
         return parsed
@@ -317,9 +289,9 @@ class NatsLink:
 
     async def _on_reconnected(self) -> None:
         log.warning("the link to the NATS servers is back")
-
-
-_ALREADY_THERE = 10058
+        self.doubt()
+        if self.on_reconnected is not None:
+            self.on_reconnected()
 
 
 async def end_subscription(subscription: "Subscription") -> None:
@@ -330,11 +302,3 @@ async def end_subscription(subscription: "Subscription") -> None:
         await subscription.unsubscribe()
     except (Error, OSError):
         log.debug("a subscription was gone before it ended")
-
-
-def _require(answer: Mapping[str, Any]) -> None:
-    if error := answer.get("error"):
-        raise NatsRefusedError(
-            f"nats_urls: JetStream refused ({error.get('description')}); enable JetStream for the account of the "
-            "user, with streams and consumers"
-        )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("proofbox.dispatch")
 
-_REPLAYABLE_S = 2.0
-"""How long events of an ended call can be asked for: the last ones may be missed."""
+_REPLAYABLE_S = 5.0
+"""How long events of an ended call can be asked for: who missed the last ones finds its end by a poll."""
 
 
 class PublishedEvents:

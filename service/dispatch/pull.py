@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from proofbox.service.dispatch.nats_link import WORKERS, NatsLink, end_subscription
+from proofbox.service.dispatch.nats_link import NatsLink, end_subscription
+from proofbox.service.dispatch.streams import WORKERS
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -18,6 +19,8 @@ _EXPIRES_S = 2.0
 _LATE_S = 0.5
 _AGAIN_S = 0.5
 _BATCH_MAX = 256
+_DELETED = " Deleted"
+"""What status 409 names if the stream or the consumer was deleted."""
 
 
 class CallPuller:
@@ -71,8 +74,11 @@ class CallPuller:
                 async with asyncio.timeout(_EXPIRES_S + _LATE_S):
                     message = await messages.get()
             except TimeoutError:
+                self._link.doubt()
                 return  # the server or the link was lost: ask again
             if (status := (message.headers or {}).get("Status")) is not None and not message.data:
+                if status in {"404", "503"} or _DELETED in (message.headers or {}).get("Description", ""):
+                    self._link.doubt()
                 if status not in {"404", "408", "409", "100"}:
                     log.info("the queue of calls answers %s: %s", status, message.headers)
                 if status in {"409", "503"}:

@@ -60,13 +60,7 @@ class _Look:
 
 @dataclass(frozen=True, slots=True)
 class _Publish:
-    """Put the call into the queue.
-
-    Attributes:
-        attempt: the difference from other messages about the same call.
-    """
-
-    attempt: str
+    """Put the call into the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +198,7 @@ class RemoteDispatch:
         self._followed[number] = inbox
         try:
             async with self._link.listening(self._link.subject("events", number), on_message):
-                inbox.put_nowait(_Publish(_attempt_of(running)) if is_new else _Join())
+                inbox.put_nowait(_Publish() if is_new else _Join())
                 await followed.follow()
         except DispatchUnavailableError as exc:
             log.info("call %s is not followed any more: %s", running.key.tool_call_id, exc)
@@ -270,7 +264,7 @@ class _FollowedCall:
     async def _take(self, event: _Item) -> bool:
         """Pass one event on; whether it was the last one."""
         if isinstance(event, _Publish):
-            self._publishing = asyncio.create_task(self._publish(event.attempt))
+            self._publishing = asyncio.create_task(self._publish())
             return False
         if isinstance(event, _Stop):
             return await self._stop(event.reason) or await self._look()
@@ -293,9 +287,9 @@ class _FollowedCall:
         self._runner.end_followed(self._running, restore_answer(state, event.data))
         return True
 
-    async def _publish(self, attempt: str) -> None:
+    async def _publish(self) -> None:
         try:
-            await self._parts.link.queue(self._stored.number, attempt)
+            await self._parts.link.queue(self._stored.number)
         except DispatchUnavailableError as exc:
             log.warning("call %s is published by another process: %s", self._running.key.tool_call_id, exc)
 
@@ -332,6 +326,7 @@ class _FollowedCall:
             )
             return True
         if stored.answer is not None:
+            await self._replay(sys.maxsize)  # or the last event would get the id of one that was missed
             self._end(restore_answer(stored.state, stored.answer))
             return True
         if stored.state is CallState.WAITING:
@@ -372,11 +367,6 @@ class _FollowedCall:
         except ServiceError as exc:
             log.warning("call %s cannot be cancelled yet: %s", running.key.tool_call_id, exc)
         return False
-
-
-def _attempt_of(running: RunningCall) -> str:
-    """A call is published again after each wait."""
-    return f"0.{running.events.last_id}"
 
 
 _SET_ASIDE = CallSetAsideError(

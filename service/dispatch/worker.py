@@ -19,7 +19,7 @@ from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
 from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner
-from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
+from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId, ClaimLostError, ShareTakenError
 from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import WORKER_LOST
 from proofbox.service.calls.observer import CallObserver
@@ -255,6 +255,7 @@ class Worker:
     async def _run(self, claimed: ClaimedCall, claim: HeldClaim, message: "Msg") -> None:
         """Run a claimed call to its end."""
         parts, stored = self._parts, claimed.stored
+        CURRENT_CLAIM.set(ClaimId(stored.number, claimed.claim, self._settings.worker))
         await parts.callers.learn(stored.key.scope.principal)
         try:
             request, call = await parts.stored.read(stored)
@@ -325,7 +326,7 @@ class Worker:
             while due and not unpublished:
                 call = due.popleft()
                 try:
-                    await self._parts.link.queue(call.number, f"{call.claim}.again")
+                    await self._parts.link.queue(call.number)
                 except DispatchUnavailableError:
                     unpublished.append(call.number)
 

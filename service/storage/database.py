@@ -5,11 +5,10 @@ import fcntl
 import logging
 import os
 import random
-import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -214,35 +213,6 @@ class Database:
             if self._writers is not None:
                 checkpoint = partial(self._writers.submit, backend.checkpoint_wal)
                 self._idle = asyncio.get_running_loop().call_later(_IDLE_S, checkpoint)
-
-    @asynccontextmanager
-    async def holding(self, lock: Callable[[Connection], None]) -> AsyncIterator[None]:
-        """Hold a transaction open within the block, after a function has locked something in it.
-
-        Raises:
-            StoreFailedError: the database failed or is closed.
-        """
-        backend, loop = self._backend, asyncio.get_running_loop()
-        if backend is None:
-            raise StoreFailedError(f"{_ROLE} is closed")
-        locked, over = loop.create_future(), threading.Event()
-
-        def hold() -> None:
-            with translate_errors(_ROLE, self.data_dir), backend.writing() as connection:
-                lock(connection)
-                loop.call_soon_threadsafe(locked.set_result, None)
-                over.wait()
-
-        with ThreadPoolExecutor(1, "database-holder") as holder:
-            held = asyncio.ensure_future(run_in_thread(holder, hold))
-            try:
-                await asyncio.wait([held, locked], return_when=asyncio.FIRST_COMPLETED)
-                if held.done():
-                    held.result()
-                yield
-            finally:
-                over.set()
-                await asyncio.wait([held])
 
     @timed("database_read")
     async def read(self, work: Work[T]) -> T:

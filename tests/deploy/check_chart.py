@@ -30,6 +30,7 @@ FILES = {
     "Job": "job-batch-v1.json",
     "Ingress": "ingress-networking-v1.json",
     "NetworkPolicy": "networkpolicy-networking-v1.json",
+    "PodDisruptionBudget": "poddisruptionbudget-policy-v1.json",
     "Service": "service-v1.json",
     "StatefulSet": "statefulset-apps-v1.json",
 }
@@ -287,6 +288,22 @@ def test_a_worker_that_is_removed_may_end_its_calls(chart):
     environment = environment_of(pod)
     assert environment["PROOFBOX_RUNNING_MAX"] == "12"
     assert pod["spec"]["terminationGracePeriodSeconds"] > float(environment["PROOFBOX_SHUTDOWN_GRACE_S"]) == 600
+
+
+def test_api_pods_take_requests_until_the_service_sends_none_and_go_one_by_one(chart):
+    objects = documents(chart, NATS)
+    pods = {role: deployed(objects, role) for role in ("api", "worker")}
+    [process] = pods["api"]["spec"]["containers"]
+    [program, seconds] = process["lifecycle"]["preStop"]["exec"]["command"]
+    assert (program, int(seconds) < pods["api"]["spec"]["terminationGracePeriodSeconds"]) == ("sleep", True)
+    for role, pod in pods.items():
+        budget = objects["PodDisruptionBudget", f"pbx-{role}"]["spec"]
+        chosen = budget["selector"]["matchLabels"].items()
+        assert [one for one in pods if chosen <= pods[one]["metadata"]["labels"].items()] == [role]
+        assert budget["maxUnavailable"] == 1
+        [process] = [one for one in pod["spec"]["containers"] if one["name"] == "proofbox"]
+        assert process["startupProbe"]["failureThreshold"] == 3600  # or a long migration would never end
+    assert not any(kind == "PodDisruptionBudget" for kind, _ in documents(chart, {}))
 
 
 def test_workers_are_scaled_by_the_calls_that_wait_or_run(chart):

@@ -265,6 +265,16 @@ async def test_a_call_that_waited_is_claimed_with_the_answer_and_a_higher_number
         await store.suspend(KEY, [SuspendClaimed(1, "w1", 8)])
 
 
+@pytest.mark.parametrize(("reason", "left"), [("cancelled", "cancelled"), ("abandoned", None)])
+async def test_a_cancel_in_a_wait_is_not_forgotten_when_the_call_is_resumed(store, dispatches, reason, left):
+    number = await queued(store)
+    await dispatches.claim(number, "w1", LONG_S, 5)
+    await store.suspend(KEY, [SuspendClaimed(1, "w1", 7)])
+    assert (await dispatches.request_stop(number, StopReason(reason))).state is DispatchState.SUSPENDED
+    await store.resume(KEY, "boot-2", [ResumeDispatch('{"how": "result"}')])
+    assert (await dispatches.claim(number, "w2", LONG_S, 5)).stop == left
+
+
 async def test_a_call_that_ends_in_its_wait_leaves_no_claim(store, dispatches):
     number = await queued(store)
     await dispatches.claim(number, "w1", LONG_S, 5)

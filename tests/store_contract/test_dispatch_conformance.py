@@ -200,6 +200,21 @@ async def test_more_calls_than_may_wait_are_refused_and_those_that_are_known_are
         (service.folder / "later").touch()
 
 
+async def test_events_that_were_lost_are_fetched_before_the_last_one(place):
+    texts = [f"line {number}" for number in range(5)]
+    async with opened_process(place, "api") as api, opened_process(place, "worker"):
+        await submit(api.calls, prepares="go", prints=texts, detached=True)
+        followed = await api.calls.events(SCOPE.principal, "call-1", None, after=0)
+        await noted(place.folder, "claimed")
+        link, [stored] = api.dispatching.link, await api.store.find(SCOPE.principal, "call-1")
+        subject = link.subject("events", stored.number)
+        [subscription] = [each for each in link.client._subs.values() if each.subject == subject]
+        await subscription.unsubscribe()  # from now on all messages are lost
+        (place.folder / "go").touch()
+        names = ["queued", "started", *["stdout"] * len(texts), "result"]
+        assert [(event.id, event.name) async for event in followed] == list(enumerate(names, 1))
+
+
 async def test_a_call_that_waits_for_its_packages_takes_no_slot_of_a_worker_but_only_so_many_do(place):
     async with opened_process(place, "all", running_max=1) as process:
         installing = [await submit(process.calls, "call-1", installs="installed")]

@@ -207,8 +207,8 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
             try:
                 yield Process(calls, store, dispatching, tool, admission, keys)
             finally:
-                await dispatching.membership.stop()
                 await dispatching.stop_work()
+                await dispatching.membership.stop()
                 await calls.close(0)
     finally:
         await database.close()

@@ -1,12 +1,8 @@
 """Builds what the processes of a service share: the NATS link, the worker, and the jobs of the one that leads."""
 
-import asyncio
-import json
-import logging
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
@@ -15,10 +11,10 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.call_runner import CallRunner, CallSettings
 from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
-from proofbox.service.concurrency import Changes
+from proofbox.service.dispatch.bridge import ChangeBridge
 from proofbox.service.dispatch.left import LeftCalls, repeat_for_ever
 from proofbox.service.dispatch.membership import Jobs, Membership
-from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink, NatsSettings
 from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
 from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
 from proofbox.service.errors import EngineUnavailableError
@@ -28,14 +24,6 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
 from proofbox.service.storage.dispatch.members import SqlMemberStore
-
-if TYPE_CHECKING:
-    from nats.aio.msg import Msg
-
-log = logging.getLogger("proofbox.dispatch")
-
-_LOOK_AGAIN_S = 2.0
-"""How long a change of another process may take to be noticed if its message was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +124,7 @@ class Dispatching:
             stack.push_async_callback(self.remote.stop)
             stack.push_async_callback(self._stop_sweep)
             self._sweep = asyncio.create_task(repeat_for_ever(self._end_left, "calls without a worker stay open"))
-            await stack.enter_async_context(_bridged(self._changes, self.link))
+            await stack.enter_async_context(ChangeBridge(self._changes, self.link).opened())
             yield
 
     async def _stop_sweep(self) -> None:
@@ -186,41 +174,14 @@ class Dispatching:
         """Check what takes the place of a sandbox engine in a process that runs no calls.
 
         Raises:
-            EngineUnavailableError: the NATS servers are away.
+            EngineUnavailableError: the NATS servers are away, or have lost the queue.
         """
         if not self.link.is_up:
             raise EngineUnavailableError("the NATS servers do not answer; calls are accepted and wait")
-
-
-@asynccontextmanager
-async def _bridged(changes: Changes, link: NatsLink) -> AsyncIterator[None]:
-    """Wake those who listen to changes of records that another process made; all of them now and then."""
-    subject, sending = link.subject("changes"), set[asyncio.Task[None]]()
-
-    def send(topics: Collection[str]) -> None:
-        task = asyncio.create_task(link.publish(subject, json.dumps([link.name, *topics]).encode()))
-        sending.add(task)
-        task.add_done_callback(sending.discard)
-
-    async def on_message(message: "Msg") -> None:
-        sender, *topics = json.loads(message.data)
-        if sender != link.name:
-            changes.notify(topics)
-
-    async def wake_for_ever() -> None:
-        while True:
-            await asyncio.sleep(_LOOK_AGAIN_S)
-            changes.notify_all()
-
-    async with link.listening(subject, on_message):
-        changes.on_own = send
-        waking = asyncio.create_task(wake_for_ever())
         try:
-            yield
-        finally:
-            changes.on_own = None
-            waking.cancel()
-            await asyncio.gather(waking, *sending, return_exceptions=True)
+            await self.link.check()
+        except DispatchUnavailableError as exc:
+            raise EngineUnavailableError(f"{exc}; calls are accepted and wait") from exc
 
 
 def _nats_settings(settings: Settings, boot_id: str) -> NatsSettings:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 
 from proofbox.contracts.paths import FilePath
 from proofbox.service.storage.artifacts import rows, workspace_rows
-from proofbox.service.storage.artifacts.save_journal import BLOBS, HOSTED
+from proofbox.service.storage.artifacts.shared_names import BLOBS, HOSTED
 from proofbox.service.storage.schema import artifacts
 
 _COLUMNS = select(

@@ -184,9 +184,9 @@ def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
     connection.execute(_BEGUN, [{"save": save, "name": name} for name in names])
 
 
-def end_save(connection: Connection, save: str) -> None:
-    """Remove a save from the journal: it is complete or undone."""
-    connection.execute(_ENDED, {"of_save": save})
+def end_save(connection: Connection, save: str) -> int:
+    """Remove a save from the journal: it is complete. How many names it had there."""
+    return connection.execute(_ENDED, {"of_save": save}).rowcount
 
 
 def end_names(connection: Connection, save: str, names: Sequence[str]) -> None:

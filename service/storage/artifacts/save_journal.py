@@ -7,25 +7,32 @@ removes the bytes that no row has any more.
 
 import asyncio
 import logging
+import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 
-from sqlalchemy import Connection
-
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import NewArtifact, StoreAwayError
 from proofbox.service.errors import OurError
 from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore, ServedFile
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
-from proofbox.service.storage.artifacts.shared_locks import lock_names
+from proofbox.service.storage.artifacts.shared_names import (
+    BLOBS,
+    HOSTED,
+    REMOVING,
+    NamesBusyError,
+    begin_shared,
+    end_removals,
+    take_over,
+)
 from proofbox.service.storage.database import Database
 
-BLOBS, HOSTED = "blobs/", "hosted/"  # prefixes of the names in the journal
 _OF = "."  # between a process and its save
 _NAMES_AT_ONCE = 100  # so many are locked together, and end in one transaction
 _SIDE_BY_SIDE = 4  # few of the byte side's threads: running calls need them
+_BUSY_PAUSE_S, _BUSY_S_MAX = 0.05, 10.0  # bytes are removed in one request
+_REMOVED_WITHIN_S = 30.0  # less than the time after which others take a process for lost
 _FAILED_AT_START_MAX = 3  # a start does not wait for more of them: the sweeper's first pass follows it
 _log = logging.getLogger(__name__)
 
@@ -60,7 +67,6 @@ class SaveJournal:
         self._incomplete: dict[str, None] = {}  # in the order in which they are tried
         self._removals: dict[str, None] = {}
         self._undoing = asyncio.Lock()
-        self._holding = asyncio.Lock()
 
     def new_save(self) -> str:
         """A new name of a save; it names this process if others share the journal."""
@@ -92,19 +98,25 @@ class SaveJournal:
         await self._retry_removals(_FAILED_AT_START_MAX)
 
     async def begin(self, save: str, names: Iterable[str]) -> None:
-        """Record the names that a save is about to change.
+        """Record the names that a save is about to change, once none of their bytes is about to be removed.
 
         Raises:
             StoreFailedError: the database failed.
+            StoreAwayError: another process takes long to remove the same bytes.
             StoreFullError: no space is left.
         """
-
-        def work(connection: Connection) -> None:
-            if self._owner:
-                lock_names(connection, sorted(names), shared=True)
-            rows.begin_save(connection, save, names)
-
-        await self._database.write(work)
+        if not self._owner:
+            await self._database.write(partial(rows.begin_save, save=save, names=names))
+            return None
+        deadline, pause_s = time.monotonic() + _BUSY_S_MAX, _BUSY_PAUSE_S
+        while True:
+            try:
+                return await self._database.write(partial(begin_shared, save=save, names=names))
+            except NamesBusyError:
+                if time.monotonic() + pause_s > deadline:
+                    raise
+            await asyncio.sleep(pause_s)
+            pause_s *= 2
 
     async def undo(self, save: str) -> None:
         """Undo a save; one that cannot be undone now is undone by a later save, by `retry` or the next start."""
@@ -113,6 +125,9 @@ class SaveJournal:
 
     async def undo_incomplete(self) -> None:
         """Undo incomplete saves until one cannot be undone now: that one is logged, and tried last next time."""
+        if self._owner:  # only the process that leads calls `retry`
+            self._incomplete.update(self._removals)
+            self._removals.clear()
         if not self._incomplete:
             return
         async with self._undoing:
@@ -120,10 +135,11 @@ class SaveJournal:
                 try:
                     await self._undo(save)
                 except OurError:
-                    self._incomplete[save] = self._incomplete.pop(save)
+                    self._incomplete.pop(save, None)
+                    self._incomplete[save] = None
                     _log.warning("a failed save could not be undone yet", exc_info=True)
                     return
-                del self._incomplete[save]
+                self._incomplete.pop(save, None)
 
     async def remove(self, save: str, names: Sequence[str]) -> None:
         """Remove the bytes behind names that a transaction recorded when it removed their rows.
@@ -179,10 +195,13 @@ class SaveJournal:
         failed: dict[str, BaseException] = {}
         for start in range(0, len(names), _NAMES_AT_ONCE):
             group = names[start : start + _NAMES_AT_ONCE]
-            # The names leave the journal before the locks are released: of two that undo the same name, the later
-            # one sees that it is the last.
-            async with self._locks.held(group), self._held_elsewhere(group):
-                # The bytes first: on a full disk their removal makes the room that a hosted name needs.
+            async with self._locks.held(name.removeprefix(REMOVING) for name in group):
+                if self._owner:
+                    failed |= await self._undo_shared(save, group)
+                    continue
+                # The names leave the journal before the locks are released: of two that undo the same name, the
+                # later one sees that it is the last. The bytes first: on a full disk their removal makes the room
+                # that a hosted name needs.
                 for kind in (BLOBS, HOSTED):
                     failed |= await self._undo_side_by_side(save, [name for name in group if name.startswith(kind)])
                 done = [name for name in group if name not in failed]
@@ -191,23 +210,37 @@ class SaveJournal:
         for error in failed.values():
             raise error
 
-    @asynccontextmanager
-    async def _held_elsewhere(self, names: Sequence[str]) -> AsyncIterator[None]:
-        """Keep saves of other processes from beginning with these names: they would find bytes that go away."""
-        if not self._owner:
-            yield
-            return
-        # One at a time: each holds a connection of the few that may write.
-        async with self._holding, self._database.holding(partial(lock_names, names=names, shared=False)):
-            yield
+    async def _undo_shared(self, save: str, names: Sequence[str]) -> dict[str, BaseException]:
+        """Undo names beside other processes; the errors of those that cannot be undone now.
+
+        The names belong to this process first, so that no other one undoes them, and no save is completed without
+        its bytes.
+        """
+        own = save if save.startswith(f"{self._owner}{_OF}") else self.new_save()
+        taken = await self._database.write(partial(take_over, save=save, into=own, names=names))
+        if not taken:
+            return {}
+        try:
+            failed = await self._undo_side_by_side(own, taken)
+            done = [name for name in taken if name not in failed]
+            await self._database.write(partial(end_removals, save=own, done=done, failed=list(failed)))
+        except BaseException:
+            self._removals[own] = None
+            raise
+        if failed:
+            self._removals[own] = None
+        return failed
 
     async def _undo_side_by_side(self, save: str, names: Sequence[str]) -> dict[str, BaseException]:
         """Undo names; the errors of those that cannot be undone now."""
         failed: dict[str, BaseException] = {}
+        until = time.monotonic() + _REMOVED_WITHIN_S
         for at in range(0, len(names), _SIDE_BY_SIDE):
             some = names[at : at + _SIDE_BY_SIDE]
             # All of them end before the locks are released.
-            outcomes = await asyncio.gather(*(self._undo_name(save, name) for name in some), return_exceptions=True)
+            outcomes = await asyncio.gather(
+                *(self._undo_name(save, name, until) for name in some), return_exceptions=True
+            )
             for name, outcome in zip(some, outcomes, strict=True):
                 if isinstance(outcome, OurError):
                     failed[name] = outcome
@@ -215,19 +248,52 @@ class SaveJournal:
                     raise outcome
         return failed
 
-    async def _undo_name(self, save: str, name: str) -> None:
+    async def _undo_name(self, save: str, name: str, until: float) -> None:
         if name.startswith(HOSTED):
-            hosted = name.removeprefix(HOSTED)
-            row = await self._database.read(lambda connection: rows.hosted_latest(connection, hosted))
-            if row is None:
-                await self._run(partial(self._files.remove_hosted, hosted))
-            else:
-                await self._run(partial(self._files.host, {hosted: served_file(row)}))
+            await self._settle(name.removeprefix(HOSTED))
             return
-        sha256 = name.removeprefix(BLOBS)
+        sha256 = name.removeprefix(REMOVING).removeprefix(BLOBS)
+        if name.startswith(REMOVING):
+            await self._run(partial(self._remove_marked, sha256, until))
+            return
         await self._run(partial(self._files.end_uploads, sha256))
         if not await self._database.read(lambda connection: rows.is_wanted(connection, sha256, save)):
             await self._run(partial(self._files.remove_blob, sha256))
+
+    def _remove_marked(self, sha256: str, until: float) -> None:
+        for remove in (self._files.end_uploads, self._files.remove_blob):
+            if time.monotonic() > until:  # others may take this process for lost: bytes may be there again
+                raise StoreAwayError("the removal of bytes took too long; it is tried again")
+            remove(sha256)
+
+    async def _settle(self, hosted: str) -> None:
+        """Make a hosted file the one of the latest row, or remove it.
+
+        Others may do the same meanwhile, so the row is read again afterwards: the last one to host reads what it
+        has hosted, or hosts again.
+        """
+        row = await self._database.read(lambda connection: rows.hosted_latest(connection, hosted))
+        while True:
+            error: OurError | None = None
+            try:
+                if row is None:
+                    await self._run(partial(self._files.remove_hosted, hosted))
+                else:
+                    await self._run(partial(self._files.host, {hosted: served_file(row)}))
+            except OurError as exc:  # the bytes of a row that was removed meanwhile are not there
+                error = exc
+            if self._owner:
+                hosted_row = row
+                row = await self._database.read(lambda connection: rows.hosted_latest(connection, hosted))
+                if _number_of(row) != _number_of(hosted_row):
+                    continue
+            if error is not None:
+                raise error
+            return
+
+
+def _number_of(row: rows.ArtifactRow | None) -> int | None:
+    return None if row is None else row.number
 
 
 def served_file(artifact: NewArtifact | rows.ArtifactRow) -> ServedFile:

@@ -7,16 +7,18 @@ are. Bytes are written outside of any transaction, so that a slow disk or server
    ``unfinished``), while files are sealed where they are,
 2. the blobs are put in place; contents that came as bytes are written for that,
 3. the hosted files are replaced and one transaction adds the rows, while no other save can change those names.
+   With several processes the transaction comes first, and the latest rows are hosted after it: no lock is held over
+   a request to the bytes, and the last one to host a name finds the latest row.
 
 An incomplete save (a full disk, a lost server, a crash) is undone from the journal: by itself, by the next save, by
 the sweeper, or when the store is opened again. Bytes that cannot be removed fail none of these.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from math import ceil
@@ -34,26 +36,31 @@ from proofbox.service.artifacts.port import (
     NewWorkspace,
     StoredArtifact,
 )
+from proofbox.service.calls.claim import CURRENT_CLAIM
 from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
-from proofbox.service.storage.artifacts import rows, workspace_rows
+from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore, checked_sha256
 from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.artifacts.rows import ArtifactRow
-from proofbox.service.storage.artifacts.save_journal import BLOBS, HOSTED, SaveJournal, served_file
+from proofbox.service.storage.artifacts.save_journal import SaveJournal, served_file
+from proofbox.service.storage.artifacts.save_transaction import NewSave, SaveTransaction, TakenOverError
+from proofbox.service.storage.artifacts.shared_names import BLOBS, HOSTED
 from proofbox.service.storage.artifacts.whole_files import read_whole
 from proofbox.service.storage.artifacts.workspaces import SqlWorkspaces, workspace_blob
-from proofbox.service.storage.conversation_rows import ensure_conversation
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.sources import put_files
-from proofbox.service.storage.timelines import append_rows, block_rows
+from proofbox.service.storage.dispatch.claim_guard import require_claim
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
 
 _YIELDED_BYTES_MAX = 256 * 1024
+
+
+_TAKEN_MAX = 2  # a process that is paused again and again gives up
+_log = logging.getLogger(__name__)
 
 
 class SqlArtifactStore(SqlWorkspaces):
@@ -71,6 +78,7 @@ class SqlArtifactStore(SqlWorkspaces):
         self.observer: StoreObserver = ignore
         self._threads: ThreadPoolExecutor | None = None
         self._locks = KeyLocks()
+        self._is_shared = bool(owner)
         self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
         self._journal = SaveJournal(database, files, self._locks, self._off_loop, owner)
 
@@ -136,7 +144,13 @@ class SqlArtifactStore(SqlWorkspaces):
     @override
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
-        await self._database.write(lambda connection: rows.mark_removed(connection, scope, wanted))
+
+        def work(connection: Connection) -> None:
+            require_claim(connection, claim)
+            rows.mark_removed(connection, scope, wanted)
+
+        claim = CURRENT_CLAIM.get()
+        await self._database.write(work)
 
     @override
     async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
@@ -257,51 +271,41 @@ class SqlArtifactStore(SqlWorkspaces):
         artifacts: Sequence[NewArtifact],
         blocks_of: BlocksOf | None = None,
         workspace: NewWorkspace | None = None,
+        replaces: int | None = None,
     ) -> list[StoredArtifact]:
         if not artifacts and workspace is None:
             return []
-        task = asyncio.ensure_future(self._save(scope, artifacts, blocks_of, workspace))
+        task = asyncio.ensure_future(self._save(NewSave(scope, artifacts, blocks_of, workspace, replaces)))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
         return await wait_to_end(task)
 
-    async def _save(
-        self,
-        scope: ConversationKey,
-        artifacts: Sequence[NewArtifact],
-        blocks_of: BlocksOf | None,
-        workspace: NewWorkspace | None,
-    ) -> list[StoredArtifact]:
+    async def _save(self, new: NewSave) -> list[StoredArtifact]:
         await self._journal.undo_incomplete()
+        for _ in range(_TAKEN_MAX):
+            try:
+                return await self._try_save(new)
+            except TakenOverError as exc:
+                # The bytes may be gone. It begins again, so that what it has left is in the journal in any case.
+                _log.warning("a save of files is begun again: %s", exc)
+        return await self._try_save(new)
+
+    async def _try_save(self, new: NewSave) -> list[StoredArtifact]:
         names = [
-            self._files.hosted_name(scope, artifact.path) if artifact.visibility == "external" else None
-            for artifact in artifacts
+            self._files.hosted_name(new.scope, artifact.path) if artifact.visibility == "external" else None
+            for artifact in new.artifacts
         ]
         hosted = {  # the later of two versions of one path is the one that stays
-            name: served_file(artifact) for name, artifact in zip(names, artifacts, strict=True) if name is not None
+            name: served_file(artifact)
+            for name, artifact in zip(names, new.artifacts, strict=True)
+            if name is not None
         }
-        blobs = [*artifacts, *([] if workspace is None else [workspace_blob(workspace)])]
+        blobs = [*new.artifacts, *([] if new.workspace is None else [workspace_blob(new.workspace)])]
         touched = {BLOBS + checked_sha256(blob.sha256) for blob in blobs}
         touched.update(HOSTED + name for name in hosted)
-        save, removal, old = self._journal.new_save(), self._journal.new_save(), set[str]()
-
-        def finish(connection: Connection) -> list[StoredArtifact]:
-            old.clear()  # of an attempt that a deadlock undid
-            rows.end_save(connection, save)
-            conversation, _ = ensure_conversation(connection, scope)
-            added = rows.insert(connection, conversation, list(zip(artifacts, names, strict=True))) if names else []
-            if workspace is not None:
-                old.update(BLOBS + sha256 for sha256 in workspace_rows.insert(connection, conversation, workspace))
-                if old:
-                    rows.begin_save(connection, removal, old)
-            stored = [self._build_stored(scope, row) for row in added]
-            external = [one for one in stored if one.visibility == "external"]
-            sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
-            done = [replace(one, sid=sids.get(one.path)) for one in stored]
-            if blocks_of is not None:
-                append_rows(connection, conversation, block_rows(blocks_of(done)))
-            return done
-
+        save, after = self._journal.new_save(), self._journal.new_save()
+        build = partial(self._build_stored, new.scope)
+        finish = SaveTransaction(new, names, save, after, len(touched), build, is_shared=self._is_shared)
         try:
             await _all(
                 [
@@ -313,15 +317,18 @@ class SqlArtifactStore(SqlWorkspaces):
             once = {blob.sha256: blob for blob in blobs}
             async with self._locks.held(BLOBS + sha256 for sha256 in once):
                 await self._in_parts(self._files.place, list(once.values()))
-            async with self._locks.held(HOSTED + name for name in hosted):
-                # Last before the commit, so that the hosted files and the latest rows change together.
-                await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
+            if self._is_shared:
                 stored = await self._database.write(finish)
+            else:
+                async with self._locks.held(HOSTED + name for name in hosted):
+                    # Last before the commit, so that the hosted files and the latest rows change together.
+                    await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
+                    stored = await self._database.write(finish)
         except Exception:
             await self._journal.undo(save)
             raise
-        if old:
-            await self._journal.remove(removal, sorted(old))
+        if finish.undone:
+            await self._journal.remove(after, sorted(finish.undone))
         return stored
 
     async def remove_after(self, work: Callable[[Connection, str], tuple[T, list[str]]]) -> T:

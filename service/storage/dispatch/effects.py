@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, Double, bindparam, delete, update
+from sqlalchemy import Connection, Double, bindparam, case, delete, update
 
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import Effect
@@ -15,7 +15,7 @@ from proofbox.service.dispatch.effects import (
     ResumeDispatch,
     SuspendClaimed,
 )
-from proofbox.service.dispatch.port import DispatchState
+from proofbox.service.dispatch.port import DispatchState, StopReason
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.schema import dispatches
@@ -55,7 +55,7 @@ _RESUMED = (
     .values(
         state=DispatchState.QUEUED.value,
         attempts=0,
-        stop=None,
+        stop=case((_c.stop == StopReason.CANCELLED.value, _c.stop)),  # of lost clients nothing is left to heed
         deadline=None,  # it has had effects, so that its end has to be its own
         due=epoch_now() + PUBLISHED_WITHIN_S,
         outcome=bindparam("new_outcome"),

@@ -98,10 +98,16 @@ containers:
       {{- include "proofbox.unprivileged" . | nindent 6 }}
       runAsUser: 10002
       runAsGroup: 10002
+    {{- if eq .role "api" }}
+    # Until the service knows that the pod ends, requests still come.
+    lifecycle:
+      preStop: {exec: {command: [sleep, "5"]}}
+    {{- end }}
+    # The first process of a release with a new schema migrates it before it answers.
     startupProbe:
       httpGet: {path: /livez, port: http}
       periodSeconds: 1
-      failureThreshold: 120
+      failureThreshold: {{ .Values.startupS }}
     livenessProbe:
       httpGet: {path: /livez, port: http}
       periodSeconds: 10
