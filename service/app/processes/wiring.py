@@ -1,5 +1,6 @@
 """Builds what the processes of a service share: the NATS link, the worker, and the jobs of the one that leads."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
