@@ -70,7 +70,7 @@ def test_doctor_finds_nothing_wrong_and_runs_a_program(run):
     answer = json.loads(done.stdout)
     assert (done.returncode, answer["ok"]) == (0, True), done.stdout
     checks = {check["name"]: check["detail"] for check in answer["checks"]}
-    assert checks["extras"].startswith("not installed: memory, gateway, s3, postgres, otlp")
+    assert checks["extras"].startswith("not installed: memory, gateway, s3, postgres, packages, nats, otlp")
     assert "printed 42" in checks["sandbox"]
 
 

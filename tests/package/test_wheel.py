@@ -8,7 +8,7 @@ import pytest
 
 from proofbox.service.app.own_image import FOLDER, content_hash, own_image
 
-INSTALLED_BYTES_MAX = 120_000_000
+INSTALLED_BYTES_MAX = 120 * 1024 * 1024  # as du counts it
 
 
 @pytest.fixture(scope="module")
@@ -72,4 +72,4 @@ def test_no_module_of_an_extra_is_in_an_installation_without_extras(installed):
     code += "print([extra for extra in EXTRAS if missing_modules(extra) == list(EXTRAS[extra])])"
     command = [installed / "bin" / "python", "-I", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['memory', 'gateway', 's3', 'postgres', 'otlp']"
+    assert done.stdout.strip() == "['memory', 'gateway', 's3', 'postgres', 'packages', 'nats', 'otlp']"

@@ -33,6 +33,7 @@ async def test_a_new_call_is_stored_open(call_store, scope):
         created=stored.created,
         request=call.request,
         answer=None,
+        number=stored.number,
     )
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", stored.created)
     assert await call_store.find(scope.principal, "call-1") == [stored]
