@@ -76,7 +76,8 @@ class SaveTransaction:
         if rows.end_save(connection, self.save) != self.begun:
             raise TakenOverError("another process took this one for lost, and undid the save; try again")
         conversation, _ = ensure_conversation(connection, new.scope)
-        require_claim(connection, CURRENT_CLAIM.get())
+        if (claim := CURRENT_CLAIM.get()) is not None:
+            require_claim(connection, claim)
         if self.is_shared:
             self._require_latest(connection)
         pairs = list(zip(new.artifacts, self.names, strict=True))

@@ -146,7 +146,8 @@ class SqlArtifactStore(SqlWorkspaces):
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
 
         def work(connection: Connection) -> None:
-            require_claim(connection, claim)
+            if claim is not None:
+                require_claim(connection, claim)
             rows.mark_removed(connection, scope, wanted)
 
         claim = CURRENT_CLAIM.get()

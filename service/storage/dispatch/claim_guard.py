@@ -23,16 +23,14 @@ _HELD = (
 )
 
 
-def require_claim(connection: Connection, claim: ClaimId | None) -> None:
-    """Require that a worker has a claim until the transaction ends; None is what needs no claim.
+def require_claim(connection: Connection, claim: ClaimId) -> None:
+    """Require that a worker has a claim until the transaction ends.
 
     Taken after the lock of the conversation, as in the transaction that ends the call.
 
     Raises:
         ClaimLostError: another process has the call, it has ended, or its conversation was deleted.
     """
-    if claim is None:
-        return
     values = {"of_call": claim.call, "of_claim": claim.claim, "by_worker": claim.worker}
     tenant = connection.scalar(_HELD, values)
     if tenant is None or tenant == DELETED:
