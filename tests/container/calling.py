@@ -47,17 +47,7 @@ class Caller:
 
     async def tool(self, tool_id: str, params: dict[str, Any]) -> ToolCallResponse:
         """Calls a tool that takes no code."""
-        body = {**self.body(None), "tool_id": tool_id, "params": params}
-        ticket = await self.service.calls.submit(
-            self.service.principal,
-            ToolCallRequest.model_validate(body),
-            idempotency_key=None,
-            request_id="test",
-            detached=False,
-        )
-        answer = await ticket.answer()
-        assert not answer.is_problem, answer.body
-        return ToolCallResponse.model_validate_json(answer.body)
+        return await self.of({**self.body(None), "tool_id": tool_id, "params": params})
 
     async def problem(self, code: str | None, contract: Any = ANYTHING, **fields: Any) -> Problem:
         """The problem that a call is answered with after it was accepted."""
