@@ -287,7 +287,7 @@ def test_an_event_that_is_not_json_is_a_message_and_is_not_requested_again(open_
     page = open_page(service.url)
     queries = answer_events(page, "id: 1\nevent: queued\ndata: {\n\n")
     page.get_by_role("button", name=re.compile("^Run")).click()
-    expect(page.get_by_text("An event of the call is not JSON")).to_be_visible()
+    expect(page.get_by_text("An event is not JSON; a proxy may have changed it")).to_be_visible()
     assert len(queries) == 1
 
 
