@@ -48,16 +48,16 @@ class Postgres:
         self.address = network.add(host)
 
     def __enter__(self) -> Self:
-        find = [SERVICES / "postgres.sh", "--print-bin"]
+        find = [str(SERVICES / "postgres.sh"), "--print-bin"]
         programs = Path(subprocess.run(find, check=True, capture_output=True, text=True).stdout.strip())
         (self._folder / "password").write_text(self._password)
         subprocess.run(["chown", "-R", "postgres", self._folder], check=True)
-        data = self._folder / "data"
+        data, password = str(self._folder / "data"), str(self._folder / "password")
         as_server = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
-        make = [programs / "initdb", "-D", data, "-U", "proofbox", "--pwfile", self._folder / "password"]
+        make = [str(programs / "initdb"), "-D", data, "-U", "proofbox", "--pwfile", password]
         more = ["--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync"]
         subprocess.run([*as_server, *make, *more], check=True, cwd="/", capture_output=True)
-        with (data / "pg_hba.conf").open("a") as access:
+        with Path(data, "pg_hba.conf").open("a") as access:
             access.write(f"host all all {self._network.subnet} scram-sha-256\n")
         values = {
             "listen_addresses": self.address,
@@ -69,7 +69,7 @@ class Postgres:
             "shared_preload_libraries": "pg_stat_statements",
         }
         options = [word for name, value in values.items() for word in ("-c", f"{name}={value}")]
-        command = [*as_server, str(programs / "postgres"), "-D", str(data), "-p", str(_POSTGRES_PORT), *options]
+        command = [*as_server, str(programs / "postgres"), "-D", data, "-p", str(_POSTGRES_PORT), *options]
         with (self._folder / "log").open("wb") as log:
             self._process = subprocess.Popen(
                 self._network.command(self._host, *command), cwd="/", stdout=log, stderr=log
