@@ -1,5 +1,6 @@
 """The record of a call in a space: where it is posted, what it shows, and how it ends."""
 
+import hashlib
 import re
 import secrets
 from dataclasses import dataclass
@@ -18,6 +19,16 @@ _ID_BYTES = 12
 def new_message_id() -> str:
     """Return a new id of a message."""
     return f"msg_{secrets.token_hex(_ID_BYTES)}"
+
+
+def text_message_id(run_id: str, tool_call_id: str, space: int) -> str:
+    """Return the id of the text that a call sends to a space (its row).
+
+    It is known while the text is written, and the same in each process: in the one that shows it as it is written,
+    and in the one that sends it.
+    """
+    named = "\0".join((run_id, tool_call_id, str(space)))
+    return f"msg_{hashlib.sha256(named.encode()).hexdigest()[: 2 * _ID_BYTES]}"
 
 
 @dataclass(frozen=True, slots=True)

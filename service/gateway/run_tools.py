@@ -53,12 +53,8 @@ class CallPlaces(Protocol):
     async def bind(self, run_id: str, tool_call_id: str, tool: ShownTool) -> Posting:
         """The place of a call that is accepted now: the active space of its run, or where its arguments stream."""
 
-    def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> str | None:
-        """The call was made: its parameters win over the arguments that were streamed.
-
-        Returns:
-            The id for the message that the call sends, if its text was shown as it was written.
-        """
+    def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> None:
+        """The call was made: its parameters win over the arguments that were streamed."""
 
     def running(self, run_id: str, tool: ShownTool) -> AbstractContextManager[None]:
         """While the call runs: texts are not shown as they are written while it changes the space of its run."""
@@ -181,7 +177,7 @@ class _AgentCall:
         places, run_id = self._parts.places, call.run.run_id
         try:
             with places.running(run_id, call.tool.shown):
-                call.message_id = places.begin(run_id, call.tool_call_id, call.input)
+                places.begin(run_id, call.tool_call_id, call.input)
                 if needs_approval(call):
                     return self._finished(ask_for_approval(call, self._parts.waits))
                 return self._finished(await self._execution.run(call, observer))

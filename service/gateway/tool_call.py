@@ -131,7 +131,6 @@ class GatewayCall:
         answered_by: who answered its last wait; for its record and audit line.
         was_approved: whether a person approved it.
         on_answer: more that is stored with its answer, once it has run.
-        message_id: the id that a message gets which it sends; None: a new one.
         inner: of a tool of this service: the call of it, prepared when this one was checked.
         began: when it came, on the performance counter.
     """
@@ -145,7 +144,6 @@ class GatewayCall:
     answered_by: str | None = None
     was_approved: bool = False
     on_answer: list[Effect] = field(default_factory=list)
-    message_id: str | None = None
     inner: PreparedCall | None = None
     began: float = field(default_factory=time.perf_counter)
 

@@ -269,6 +269,7 @@ def _name_taken(call: NewCall) -> str:
 def build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
     """The call of a row of `NAMED_CALLS`."""
     scope = ConversationKey(Principal(row.tenant, row.project, row.user_type, row.user), row.conversation_name)
+    is_open_of_run = row.run is not None and row.answer is None
     return StoredCall(
         key=CallKey(scope, row.tool_call_id),
         payload_sha256=row.payload_sha256,
@@ -279,6 +280,6 @@ def build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
         answer=row.answer,
         partial_response=row.partial_response,
         wait=pending_wait(connection, row.id) if row.state == CallState.WAITING else None,
-        wait_spec=newest_spec(connection, row.id) if row.run is not None and row.answer is None else None,
+        wait_spec=(newest_spec(connection, row.id) or row.place) if is_open_of_run else None,
         number=row.id,
     )

@@ -199,6 +199,8 @@ calls = Table(
     Column("partial_response", TEXT),
     # The run of an agent that it belongs to; `storage/gateway/schema.py` has the table.
     Column("run", _ROW_ID, ForeignKey("runs.id", ondelete="SET NULL")),
+    # Of a call of a run: where its record is, as its acceptance bound it; JSON.
+    Column("place", TEXT),
     UniqueConstraint("conversation", "tool_call_id"),
     CheckConstraint("(state IN ('open', 'waiting')) = (answer IS NULL)"),
 )

@@ -49,6 +49,7 @@ from proofbox.service.storage.audit_export import audit_lines
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.effects import dispatch_effects
 from proofbox.service.storage.gateway.effects import call_effects
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.passages import SqlPassageStore
@@ -144,7 +145,13 @@ class Pipeline:
     """
 
     def __init__(
-        self, folder: Path, database: Database, artifacts: DiskStore, running_max: int = 1, **settings_of: Any
+        self,
+        folder: Path,
+        database: Database,
+        artifacts: DiskStore,
+        running_max: int = 1,
+        boot_id: str = "boot-1",
+        **settings_of: Any,
     ) -> None:
         self.quotas = Quotas(NO_LIMITS)
         self.folder = folder
@@ -181,13 +188,13 @@ class Pipeline:
             )
         )
         reruns = RerunDependencies(jobs, rebuild, self.files, self.sources, LIMITS, audited)
-        store = SqlCallStore(database, call_effects())
+        store = self.store = SqlCallStore(database, {**call_effects(), **dispatch_effects()})
         own_tools, self.names = all_tools(settings, tools), Names()
         needs = GatewayDependencies(
             database, artifacts, own_tools, jobs, tools.policy, self.names, tools.tokens, audited
         )
         parts = build_gateway_parts(settings, needs)
-        call_settings = CallSettings(MIB, "boot-1", "1.0")
+        call_settings = self.call_settings = CallSettings(MIB, boot_id, "1.0")
         self.calls = Calls(own_tools, self.admission, store, call_settings, None, parts.tools)
         self.link_keys = LinkKeyFile(settings.data_dir).in_use
         self.gateway = build_gateway(settings, database, parts, store, self.calls, self.link_keys)
@@ -269,11 +276,19 @@ class Pipeline:
 
 @asynccontextmanager
 async def opened_pipeline(
-    folder: Path, running_max: int = 1, url: SecretStr = NO_SERVER, **settings_of: Any
+    folder: Path, running_max: int = 1, url: SecretStr = NO_SERVER, *, shared: bool = False, **settings_of: Any
 ) -> AsyncIterator[Pipeline]:
-    """A pipeline on local stores; its calls have ended when the block is left."""
+    """A pipeline on local stores; its calls have ended when the block is left.
+
+    Args:
+        folder: where its data are.
+        running_max: how many of its calls may run.
+        url: the database.
+        shared: whether other processes use the database.
+        settings_of: settings.
+    """
     data_dir = folder / "data"
-    database = Database(data_dir if url.get_secret_value() else lay_out(data_dir), url)
+    database = Database(data_dir if url.get_secret_value() else lay_out(data_dir), url, shared=shared)
     await database.open()
     artifacts = DiskStore(database, LocalBlobStore(folder / "data"))
     await artifacts.open()

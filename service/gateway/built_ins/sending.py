@@ -60,9 +60,7 @@ class SendingTool(ToolExecution):
                 GatewayCode.NO_ACTIVE_SPACE, "the run has no active space to send it to; call enter_space first"
             )
         given = call.input
-        text = OutgoingText(
-            call.run.run_id, call.tool_call_id, space_id, given["text"], given.get("reply_to"), call.message_id
-        )
+        text = OutgoingText(call.run.run_id, call.tool_call_id, space_id, given["text"], given.get("reply_to"))
         if given.get("wait", False):
             return self._wait(call, text, float(given.get("timeout_s", TIMEOUT_S)))
         try:

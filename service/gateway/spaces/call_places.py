@@ -35,9 +35,9 @@ class SpacePlaces:
         """Return the place of a call: where its arguments stream, else the active space of its run."""
         return await self._records.bind(run_id, tool_call_id, tool)
 
-    def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> str | None:
+    def begin(self, run_id: str, tool_call_id: str, params: dict[str, Any]) -> None:
         """See `CallPlaces.begin`."""
-        return self._inputs.finish(run_id, tool_call_id, params)
+        self._inputs.finish(run_id, tool_call_id, params)
 
     @contextmanager
     def running(self, run_id: str, tool: ShownTool) -> Iterator[None]:

@@ -146,6 +146,7 @@ class SpaceFeed:
 
     async def _resume(self, client: _Client) -> list[FeedEvent]:
         """The calls whose arguments are being written and whose start the client has: with the text so far."""
+        await self._end_sent(client.cursor.row)
         written = list(self._inputs.of_space(client.cursor.row))
         open_ids = await self._events.streaming(client.cursor.row) if written else set()
         events = []
@@ -164,10 +165,19 @@ class SpaceFeed:
             events.append(FeedEvent(None, "tool-call.start", compact_json(data)))
         return events
 
+    async def _end_sent(self, row: int) -> None:
+        """Show no text any more that another process has sent: what it stored tells so."""
+        ids = [stream.text_id for stream in self._inputs.texts_of_space(row) if stream.text_id is not None]
+        if ids:
+            self._inputs.end_texts(row, await self._events.sent(row, ids))
+
     def _pass_on(self, client: _Client, stored: StoredSpaceEvent) -> list[FeedEvent]:
         """A stored event, after the last arguments of a call that it ends; before those of one that it starts."""
         events = []
         client.position = stored.id
+        if stored.name == "message.created" and self._inputs.texts_of_space(client.cursor.row):
+            message = json.loads(stored.data)["message"]
+            self._inputs.end_texts(client.cursor.row, (message["message_id"],))
         if not stored.name.startswith("tool-call."):
             return [FeedEvent(stored.id, stored.name, stored.data)]
         data = json.loads(stored.data)

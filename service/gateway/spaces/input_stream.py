@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from proofbox.service.gateway.posting import new_message_id
+from proofbox.service.gateway.posting import text_message_id
 from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.identity import Principal
 
@@ -48,7 +48,6 @@ class InputStream:
         is_open: whether its first part was taken.
         shows_input: whether the record shows the arguments; otherwise no text is kept.
         text_space: the row of the space that shows the text of a message; None: it is none, or no space shows it.
-        text_id: the id that this message gets, if a space showed its text until the call was made.
         moves_run: whether it is of the tool that changes the active space of its run.
         lock: held while a part is added.
     """
@@ -65,7 +64,6 @@ class InputStream:
     is_open: bool = False
     shows_input: bool = True
     text_space: int | None = None
-    text_id: str = field(default_factory=new_message_id)
     moves_run: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _read: tuple[int, Any] = (0, None)
@@ -74,6 +72,13 @@ class InputStream:
     def space(self) -> int | None:
         """The row of the space that shows it; None if none does, and nothing is kept."""
         return self.text_space if self.started is None else self.started.space
+
+    @property
+    def text_id(self) -> str | None:
+        """The id that the message gets whose text a space shows; None without such a space."""
+        if self.text_space is None:
+            return None
+        return text_message_id(self.run_id, self.tool_call_id, self.text_space)
 
     @property
     def message_text(self) -> str:

@@ -23,7 +23,6 @@ class OutgoingText:
         space_id: where to.
         text: the text.
         reply_to: the message that it replies to; None: it answers no wait.
-        message_id: the id that it gets; None: a new one.
     """
 
     run_id: str
@@ -31,7 +30,6 @@ class OutgoingText:
     space_id: str
     text: str
     reply_to: str | None = None
-    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The ports of the stores of entities, spaces, messages and their events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -237,6 +237,9 @@ class SpaceEventStore(Protocol):
 
     async def streaming(self, row: int) -> set[str]:
         """Return the ids of the records of a space whose arguments are being written."""
+
+    async def sent(self, row: int, message_ids: Collection[str]) -> set[str]:
+        """Return which of some ids messages of a space have."""
 
 
 __all__ = [

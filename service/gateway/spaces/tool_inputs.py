@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Protocol
 
 from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX, ToolInputDelta
@@ -191,20 +191,21 @@ class ToolInputs:
         self._changes.notify([space_topic(stream.space)])
         return len(stream.text)
 
-    def finish(self, run_id: str, tool_call_id: str, params: Json) -> str | None:
-        """The call was made: its parameters win over the text. To be called after `start_record` is stored.
-
-        Returns:
-            The id of the message whose text a space showed; the call sends it under this id. None if there is none.
-        """
+    def finish(self, run_id: str, tool_call_id: str, params: Json) -> None:
+        """The call was made: its parameters win over the text. To be called after `start_record` is stored."""
         stream = self._streams.get((run_id, tool_call_id))
         if stream is None:
-            return None
+            return
         stream.final = params
         self._forget_text(stream)
         if stream.started is not None:
             self._changes.notify([space_topic(stream.started.space)])
-        return None if stream.text_space is None else stream.text_id
+
+    def end_texts(self, space: int, message_ids: Collection[str]) -> None:
+        """Show texts of a space (its row) no more whose messages are sent, by this process or another one."""
+        for stream in list(self.texts_of_space(space)):
+            if stream.text_id in message_ids:
+                self._hide_text(stream)
 
     def begin_move(self, run_id: str) -> None:
         """A run changes its active space: its texts that are being written are not shown any more."""

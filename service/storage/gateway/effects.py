@@ -7,14 +7,14 @@ from sqlalchemy import Connection
 from proofbox.service.calls.port import Effect
 from proofbox.service.gateway.agent_runs import StopRun
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndLostCall, EndRunCall
-from proofbox.service.gateway.posting import EndRecord, ResumeRecord, StartRecord, SuspendRecord
+from proofbox.service.gateway.posting import EndRecord, Posting, ResumeRecord, StartRecord, SuspendRecord
 from proofbox.service.gateway.waits.port import CancelWaits, CloseWait, OpenWait
 from proofbox.service.gateway.waits.replies import OpenReplyWait
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.gateway.agent_runs import stop_run
 from proofbox.service.storage.gateway.call_records import end_record, resume_record, start_record, suspend_record
 from proofbox.service.storage.gateway.outbox import open_reply_wait
-from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call, run_id_of_call
+from proofbox.service.storage.gateway.run_calls import accept_run_call, end_run_call, run_id_of_call, store_place
 from proofbox.service.storage.gateway.waits import cancel_waits, close_wait, open_wait
 
 
@@ -36,8 +36,10 @@ def call_effects() -> Mapping[type[Effect], ApplyEffect]:
     }
 
 
-def _start_record(connection: Connection, _call: CallRow, effect: StartRecord) -> None:
-    start_record(connection, effect.call, effect.posting)
+def _start_record(connection: Connection, call: CallRow, effect: StartRecord) -> None:
+    posting = start_record(connection, effect.call, effect.posting)
+    if posting != Posting():
+        store_place(connection, call, {"posting": posting.to_json()})
 
 
 def _suspend_record(connection: Connection, _call: CallRow, effect: SuspendRecord) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, insert, select
 
-from proofbox.service.gateway.posting import new_message_id
+from proofbox.service.gateway.posting import new_message_id, text_message_id
 from proofbox.service.gateway.spaces.mentions import find_mentions
 from proofbox.service.gateway.spaces.records import Json, MessageHead, build_text
 from proofbox.service.gateway_errors import UnknownMessageError
@@ -17,6 +17,9 @@ from proofbox.service.storage.gateway.space_rows import EntityRow, SpaceRow, add
 _BODY: Select[Any] = select(messages.c.seq, messages.c.body).where(messages.c.space == bindparam("of_space"))
 _ONE: Select[Any] = select(messages.c.id, messages.c.kind, messages.c.body, messages.c.run).where(
     messages.c.space == bindparam("of_space"), messages.c.message_id == bindparam("of_message_id")
+)
+_TAKEN = select(messages.c.message_id).where(
+    messages.c.message_id == bindparam("of_message_id")
 )
 _MEMBERS = (
     select(
@@ -89,14 +92,12 @@ class NewText:
         reply_to: the message that it replies to.
         run: the run that sends it; None for a person.
         stream_id: the call that sends it.
-        message_id: its id; None: a new one.
     """
 
     text: str
     reply_to: str | None = None
     run: SendingRun | None = None
     stream_id: str | None = None
-    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def insert_text(
     connection: Connection, space: SpaceRow, sender: EntityRow, new: NewText, mentioned: list[str]
 ) -> StoredText:
     """Store a text in a locked space, with ``message.created``; ``mentioned`` are the ids of entities."""
-    head = build_head(connection, space, sender, new.run, new.message_id)
+    head = build_head(connection, space, sender, new.run, _id_of(connection, space, new))
     body = build_text(head, new.text, mentioned, new.reply_to)
     row = {
         "message_id": head.message_id,
@@ -214,3 +215,12 @@ def insert_text(
     number = connection.execute(insert(messages).returning(messages.c.id), row).scalar_one()
     add_event(connection, space, "message.created", {"message": body, "stream_id": new.stream_id})
     return StoredText(number, body)
+
+
+def _id_of(connection: Connection, space: SpaceRow, new: NewText) -> str | None:
+    """The id under which the text of a call was shown as it was written; None for others, and once it is taken."""
+    if new.run is None or new.stream_id is None:
+        return None
+    message_id = text_message_id(new.run.run_id, new.stream_id, space.id)
+    taken = connection.execute(_TAKEN, {"of_message_id": message_id}).first()
+    return message_id if taken is None else None

@@ -3,9 +3,11 @@
 from sqlalchemy import Connection, select, update
 
 from proofbox.service.gateway.call_effects import AcceptRunCall, EndRunCall
+from proofbox.service.gateway.spaces.records import Json
 from proofbox.service.storage.call_row import CallRow
 from proofbox.service.storage.gateway.run_rows import add_run_event, hold_run, renew_lease, run_of_row
 from proofbox.service.storage.gateway.schema import runs
+from proofbox.service.storage.gateway.space_rows import json_of
 from proofbox.service.storage.schema import calls
 
 
@@ -18,6 +20,11 @@ def accept_run_call(connection: Connection, call: CallRow, effect: AcceptRunCall
     held = hold_run(connection, effect.principal, effect.run_id, effect.lease)
     connection.execute(update(calls).where(calls.c.id == call.number).values(run=held.row))
     renew_lease(connection, held, effect.lease_s)
+
+
+def store_place(connection: Connection, call: CallRow, place: Json) -> None:
+    """Stores where the record of a new call belongs, for the process that runs it and for its end after a restart."""
+    connection.execute(update(calls).where(calls.c.id == call.number).values(place=json_of(place)))
 
 
 def run_id_of_call(connection: Connection, call: CallRow) -> str | None:

@@ -181,7 +181,6 @@ def post_for_run(
         text.reply_to,
         run=SendingRun(held.row, run.run_id, run.trigger),
         stream_id=text.tool_call_id,
-        message_id=text.message_id,
     )
     _require_item(connection, SpaceRow(row, text.space_id, is_archived=False), text.reply_to)
     sending = _Sending(principal, agent, run.chain_depth + 1)

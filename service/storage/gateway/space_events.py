@@ -1,6 +1,6 @@
 """The events of spaces in the database."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, bindparam, func, select
 from typing_extensions import override
@@ -19,6 +19,10 @@ _AFTER = (
 )
 _STREAMING = select(messages.c.message_id).where(
     messages.c.space == bindparam("of_space"), messages.c.state == "streaming"
+)
+
+_SENT = select(messages.c.message_id).where(
+    messages.c.space == bindparam("of_space"), messages.c.message_id.in_(bindparam("ids", expanding=True))
 )
 
 
@@ -65,5 +69,12 @@ class SqlSpaceEventStore(SpaceEventStore):
     async def streaming(self, row: int) -> set[str]:
         def work(connection: Connection) -> set[str]:
             return set(connection.execute(_STREAMING, {"of_space": row}).scalars())
+
+        return await self._database.read(work)
+
+    @override
+    async def sent(self, row: int, message_ids: Collection[str]) -> set[str]:
+        def work(connection: Connection) -> set[str]:
+            return set(connection.execute(_SENT, {"of_space": row, "ids": list(message_ids)}).scalars())
 
         return await self._database.read(work)

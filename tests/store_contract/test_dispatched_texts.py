@@ -1,0 +1,128 @@
+"""A text is shown as it is written, and sent under the same id, whichever process runs the call that sends it."""
+
+import json
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+
+import pytest
+
+from proofbox.service.access.authenticator import Keyring
+from proofbox.service.access.known_callers import KnownCallers
+from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
+from proofbox.service.gateway.spaces.port import Actor
+from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.storage.api_keys import SqlApiKeys
+from tests.support.dispatching import Engine, nothing
+from tests.support.pipeline import ANN, NO_SERVER, opened_pipeline
+from tests.support.talking import opened_talk
+
+ANN_IN_SPACE = Actor(ANN, entity_id="ann", may_act_as=True)
+
+
+@asynccontextmanager
+async def joined(place, pipeline, role):
+    """Makes a service one process of a service of many."""
+    callers = KnownCallers(Keyring(SqlApiKeys(pipeline.database)), pipeline.quotas)
+    needs = DispatchNeeds(
+        pipeline.database,
+        pipeline.store,
+        pipeline.calls,
+        pipeline.admission,
+        pipeline.quotas,
+        callers,
+        Engine(),
+        NoMeter(),
+        pipeline.call_settings,
+    )
+    dispatching = Dispatching(place.settings(role), needs)
+    async with dispatching.opened():
+        await dispatching.start(nothing, nothing)
+        try:
+            yield
+        finally:
+            await dispatching.stop_work()
+            await dispatching.membership.stop()
+
+
+@asynccontextmanager
+async def nats_talk(tmp_path, place):
+    many = {"url": place.url, "shared": True}
+    async with AsyncExitStack() as stack:
+        talk = await stack.enter_async_context(opened_talk(tmp_path / "api", boot_id="boot-api", **many))
+        worker = await stack.enter_async_context(
+            opened_pipeline(tmp_path / "worker", boot_id="boot-worker", **many)
+        )
+        await stack.enter_async_context(joined(place, talk.pipeline, "api"))
+        await stack.enter_async_context(joined(place, worker, "worker"))
+        yield talk
+
+
+@pytest.fixture(params=["sqlite", "postgres", "nats"])
+async def talk(request, tmp_path, postgres_url):
+    if request.param == "nats":
+        opened = nats_talk(tmp_path, request.getfixturevalue("place"))
+    else:
+        opened = opened_talk(tmp_path, NO_SERVER if request.param == "sqlite" else postgres_url)
+    async with opened as found:
+        yield found
+
+
+async def write(speaker, arguments):
+    path = f"/v1/runs/{speaker.run['run_id']}/tool-inputs/call-1"
+    body = {"tool": "send_message", "offset": 0, "delta": arguments}
+    written = await speaker.web.post(path, json=body, headers=speaker.leased())
+    assert written.status_code == 200, written.text
+
+
+@asynccontextmanager
+async def followed(talk, after=0):
+    feed = talk.pipeline.gateway.services.feed
+    async with aclosing(await feed.follow(ANN_IN_SPACE, talk.space_id, after, 30)) as events:
+        yield events
+
+
+async def read_until(events, name):
+    """The names and data of messages until the first event of a name."""
+    found = []
+    async for event in events:
+        if event is not None and event.name.startswith("message."):
+            found.append((event.name, json.loads(event.data)))
+            if event.name == name:
+                break
+    return found
+
+
+@pytest.mark.parametrize("wait", [False, True])
+async def test_the_id_of_a_text_that_is_written_is_the_one_under_which_it_is_sent(talk, wait):
+    helper = await talk.begin_run()
+    params = {"text": "hello @clerk", "wait": wait}
+    async with followed(talk) as events:
+        await write(helper, json.dumps(params)[:-1])
+        [(_, shown)] = await read_until(events, "message.delta")
+        response = await helper.post_call("send_message", params)
+        assert response.status_code == (202 if wait else 200), response.text
+        created = (await read_until(events, "message.created"))[-1][1]
+    assert (shown["delta"], shown["message_id"]) == ("hello @clerk", created["message"]["message_id"])
+
+
+async def test_a_text_that_was_sent_is_not_shown_as_written_any_more(talk):
+    helper = await talk.begin_run()
+    await write(helper, '{"text": "hello"')
+    assert (await helper.call("send_message", {"text": "hello"}))["ok"]
+    await talk.say("ann", "the end")
+    async with followed(talk) as events:
+        names = [name for name, _ in await read_until(events, "message.created")]
+        names += [name for name, _ in await read_until(events, "message.created")]
+    assert names == ["message.created", "message.created"]
+
+
+async def test_texts_of_one_id_have_ids_of_their_own_in_two_spaces(talk):
+    made = await talk.web.post("/v1/spaces", json={"name": "other", "members": ["ann", "agent:helper"]})
+    helper = await talk.begin_run()
+    await write(helper, '{"text": "hello"')
+    async with followed(talk) as events:
+        [(_, shown)] = await read_until(events, "message.delta")
+    helper.count = 1
+    assert (await helper.call("enter_space", {"space_id": made.json()["space_id"]}))["ok"]
+    helper.count = 0
+    sent = await helper.call("send_message", {"text": "hello"})
+    assert sent["ret"]["message_id"] != shown["message_id"]
