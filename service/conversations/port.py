@@ -1,6 +1,6 @@
 """The port of the store of conversations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -130,18 +130,77 @@ class ConversationStore(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run of an agent that ended long ago.
+
+    Attributes:
+        number: its number in the store.
+        tenant: its tenant.
+        project: its project.
+        agent_id: its agent.
+        run_id: its id.
+        ended: when it ended: UTC, RFC 3339, ``Z``.
+    """
+
+    number: int
+    tenant: str
+    project: str
+    agent_id: str
+    run_id: str
+    ended: str
+
+
+RunPosition = tuple[str, int]
+"""Where a reader of ended runs stands: when a run ended, and its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRuns:
+    """A page of the runs that ended long ago.
+
+    Attributes:
+        due: those of the page that are to be deleted.
+        next: where the next page begins; None: this is the last one.
+    """
+
+    due: Sequence[EndedRun]
+    next: RunPosition | None
+
+
 class RunRetention(Protocol):
-    """The ended runs of agents, and what is stored with them. Raises StoreFailedError if the store fails."""
+    """The ended runs of agents, and what is stored with them. All methods raise StoreFailedError if the store fails.
 
-    async def delete_ended(self, since: str, limit: int) -> int:
-        """Deletes old answers of idempotency keys, then runs that ended before ``since`` and their events.
+    Runs stay whose calls are stored, since these belong to conversations. Messages of runs stay.
+    """
 
-        Runs stay whose calls are stored, since these belong to conversations. Messages of runs stay.
+    async def delete_answers(self, since: str, limit: int) -> int:
+        """Deletes old answers of idempotency keys, at most so many; returns how many. They go before their runs.
 
         Args:
             since: UTC, RFC 3339, ``Z``.
-            limit: so many answers or runs at most.
+            limit: so many at most.
+        """
 
-        Returns:
-            How many were deleted; 0: no more are due.
+    async def ended(
+        self, since: str, after: RunPosition | None, limit: int, *, without_unused: bool = False
+    ) -> EndedRuns:
+        """Reads the next runs that ended before ``since``, the oldest first, and changes nothing.
+
+        Args:
+            since: UTC, RFC 3339, ``Z``.
+            after: where the page before ended; None: from the first one.
+            limit: how many runs are looked at, at most.
+            without_unused: count runs as due whose calls are in conversations without use since ``since`` only:
+                those are deleted before the runs.
+        """
+
+    async def delete(self, since: str, numbers: Sequence[int]) -> int:
+        """Deletes runs with their events in one transaction; returns how many.
+
+        One that has not ended before ``since``, or whose calls are stored, stays.
+
+        Args:
+            since: UTC, RFC 3339, ``Z``.
+            numbers: the numbers of the runs.
         """

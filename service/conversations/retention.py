@@ -7,16 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from proofbox.service.conversations.ended_runs import delete_ended_runs
 from proofbox.service.conversations.port import RunRetention
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.observability.metrics_port import Meter
 
 CONVERSATIONS_MAX = 100
 """How many conversations one pass deletes."""
-RUNS_AT_ONCE = 100
-"""How many runs, or answers of idempotency keys, are deleted in one transaction."""
 RUNS_MAX = 5_000
-"""How many of them one pass deletes."""
+"""How many runs, or answers of idempotency keys, one pass deletes."""
 _FULL_PASS_PAUSE_S = 5.0  # after a pass that did not come to the end
 _PAUSE_S = 0.05  # between two conversations: others write in between
 _BUSY_PAUSE_S = 1.0  # while calls wait for a slot
@@ -108,10 +107,10 @@ class RetentionSweeper:
         if self._runs is None or not self._policy.days:
             return False
         since = _ago(timedelta(days=self._policy.days))
-        for _ in range(RUNS_MAX // RUNS_AT_ONCE):
-            if not await self._wait_until_quiet() or not await self._runs.delete_ended(since, RUNS_AT_ONCE):
-                return False
-        return True
+        deleted = await delete_ended_runs(self._runs, since, self._meter, self._wait_until_quiet, RUNS_MAX)
+        if deleted.runs:
+            _log.info("%d runs were deleted that ended before %s", deleted.runs, since)
+        return not deleted.is_complete
 
     async def _wait_until_quiet(self) -> bool:
         """Pause between two conversations, longer while calls wait; False if the service stops."""

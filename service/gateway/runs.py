@@ -199,7 +199,7 @@ class Runs:
         return context.model_copy(update={"active_space": None, "spaces": [], "history": []})
 
     async def list(self, principal: Principal, wanted: RunFilter) -> list[StoredRun]:
-        """Runs, the newest first. Raises UnknownRunError for an unknown ``before``."""
+        """Runs, the newest first. Raises UnknownRunError if ``before`` is the id of no run."""
         return await self._store.list(principal, wanted)
 
     async def events(self, principal: Principal, run_id: str, after: int) -> AsyncIterator[StoredRunEvent]:

@@ -84,6 +84,7 @@ class StoredRun:
         ended: when it ended.
         summary: what its holder reported at the end.
         error: why it failed: ``code`` and ``message``.
+        number: its number in the store; a later run has a greater one.
     """
 
     run_id: str
@@ -108,6 +109,7 @@ class StoredRun:
     ended: str | None
     summary: str | None
     error: Mapping[str, Any] | None
+    number: int = 0
 
 
 def run_json(run: StoredRun) -> dict[str, Any]:
@@ -234,7 +236,7 @@ class RunFilter:
     Attributes:
         agent_id: those of this agent.
         status: those that stand so.
-        before: those older than this run.
+        before: those older than this run: its number as digits, which stays when it is deleted, or its id.
         limit: how many at most.
     """
 

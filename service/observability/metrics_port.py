@@ -50,16 +50,18 @@ class DeletedData:
     """Data that was deleted.
 
     Attributes:
-        kind: ``conversation`` or ``file``.
+        kind: ``conversation``, ``file`` or ``run``.
         reason: ``request`` or ``retention``.
         files: how many files and attachments.
         size_bytes: the bytes of all their versions.
+        count: how many of the kind.
     """
 
     kind: str
     reason: str
     files: int
     size_bytes: int
+    count: int = 1
 
 
 class Meter(Protocol):
@@ -72,7 +74,7 @@ class Meter(Protocol):
         """A call has its one answer."""
 
     def data_deleted(self, deleted: DeletedData) -> None:
-        """A conversation or a file was deleted."""
+        """A conversation, a file or runs were deleted."""
 
     def retention_passed(self, *, is_complete: bool) -> None:
         """A pass of the retention sweeper has ended; incomplete: it failed."""

@@ -162,7 +162,7 @@ class PrometheusMeter:
 
     def data_deleted(self, deleted: DeletedData) -> None:
         """See `Meter.data_deleted`."""
-        self._deletions.labels(deleted.kind, deleted.reason).inc()
+        self._deletions.labels(deleted.kind, deleted.reason).inc(deleted.count)
         self._deleted_files.labels(deleted.reason).inc(deleted.files)
         self._deleted_bytes.labels(deleted.reason).inc(deleted.size_bytes)
 

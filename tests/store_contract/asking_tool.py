@@ -1,5 +1,7 @@
 """A tool that waits for an answer, and the calls of it; for the tests of calls that wait."""
 
+from contextlib import asynccontextmanager
+
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import EnvelopeError, ToolCallResponse
 from proofbox.service.calls.admission import Admission
@@ -42,6 +44,16 @@ class AskingTool:
 def build_calls(call_store, tool, boot_id="boot-1"):
     admission = Admission(running_max=4, queue_max=4)
     return Calls({"a.tool": tool}, admission, call_store, CallSettings(10_000, boot_id))
+
+
+@asynccontextmanager
+async def opened_calls(call_store, tool):
+    """The same, closed at the end: a call that never ends fails its test, and holds nothing up."""
+    calls = build_calls(call_store, tool)
+    try:
+        yield calls
+    finally:
+        await calls.close(0)
 
 
 async def submit(calls, scope, tool_call_id="call-1"):

@@ -31,6 +31,7 @@ from proofbox.service.storage.gateway.agents import SqlAgentStore
 from proofbox.service.storage.link_keys import LinkKeyFile
 from proofbox.service.storage.restoration import restore
 from tests.services.s3_server import client_of
+from tests.support.gateway_world import build_world
 
 
 @pytest.fixture
@@ -404,16 +405,21 @@ async def test_gc_lists_beside_the_service_and_deletes_without_it(
         await fill(stores, scope, save)
         await fill(stores, replace(scope, conversation_id="new"), save, "call-2")
         await change(stores.database, "UPDATE conversations SET used = '2025-01-01' WHERE name = 'conv-1'")
+        await build_world(stores.database)
+        await change(stores.database, "UPDATE runs SET status = 'completed', ended = '2025-01-01'")
         status, printed = await proofbox("gc", "--dry-run", "--days", "30")
         assert status == 0
         assert "acme  books  registered  ann  conv-1\n1 conversations were not used since" in printed
         status, printed = await proofbox("gc", "--dry-run", "--days", "30", "--json", "--quiet")
         assert [each["conversation_id"] for each in json.loads(printed)["conversations"]] == ["conv-1"]
+        listed = json.loads(printed)["runs"]
+        assert [(run["agent_id"], run["run_id"]) for run in listed] == [("helper", "run_1")]
         status, printed = await proofbox("gc", "--days", "30")
         assert (status, "in use by another process" in printed) == (2, True)
         assert len(await stores.conversations.page(scope.principal, None, 10)) == 2
     status, printed = await proofbox("gc", "--days", "30")
     assert (status, "1 conversations were deleted" in printed) == (0, True)
+    assert "1 runs were deleted" in printed
     async with opened_artifacts(tmp_path / "data") as artifacts:
         stores = AllStores(artifacts._database, artifacts)
         [left] = await stores.conversations.page(scope.principal, None, 10)

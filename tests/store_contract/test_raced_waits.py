@@ -10,6 +10,7 @@ from tests.store_contract.asking_tool import (
     AskingTool,
     build_calls,
     events_of,
+    opened_calls,
     outcome,
     stored_call,
     submit,
@@ -148,13 +149,13 @@ class TwiceUnsureStore(SqlCallStore):
 
 async def test_of_two_answers_with_unsure_commits_one_runs_the_call_once(database, scope, tool):
     store = TwiceUnsureStore(database)
-    calls = build_calls(store, tool)
-    ticket = await submit(calls, scope)
-    await ticket.answer()
-    ended, call = ticket.ended(), await stored_call(store, scope)
-    store.other = lambda: calls.waiting.resolve(call, outcome("go"), [])
-    async with asyncio.timeout(20):
-        assert await calls.waiting.resolve(call, outcome("go"), [])
-        assert store.refused == 1
-        assert "ran on" in (await ended).body
-    assert tool.runs == ["asked", "ran on"]
+    async with opened_calls(store, tool) as calls:
+        ticket = await submit(calls, scope)
+        await ticket.answer()
+        ended, call = ticket.ended(), await stored_call(store, scope)
+        store.other = lambda: calls.waiting.resolve(call, outcome("go"), [])
+        async with asyncio.timeout(20):
+            assert await calls.waiting.resolve(call, outcome("go"), [])
+            assert store.refused == 1
+            assert "ran on" in (await ended).body
+        assert tool.runs == ["asked", "ran on"]

@@ -18,9 +18,7 @@ _BODY: Select[Any] = select(messages.c.seq, messages.c.body).where(messages.c.sp
 _ONE: Select[Any] = select(messages.c.id, messages.c.kind, messages.c.body, messages.c.run).where(
     messages.c.space == bindparam("of_space"), messages.c.message_id == bindparam("of_message_id")
 )
-_TAKEN = select(messages.c.message_id).where(
-    messages.c.message_id == bindparam("of_message_id")
-)
+_TAKEN = select(messages.c.message_id).where(messages.c.message_id == bindparam("of_message_id"))
 _MEMBERS = (
     select(
         entities.c.id,

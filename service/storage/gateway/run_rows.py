@@ -288,6 +288,7 @@ def build_run(connection: Connection, row: Row[Any]) -> StoredRun:
         ended=row.ended,
         summary=row.summary,
         error=None if row.error is None else json.loads(row.error),
+        number=row.id,
     )
 
 

@@ -69,6 +69,7 @@ from proofbox.service.storage.gateway.space_access import open_space
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _CREATED = 201
+_NUMBER_DIGITS = 18  # more do not fit the column
 
 _LEFT = (
     select(
@@ -130,7 +131,7 @@ class SqlRunStore(RunStore):
             if wanted.status is not None:
                 query = query.where(runs.c.status == wanted.status.value)
             if wanted.before is not None:
-                query = query.where(runs.c.id < find_run(connection, principal, wanted.before).row)
+                query = query.where(runs.c.id < _position(connection, principal, wanted.before))
             found = connection.execute(query.order_by(runs.c.id.desc()).limit(wanted.limit)).all()
             return [build_run(connection, row) for row in found]
 
@@ -296,6 +297,12 @@ class SqlRunStore(RunStore):
             return [StoredRunEvent(event.id, event.event, event.data) for event in connection.execute(query)]
 
         return await self._database.read(work)
+
+
+def _position(connection: Connection, principal: Principal, before: str) -> int:
+    if before.isdecimal() and len(before) <= _NUMBER_DIGITS:
+        return int(before)
+    return find_run(connection, principal, before).row
 
 
 def create_run(connection: Connection, principal: Principal, new: NewRun, limits: RunLimits) -> StoredRun:

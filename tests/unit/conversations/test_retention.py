@@ -11,7 +11,9 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.deletions import DeletionLine
 from proofbox.service.calls.port import AuditDraft
 from proofbox.service.conversations import retention
-from proofbox.service.conversations.retention import RUNS_AT_ONCE, RetentionPolicy, RetentionSweeper
+from proofbox.service.conversations.ended_runs import ROWS_AT_ONCE
+from proofbox.service.conversations.port import EndedRun, EndedRuns
+from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.storage.audit_export import audit_lines
@@ -208,27 +210,35 @@ async def _count_rows(pipeline):
     return await pipeline.database.read(lambda connection: connection.execute(query).scalar_one())
 
 
-class EndedRuns:
+class OldRuns:
     """Runs that a pass deletes in several steps."""
 
     def __init__(self, left):
         self.left = left
         self.asked = []
 
-    async def delete_ended(self, since, limit):
-        self.asked.append((since, limit))
-        deleted = min(self.left, limit)
-        self.left -= deleted
-        return deleted
+    async def delete_answers(self, _since, _limit):
+        return 0
+
+    async def ended(self, since, after, limit):
+        first = 0 if after is None else after[1]
+        due = [EndedRun(n, "t", "p", "a", f"run_{n}", since) for n in range(first, min(first + limit, self.left))]
+        return EndedRuns(due, (since, first + limit) if first + limit < self.left else None)
+
+    async def delete(self, _since, numbers):
+        self.asked.append(len(numbers))
+        self.left -= len(numbers)
+        return len(numbers)
 
 
-@pytest.mark.parametrize(("days", "left"), [(7, 0), (0, RUNS_AT_ONCE + 1)])
+@pytest.mark.parametrize(("days", "left"), [(7, 0), (0, ROWS_AT_ONCE + 1)])
 async def test_a_pass_deletes_ended_runs_if_anything_is_deleted_by_age(conversations, meter, days, left):
-    runs = EndedRuns(RUNS_AT_ONCE + 1)
+    runs = OldRuns(ROWS_AT_ONCE + 1)
     policy = RetentionPolicy(days, 60, (("state:", 3_600.0),))
     sweeper = RetentionSweeper(conversations, policy, lambda: False, meter, runs)
     sweeper.start()
     await until(meter, 'proofbox_retention_passes_total{result="done"}', 1)
     await sweeper.stop()
     assert runs.left == left
-    assert {limit for _, limit in runs.asked} <= {RUNS_AT_ONCE}
+    assert runs.asked == ([ROWS_AT_ONCE, 1] if days else [])
+    assert count(meter, 'proofbox_deletions_total{kind="run",reason="retention"}') == ROWS_AT_ONCE + 1 - left

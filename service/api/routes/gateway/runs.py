@@ -136,13 +136,13 @@ async def list_runs(
     principal: ReadsRuns,
     agent_id: Annotated[AgentId | None, Query(description="Only runs of this agent.")] = None,
     status: Annotated[RunStatus | None, Query(description="Only runs that stand so.")] = None,
-    before: Annotated[RunId | None, Query(description="`next` of the page before.")] = None,
+    before: Annotated[RunId | None, Query(description="`next` of the page before, or a run.")] = None,
     limit: Annotated[int, Query(ge=1, le=_PAGE_MAX, description="Runs of a page.")] = 50,
 ) -> Response:
     """The newest first."""
     wanted = RunFilter(agent_id, None if status is None else Status(status), before, limit + 1)
     found = await gateway.runs.list(principal, wanted)
-    following = found[limit - 1].run_id if len(found) > limit else None
+    following = str(found[limit - 1].number) if len(found) > limit else None
     page = RunPage(items=[_model(run) for run in found[:limit]], next=following)
     return model_response(page, headers=NO_STORE)
 
