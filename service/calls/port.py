@@ -96,8 +96,8 @@ class StoredCall:
             response; None if it left nothing.
         audited: the audit line that was stored with the answer; only `CallStore.finish` returns it.
         wait: of a waiting call: what it waits for, as the JSON text of a `Wait`.
-        wait_spec: of a call of a run that has no answer: what its newest wait stored, else what its acceptance bound,
-            as JSON text.
+        wait_spec: of a call of a run that has no answer: what its newest wait stored, else what its acceptance
+            bound, as JSON text.
         number: its number among all calls of the store, rising.
     """
 

@@ -169,7 +169,7 @@ class EndedRuns:
 
 
 class RunRetention(Protocol):
-    """The ended runs of agents, and what is stored with them. All methods raise StoreFailedError if the store fails.
+    """The ended runs of agents, and what is stored with them. Methods raise StoreFailedError if the store fails.
 
     Runs stay whose calls are stored, since these belong to conversations. Messages of runs stay.
     """

@@ -23,7 +23,7 @@ def accept_run_call(connection: Connection, call: CallRow, effect: AcceptRunCall
 
 
 def store_place(connection: Connection, call: CallRow, place: Json) -> None:
-    """Stores where the record of a new call belongs, for the process that runs it and for its end after a restart."""
+    """Stores where the record of a new call belongs: for its worker, and for its end after a restart."""
     connection.execute(update(calls).where(calls.c.id == call.number).values(place=json_of(place)))
 
 
