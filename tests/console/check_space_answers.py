@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import PHONE, overflow_px, violations
+from tests.console.conftest import PHONE, WIDE, overflow_px, violations
 from tests.console.space_seeding import Stage, card, opened
 
 pytestmark = pytest.mark.docker
@@ -93,6 +93,22 @@ def test_an_input_that_is_too_large_for_a_card_cannot_be_approved_in_the_page(op
     expect(approve(shown)).to_be_disabled()
     approve(shown).focus()
     page.keyboard.press("Enter")
+    shown.get_by_role("button", name="Deny").click()
+    expect(shown.locator(".badge", has_text="denied")).to_be_visible()
+    assert stage.result(call)["error"]["code"] == "denied"
+
+
+def test_an_input_that_is_nested_too_deeply_cannot_be_approved_in_the_page(open_page, stage):
+    page = opened(open_page, stage)
+    nested = 1
+    for _ in range(210):
+        nested = [nested]
+    call = stage.new_call_id()
+    stage.call("guarded", {"amount": 1, "more": nested}, call)
+    shown = card(page, "guarded")
+    expect(shown).to_contain_text("nested too deeply")
+    expect(shown.locator(".note")).to_contain_text("it cannot be approved here")
+    expect(approve(shown)).to_be_disabled()
     shown.get_by_role("button", name="Deny").click()
     expect(shown.locator(".badge", has_text="denied")).to_be_visible()
     assert stage.result(call)["error"]["code"] == "denied"
@@ -186,4 +202,20 @@ def test_a_picture_is_loaded_when_it_is_near_and_moves_nothing(open_page, stage)
     expect(frame.get_by_role("img")).to_be_visible()
     assert len(loaded) >= 1
     assert (frame.bounding_box()["width"], frame.bounding_box()["height"]) == (place["width"], place["height"])
+    assert overflow_px(page) == 0
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("shape", [(300, 2_000), (3_000, 900), (900, 900), (3, 3_000)])
+def test_a_picture_of_any_shape_fits_on_a_card(open_page, stage, size, shape):
+    stage.draw(*shape)
+    page = opened(open_page, stage, size=size)
+    frame = page.locator(".picture-frame")
+    place = frame.bounding_box()
+    expect(frame.get_by_role("img")).to_be_visible()
+    assert frame.bounding_box()["height"] == place["height"] <= min(420, 0.6 * size["height"])
+    if min(shape) > 3:  # a line would be too thin to be seen
+        assert place["width"] / place["height"] == pytest.approx(shape[0] / shape[1], rel=0.02)
+    hidden = frame.evaluate("each => [each.scrollWidth - each.clientWidth, each.scrollHeight - each.clientHeight]")
+    assert hidden == [0, 0]
     assert overflow_px(page) == 0
