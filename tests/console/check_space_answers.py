@@ -99,12 +99,19 @@ def test_an_input_that_is_too_large_for_a_card_cannot_be_approved_in_the_page(op
 
 
 def test_an_input_that_is_nested_too_deeply_cannot_be_approved_in_the_page(open_page, stage):
-    page = opened(open_page, stage)
-    nested = 1
-    for _ in range(210):
-        nested = [nested]
+    """As a service would send it that has no limit of its own."""
     call = stage.new_call_id()
-    stage.call("guarded", {"amount": 1, "more": nested}, call)
+    stage.call("guarded", {"amount": 1, "more": [0]}, call)
+    page = open_page("about:blank")
+
+    def deepen(route):
+        answer = route.fetch()
+        body = answer.text()
+        assert '"more":[0]' in body
+        route.fulfill(response=answer, body=body.replace('"more":[0]', f'"more":{"[" * 210}0{"]" * 210}'))
+
+    page.route("**/messages?*", deepen)
+    page.goto(stage.link())
     shown = card(page, "guarded")
     expect(shown).to_contain_text("nested too deeply")
     expect(shown.locator(".note")).to_contain_text("it cannot be approved here")
@@ -208,8 +215,18 @@ def test_a_picture_is_loaded_when_it_is_near_and_moves_nothing(open_page, stage)
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("shape", [(300, 2_000), (3_000, 900), (900, 900), (3, 3_000)])
 def test_a_picture_of_any_shape_fits_on_a_card(open_page, stage, size, shape):
+    """Of a tool whose output states the size of its picture, as those of image models do."""
     stage.draw(*shape)
-    page = opened(open_page, stage, size=size)
+    page = open_page("about:blank", size=size)
+
+    def state_size(route):
+        answer = route.fetch()
+        body = answer.json()
+        body["items"][0]["tool"]["output"]["artifacts"][0].update(width=shape[0], height=shape[1])
+        route.fulfill(response=answer, json=body)
+
+    page.route("**/messages?*", state_size)
+    page.goto(stage.link())
     frame = page.locator(".picture-frame")
     place = frame.bounding_box()
     expect(frame.get_by_role("img")).to_be_visible()
