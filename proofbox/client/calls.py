@@ -90,7 +90,7 @@ def settle_call(api: Api, stream: "CallStream", send: Callable[[], Plan[A | None
     Args:
         api: the service.
         stream: the events of the call. If it ends with `waiting`, the call is sent again.
-        send: sends the call, each time with the same bytes; None if its events have to tell the answer.
+        send: sends the call, each time with the same bytes; None if its events show the answer.
 
     Raises:
         StillRunningError: the deadline has passed; the call continues if it is detached.

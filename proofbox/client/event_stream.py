@@ -122,7 +122,7 @@ def build_event(
     Args:
         fields: the values of each field.
         models: the model of the data by the name of the event.
-        make: makes the event of its id, name and data; a ValueError tells that the id is none.
+        make: makes the event of its id, name and data; a ValueError shows that the id is none.
 
     Raises:
         EventStreamError: it is not what its name promises.
