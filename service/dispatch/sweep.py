@@ -39,7 +39,7 @@ class QueueSweep:
         self._membership = membership
         self._idle_pause_s = min(lease_s / 3, _IDLE_PAUSE_S_MAX)
         self._figures: QueueFigures | None = None
-        self._looked_for_unqueued_at: float | None = None
+        self._unqueued_checked_at: float | None = None
         self._replicas_checked_at: float | None = None
 
     @property
@@ -67,7 +67,7 @@ class QueueSweep:
             found = self._figures = await self._dispatches.look()
             await self._end(found)
         else:
-            self._figures = self._looked_for_unqueued_at = None
+            self._figures = self._unqueued_checked_at = None
         if self._membership.leads_queue:
             if found is None or found.due or found.expired:
                 await self.publish_due()
@@ -78,9 +78,9 @@ class QueueSweep:
             await self._left.end_expired()
         if found.overdue:
             await self._left.end_overdue()
-        if _is_due(self._looked_for_unqueued_at):
+        if _is_due(self._unqueued_checked_at):
             await self._left.end_unqueued()
-            self._looked_for_unqueued_at = time.monotonic()
+            self._unqueued_checked_at = time.monotonic()
 
     async def _check_replicas(self) -> None:
         if _is_due(self._replicas_checked_at) and self._link.is_up:
