@@ -6,6 +6,15 @@ from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.port import QueueFigures
 from proofbox.service.observability.metrics_port import Reading
 
+_OF_THE_QUEUE = (
+    ("queue_waiting", "Calls that wait for a worker.", "waiting"),
+    ("queue_oldest_seconds", "How long the oldest waiting call has waited.", "oldest_waiting_s"),
+    ("queue_held", "Calls that workers have.", "held"),
+    ("queue_set_aside", "Dead letters.", "set_aside"),
+    ("queue_expired", "Calls whose worker was lost, and that are not ended yet.", "expired"),
+    ("workers", "Processes that live and run calls.", "workers"),
+)
+
 
 def dispatch_readings(
     figures: Callable[[], QueueFigures | None], counts: QueueCounts, *, is_up: bool
@@ -19,22 +28,21 @@ def dispatch_readings(
         is_up: whether its link to the NATS servers is up.
     """
     found = figures()
-    gauges = {
-        "queue_waiting": ("Calls that wait for a worker.", lambda it: it.waiting),
-        "queue_oldest_seconds": ("How long the oldest waiting call has waited.", lambda it: it.oldest_waiting_s),
-        "queue_held": ("Calls that workers have.", lambda it: it.held),
-        "queue_set_aside": ("Dead letters.", lambda it: it.set_aside),
-        "queue_expired": ("Calls whose worker was lost, and that are not ended yet.", lambda it: it.expired),
-        "workers": ("Processes that live and run calls.", lambda it: it.workers),
-    }
-    for name, (what, read) in gauges.items():
-        yield Reading(name, what, (), {} if found is None else {(): read(found)})
-    delivered = {("first",): counts.delivered, ("again",): counts.delivered_again}
+    for name, what, attribute in _OF_THE_QUEUE:
+        yield Reading(name, what, (), {} if found is None else {(): getattr(found, attribute)})
     yield Reading(
-        "queue_deliveries", "Calls that the queue gave this worker.", ("delivery",), delivered, only_grows=True
+        "queue_deliveries",
+        "Calls that the queue gave this worker.",
+        ("delivery",),
+        {("first",): float(counts.delivered), ("again",): float(counts.delivered_again)},
+        only_grows=True,
     )
-    lost = {("begun",): counts.lost_begun, ("waiting",): counts.lost_waiting}
-    what = "Calls that this process took from lost workers."
-    yield Reading("queue_lost", what, ("program",), lost, only_grows=True)
+    yield Reading(
+        "queue_lost",
+        "Calls that this process took from lost workers.",
+        ("program",),
+        {("begun",): float(counts.lost_begun), ("waiting",): float(counts.lost_waiting)},
+        only_grows=True,
+    )
     yield Reading("nats_up", "1 if this process has a link to a NATS server.", (), {(): is_up})
     yield Reading("nats_links_lost", "How often that link was lost.", (), {(): counts.links_lost}, only_grows=True)

@@ -23,7 +23,10 @@ def families(tmp_path_factory):
     """What the service exports, by the names that are in the text."""
     many = {"dispatch": "nats", "nats_urls": "nats://127.0.0.1:1", "database_url": "postgresql://a:b@127.0.0.1:1/c"}
     found = {}
-    for settings in ({}, many | {"s3_bucket": "unused"}):  # nothing is connected
+    for settings in (
+        {},
+        many | {"s3_bucket": "unused", "keys_dir": tmp_path_factory.mktemp("keys")},
+    ):  # nothing is connected
         service = build(Settings(data_dir=tmp_path_factory.mktemp("data"), **settings))
         for family in text_string_to_metric_families(service.meter.text().decode()):
             found[family.name + ("_total" if family.type == "counter" else "")] = family
