@@ -81,7 +81,7 @@ async def test_streams_of_a_cluster_with_a_missing_server_get_their_replicas_lat
         assert sorted(record.message for record in caplog.records if "replicas now" in record.message) == [
             f"stream test_{name} has 3 replicas now: the cluster has enough servers" for name in ("calls", "dead")
         ]
-        while not await takes_messages(link):  # its brokers elect a leader of three
+        while not await takes_messages(link):  # noqa: ASYNC110 - its brokers elect a leader of three
             await asyncio.sleep(0.05)
     finally:
         await link.close()
