@@ -242,7 +242,14 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
     executions |= build_llm_executions(settings, endpoints, llm, own, executions)
     parts = RunToolParts(
-        runs, tool_catalogue, spaces.places, executions, built_ins, waits.policy, settings.run_lease_s
+        runs=runs,
+        catalogue=tool_catalogue,
+        places=spaces.places,
+        executions=executions,
+        built_ins=built_ins,
+        waits=waits.policy,
+        lease_s=settings.run_lease_s,
+        keep_input=files.keep_input,
     )
     return GatewayParts(
         GatewayTools(parts), runs, agents, tool_catalogue, spaces, waits, environment, records, endpoints, mcp

@@ -13,7 +13,7 @@ from proofbox.contracts.gateway.executions import OwnToolExecution
 from proofbox.contracts.gateway.names import CONFIGURED_PREFIX
 from proofbox.contracts.react_tools import TOOL_ALIASES
 from proofbox.contracts.tools import Tool
-from proofbox.service.gateway.agents.input_schemas import ANY_OBJECT, default_input_schema
+from proofbox.service.gateway.agents.input_schemas import default_input_schema
 from proofbox.service.gateway.bounded_cache import BoundedCache
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.compact_json import compact_json
@@ -192,12 +192,10 @@ def own_run_tool(tool: Tool) -> RunTool:
 def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> RunTool:
     """A configured tool as a tool of a run."""
     execution = tool.execution
-    default, inner, takes_code = ANY_OBJECT, None, False
-    if not isinstance(execution, OwnToolExecution):
-        default = default_input_schema(execution)
-    if isinstance(execution, OwnToolExecution) and (inner := own.get(execution.tool)) is not None:
-        default = inner.input_schema if execution.params is None else ANY_OBJECT
-        takes_code = inner.takes_code and execution.code is None
+    own_id = execution.tool if isinstance(execution, OwnToolExecution) else None
+    inner = None if own_id is None else own.get(own_id)
+    default = default_input_schema(execution, None if inner is None else inner.input_schema)
+    has_code = isinstance(execution, OwnToolExecution) and execution.code is not None
     return RunTool(
         tool_id=CONFIGURED_PREFIX + tool.name,
         name=tool.name,
@@ -207,8 +205,8 @@ def configured_run_tool(tool: ToolConfiguration, own: Mapping[str, RunTool]) -> 
         execution_type=tool.execution_type,
         visibility=tool.effective_visibility,
         configuration=tool,
-        own_tool_id=execution.tool if isinstance(execution, OwnToolExecution) else None,
-        takes_code=takes_code,
+        own_tool_id=own_id,
+        takes_code=inner is not None and inner.takes_code and not has_code,
     )
 
 

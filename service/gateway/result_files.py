@@ -1,4 +1,4 @@
-"""Files of a call's result: what is too large for a block, and what is neither JSON nor text."""
+"""Files of inputs and results: what is too large for a record or block, and what is neither JSON nor text."""
 
 import asyncio
 import hashlib
@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from proofbox.contracts.blocks import Block, Digest
 from proofbox.contracts.codes import VerdictCode
+from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX
 from proofbox.contracts.media_types import MIME_BY_EXTENSION, canonical_mime
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
@@ -103,6 +104,21 @@ class ResultFiles:
         response = call.succeed(ret, report=report, artifacts=[file.result for file in stored])
         return response.model_copy(update={"blocks": [*response.blocks, *_blocks(call, files)]})
 
+    async def keep_input(self, call: GatewayCall, observer: CallObserver) -> None:
+        """Stores an input that is too large for the record of its call, so that a space can read what it approves.
+
+        Nothing is stored of a call that no space shows.
+
+        Raises:
+            StoreFailedError, StoreFullError: it is not stored.
+        """
+        if call.posting.space_id is None:
+            return
+        content = await asyncio.to_thread(lambda: compact_json(call.whole_input).encode(errors="replace"))
+        if len(content) > VALUE_BYTES_MAX:
+            await self._save(call, observer, call.input_path, content, "application/json", "internal")
+            call.input_file = call.input_path
+
     async def _save(
         self,
         call: GatewayCall,
@@ -120,7 +136,7 @@ class ResultFiles:
             sha256=sha256,
             mime=mime,
             visibility=visibility,
-            description=f"result of {call.tool.name}",
+            description=f"{'input' if path == call.input_path else 'result'} of {call.tool.name}",
             tool_call_id=call.tool_call_id,
         )
         [stored] = await self._artifacts.save(call.scope, [new])

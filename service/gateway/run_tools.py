@@ -1,7 +1,7 @@
 """The calls of a run: their tool is found, their input checked, their record and audit line are tied to them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -72,6 +72,7 @@ class RunToolParts:
         built_ins: the tools that every run has.
         waits: the operator's limits of waits.
         lease_s: how long a call extends the lease of its run.
+        keep_input: stores an input that is too large for the record of its call.
     """
 
     runs: RunStore
@@ -81,6 +82,7 @@ class RunToolParts:
     built_ins: Sequence[BuiltIn]
     waits: WaitPolicy
     lease_s: float
+    keep_input: Callable[[GatewayCall, CallObserver], Awaitable[None]]
 
 
 class GatewayTools:
@@ -178,6 +180,7 @@ class _AgentCall:
         try:
             with places.running(run_id, call.tool.shown):
                 places.begin(run_id, call.tool_call_id, call.input)
+                await self._parts.keep_input(call, observer)
                 if needs_approval(call):
                     return self._finished(ask_for_approval(call, self._parts.waits))
                 return self._finished(await self._execution.run(call, observer))
@@ -330,6 +333,5 @@ def check_input(call: GatewayCall) -> list[dict[str, str]]:
         is_own = configuration.input_schema is None
     if is_own:
         return []
-    value = call.input if call.request.code is None else {**call.input, "code": call.request.code}
-    found = check_schema(tool.input_schema).check(value)
+    found = check_schema(tool.input_schema).check(call.whole_input)
     return [{"field": error.field, "message": error.message} for error in found]

@@ -131,6 +131,7 @@ class GatewayCall:
         answered_by: who answered its last wait; for its record and audit line.
         was_approved: whether a person approved it.
         on_answer: more that is stored with its answer, once it has run.
+        input_file: the file that has the whole input, if a space shows the call and its record cannot have it.
         inner: of a tool of this service: the call of it, prepared when this one was checked.
         began: when it came, on the performance counter.
     """
@@ -144,13 +145,15 @@ class GatewayCall:
     answered_by: str | None = None
     was_approved: bool = False
     on_answer: list[Effect] = field(default_factory=list)
+    input_file: FilePath | None = None
     inner: PreparedCall | None = None
     began: float = field(default_factory=time.perf_counter)
 
     @property
     def recorded(self) -> RecordedCall:
         """The call as its record in a space shows it."""
-        return RecordedCall(self.run.run_id, self.tool_call_id, self.tool.shown, self.input)
+        path = None if self.input_file is None else self.input_file.logical
+        return RecordedCall(self.run.run_id, self.tool_call_id, self.tool.shown, self.whole_input, path)
 
     @property
     def principal(self) -> Principal:
@@ -161,6 +164,11 @@ class GatewayCall:
     def input(self) -> dict[str, Any]:
         """The parameters."""
         return self.request.params
+
+    @property
+    def whole_input(self) -> dict[str, Any]:
+        """The parameters as the model wrote them, with the program of a tool that takes one."""
+        return self.input if self.request.code is None else {**self.input, "code": self.request.code}
 
     @property
     def tool_call_id(self) -> str:
@@ -188,6 +196,11 @@ class GatewayCall:
     def result_path(self) -> FilePath:
         """The file of a result that is too large for a block."""
         return FilePath.from_physical(f"{self.turn_id}/files/{self.tool_call_id}.result.json")
+
+    @property
+    def input_path(self) -> FilePath:
+        """The file of an input that is too large for a record."""
+        return FilePath.from_physical(f"{self.turn_id}/files/{self.tool_call_id}.input.json")
 
     def succeed(
         self, ret: Any, *, report: str | None = None, artifacts: Sequence[ArtifactResult] = ()

@@ -27,7 +27,7 @@ from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.problems import FieldError
 from proofbox.service.gateway.agents.endpoint_check import check_image, check_sub_agent_model
 from proofbox.service.gateway.agents.execution_check import check_execution
-from proofbox.service.gateway.agents.input_schemas import default_input_schema
+from proofbox.service.gateway.agents.input_schemas import written_input_schema
 from proofbox.service.gateway.agents.template_check import TemplateCheck
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment
@@ -173,7 +173,7 @@ class _Checker:
         self._check_parsed(parsed, execution, schema, place)
 
     def _check_parsed(self, parsed: Any, execution: Any, schema: dict[str, Any] | None, place: str) -> None:
-        schema = default_input_schema(parsed) if schema is None else schema
+        schema = written_input_schema(parsed) if schema is None else schema
         check = TemplateCheck(self._environment, self._project, schema, place)
         check_execution(parsed, check, f"{place}.execution")
         self._take(check)

@@ -60,27 +60,36 @@ def own_tools() -> dict[str, Tool]:
 
 def input_schema_of(tool: ToolConfiguration) -> dict[str, Any]:
     """The JSON Schema of a tool's input: as configured, or the default of its variant."""
-    return tool.input_schema if tool.input_schema is not None else default_input_schema(tool.execution)
+    return tool.input_schema if tool.input_schema is not None else written_input_schema(tool.execution)
 
 
-def default_input_schema(execution: Any) -> dict[str, Any]:
-    """The JSON Schema of the input of a tool that has none of its own."""
+def default_input_schema(execution: Any, own_schema: dict[str, Any] | None) -> dict[str, Any]:
+    """The JSON Schema of the input of a tool that has none of its own; without the program of one that takes code.
+
+    Args:
+        execution: its variant of ``execution``.
+        own_schema: of a tool that runs one of this service: the schema of that one; None for others.
+    """
     if isinstance(execution, ImageExecution | SubAgentExecution):
         return PROMPT
     if isinstance(execution, ComputeExecution) and _is_own(execution):
         return EXPRESSION
-    if isinstance(execution, OwnToolExecution) and (own := own_tools().get(execution.tool)) is not None:
-        if execution.params is not None:
-            return ANY_OBJECT
-        schema = own.params_schema
-        if not own.takes_code or execution.code is not None:
-            return schema
-        return {
-            **schema,
-            "properties": {"code": _CODE, **schema.get("properties", {})},
-            "required": ["code", *schema.get("required", [])],
-        }
+    if isinstance(execution, OwnToolExecution) and own_schema is not None and execution.params is None:
+        return own_schema
     return ANY_OBJECT
+
+
+def written_input_schema(execution: Any) -> dict[str, Any]:
+    """The same as a model writes the input: with the property ``code`` of a tool that takes a program."""
+    own = own_tools().get(execution.tool) if isinstance(execution, OwnToolExecution) else None
+    schema = default_input_schema(execution, None if own is None else own.params_schema)
+    if own is None or not own.takes_code or execution.code is not None or execution.params is not None:
+        return schema
+    return {
+        **schema,
+        "properties": {"code": _CODE, **schema.get("properties", {})},
+        "required": ["code", *schema.get("required", [])],
+    }
 
 
 def _is_own(execution: ComputeExecution) -> bool:

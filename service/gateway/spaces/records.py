@@ -139,6 +139,9 @@ def ended(message: Json, ending: RecordEnding, call: RecordedCall | None, now: s
         output, cut = _bounded(ending.output, ending.artifact_path)
     if visibility != "visible" or not (call is None or call.tool.shows_input):
         tool = _without_input(tool)
+    elif call is not None and call.artifact_path is not None and (shown := tool["truncated"].get("input")):
+        # Its start was recorded before the file was stored.
+        tool = _mark_cut(tool, "input", {**shown, "artifact_path": call.artifact_path})
     tool["output"] = output
     tool = _mark_cut(tool, "output", cut)
     if call is not None:

@@ -11,6 +11,9 @@ from proofbox.service.api.app import create_app
 
 PYTHON = {"name": "run_python", "executionType": "gateway", "execution": {"tool": "exec_tools.execute_code_python"}}
 SHOW = {"name": "show", "executionType": "gateway", "execution": {"output": "{{input}}"}}
+PAY = {**SHOW, "name": "pay", "requiresApproval": True}
+HIDDEN_PAY = {**PAY, "visibility": "hidden"}
+ASK = {"name": "ask", "executionType": "space"}
 CONTRACT = [
     {"filename": "open.txt", "description": "for all"},
     {"filename": "inner.txt", "description": "for the agent", "visibility": "internal"},
@@ -83,6 +86,37 @@ async def test_a_result_over_256_kib_is_read_by_its_path(people, kitchen, messag
     assert cut["size_bytes"] > 256 * 1024
     link = await people.ann.get(f"{url}/artifacts/{cut['artifact_path']}")
     assert link.status_code == 303
+
+
+@pytest.mark.parametrize("tool", [PAY, HIDDEN_PAY, ASK])
+async def test_an_input_over_256_kib_is_read_before_it_is_approved_or_answered(people, kitchen, tool):
+    await people.loop.begin(tool, space_id=kitchen)
+    params = {"text": "x" * 300_000, "amount": 7}
+    asked = await people.loop.post_call(tool["name"], params)
+    assert asked.status_code == 202, asked.text
+    url = f"/v1/spaces/{kitchen}/messages/{asked.json()['wait']['message_id']}"
+    shown = (await people.ann.get(url)).json()["tool"]
+    cut = shown["truncated"]["input"]
+    assert (shown["input"], shown["state"]) == (None, "waiting")
+    answer = await people.ann.get(f"{url}/artifacts/{cut['artifact_path']}", follow_redirects=True)
+    assert (json.loads(answer.content), len(answer.content)) == (params, cut["size_bytes"])
+    assert (await people.bob.get(f"{url}/artifacts/{cut['artifact_path']}")).status_code == 404
+
+
+async def test_an_input_over_256_kib_of_a_call_that_ran_is_read_by_its_path(people, kitchen):
+    await people.loop.begin(SHOW, space_id=kitchen)
+    answer = await people.loop.call("show", {"text": "x" * 300_000})
+    url = f"/v1/spaces/{kitchen}/messages/{answer['posted']['message_id']}"
+    cut = (await people.ann.get(url)).json()["tool"]["truncated"]["input"]
+    link = await people.ann.get(f"{url}/artifacts/{cut['artifact_path']}", follow_redirects=True)
+    assert json.loads(link.content) == {"text": "x" * 300_000}
+
+
+async def test_the_card_of_an_approval_shows_the_program(people, kitchen):
+    await people.loop.begin({**PYTHON, "requiresApproval": True}, space_id=kitchen)
+    asked = await people.loop.post_call("run_python", {"explore": True}, code="print(1)")
+    url = f"/v1/spaces/{kitchen}/messages/{asked.json()['wait']['message_id']}"
+    assert (await people.ann.get(url)).json()["tool"]["input"] == {"explore": True, "code": "print(1)"}
 
 
 async def test_two_runs_show_their_calls_in_one_space(people, kitchen, message):
