@@ -29,12 +29,14 @@ from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.dispatch.effects import EndExpired
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim, WorkerCall
+from proofbox.service.dispatch.inbox import QueueInbox
 from proofbox.service.dispatch.left import repeat_for_ever
 from proofbox.service.dispatch.messages import LOOK
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused
 from proofbox.service.dispatch.published import PublishedEvents
 from proofbox.service.dispatch.pull import CallPuller
+from proofbox.service.dispatch.turns import Turns
 from proofbox.service.errors import CallerError, EngineUnavailableError, OurError, ShuttingDownError
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class WorkerParts:
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
         callers: learns the limits of who asked.
+        turns: publishes the next calls of callers.
         preparing: how many calls wait for their packages, before they wait for a slot.
     """
 
@@ -95,6 +98,7 @@ class WorkerParts:
     admission: Admission
     can_run: Callable[[], bool]
     callers: KnownCallers
+    turns: Turns
     preparing: Callable[[], int] = lambda: 0
 
 
@@ -110,6 +114,7 @@ class Worker:
         self._parts = parts
         self._settings = settings
         self.keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
+        self._inbox = QueueInbox(parts.link, parts.dispatches, self._handle)
         self._handling: set[asyncio.Task[None]] = set()
         self._is_stopping = False
         self._failures = 0
@@ -124,6 +129,7 @@ class Worker:
         puller = CallPuller(self._parts.link, self._room, self._take)
         self._tasks = [
             asyncio.create_task(puller.pull_for_ever()),
+            asyncio.create_task(self._parts.turns.publish_for_ever()),
             asyncio.create_task(repeat_for_ever(self.end_lost, "lost calls cannot be looked for")),
             asyncio.create_task(repeat_for_ever(self.publish_due, "calls cannot be published again")),
         ]
@@ -172,8 +178,8 @@ class Worker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
 
-    def _take(self, number: int, message: "Msg") -> None:
-        task = asyncio.create_task(self._handle(number, message))
+    def _take(self, message: "Msg") -> None:
+        task = asyncio.create_task(self._inbox.handle(message))
         self._handling.add(task)
         task.add_done_callback(self._handled)
 
@@ -226,6 +232,8 @@ class Worker:
         )
         claim.failure_counts = not self._failures
         self.keeper.claims[number] = claim
+        if claimed.makes_room:
+            self._parts.turns.note(claimed.caller)  # in the queue
         try:
             if self._is_stopping:
                 await claim.release(_STOPS)
@@ -237,6 +245,8 @@ class Worker:
         finally:
             if self.keeper.claims.get(number) is claim:
                 del self.keeper.claims[number]
+            if claimed.makes_room:
+                self._parts.turns.note(claimed.caller)
         if isinstance(claim.given_back_for, ShareTakenError):
             return _delay_s(message)
         self._note_engine(claim)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.streams import NatsRefusedError
 from tests.support.dispatching import SCOPE, Place, noted, notes, opened_process, submit
 

@@ -13,10 +13,13 @@ from proofbox.service.calls.call_runner import CallRunner, CallSettings
 from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
 from proofbox.service.dispatch.bridge import ChangeBridge
+from proofbox.service.dispatch.effects import QueuePlace
 from proofbox.service.dispatch.left import LeftCalls, repeat_for_ever
 from proofbox.service.dispatch.membership import Jobs, Membership
-from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
+from proofbox.service.dispatch.turns import Turns, published_max
 from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.metrics_port import Meter
@@ -74,6 +77,8 @@ class Dispatching:
         self.link = NatsLink(_nats_settings(settings, boot_id))
         self._engine = needs.engine
         dispatches = SqlDispatchStore(needs.database)
+        self._quotas = needs.quotas
+        self._turns = Turns(self.link, dispatches, published_max(settings.running_max))
         self._left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link)
         self.members = SqlMemberStore(needs.database)
         self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s)
@@ -84,8 +89,7 @@ class Dispatching:
                 needs.store,
                 needs.calls.runner,
                 needs.calls.waiting,
-                settings.queue_max,
-                needs.quotas.share,
+                self._place_of,
                 settings.queue_s,
             )
         )
@@ -102,6 +106,7 @@ class Dispatching:
                 needs.admission,
                 lambda: needs.engine.is_up,
                 needs.callers,
+                self._turns,
                 needs.preparing,
             )
             self.worker = Worker(
@@ -157,9 +162,20 @@ class Dispatching:
         """
         await artifacts.undo_lost(await self.members.living())
 
+    def _place_of(self, caller: str) -> QueuePlace:
+        settings, share = self._settings, self._quotas.share(caller)
+        return QueuePlace(
+            caller,
+            published_max=published_max(settings.running_max),
+            running_max=share.running_together,
+            queued_max=share.queued,
+            queue_max=settings.queue_max,
+        )
+
     async def _end_left(self) -> None:
         if self.membership.leads:
             await self._left.end()
+            await self._turns.sweep()
 
     async def ping_worker(self) -> None:
         """Check the sandbox engine, and that calls begin.
@@ -178,7 +194,8 @@ class Dispatching:
             EngineUnavailableError: the NATS servers are away, or have lost the queue.
         """
         if not self.link.is_up:
-            raise EngineUnavailableError("the NATS servers do not answer; calls are accepted and wait")
+            why = self.link.why_down or "the NATS servers do not answer"
+            raise EngineUnavailableError(f"{why}; calls are accepted and wait")
         try:
             await self.link.check()
         except DispatchUnavailableError as exc:
@@ -195,6 +212,8 @@ def _nats_settings(settings: Settings, boot_id: str) -> NatsSettings:
         name=f"proofbox-{settings.role}-{boot_id}",
         lease_s=settings.dispatch_lease_s,
         credentials_file=settings.nats_credentials_file,
+        nkey_file=settings.nats_nkey_file,
+        token=settings.nats_token.get_secret_value(),
         user=settings.nats_user,
         password=settings.nats_password.get_secret_value(),
         ca_file=settings.nats_ca_file,
