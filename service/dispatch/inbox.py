@@ -63,8 +63,8 @@ class QueueInbox:
                 await message.ack()
                 return
         log.warning(
-            "call %d: its message has version %d and this worker knows %d; it goes back for a newer worker: upgrade "
-            "this one",
+            "call %d: its message has version %d and this worker knows %d; it goes back for a newer worker: "
+            "upgrade this one",
             found.number,
             found.version,
             VERSION,

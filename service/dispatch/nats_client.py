@@ -38,6 +38,15 @@ class LastingClient(Client):
         await super()._process_info(info, initial_connection)
 
     @override
+    async def _process_connect_init(self) -> None:
+        try:
+            await super()._process_connect_init()
+        except BaseException:
+            if self._transport is not None:  # the library leaves it open when it tries again
+                self._transport.close()
+            raise
+
+    @override
     async def _process_err(self, err_msg: str) -> None:
         # The library gives a link up for ever if the server refuses it later: its user may be back in a moment.
         if _PERMISSIONS in err_msg.lower():
@@ -149,7 +158,7 @@ def find_refusal(exc: BaseException, settings: NatsSettings) -> str | None:
             "PROOFBOX_NATS_CA_FILE; set tls there, or use nats:// and unset the files"
         )
     if isinstance(exc, ssl.SSLError):
-        if "certificate" in text:
+        if "certificate" in text or "unknown ca" in text:
             return (
                 "nats_certificate_file: a NATS server refuses the certificate of this process, or has got none; "
                 "name one that it trusts in PROOFBOX_NATS_CERTIFICATE_FILE"

@@ -1,11 +1,6 @@
 """NATS servers that are killed: calls are accepted all the same, and run when a server is back."""
 
-import asyncio
 import json
-import socket
-import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -13,59 +8,7 @@ from proofbox.service.dispatch.nats_link import NatsLink
 from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.streams import NatsRefusedError
 from tests.support.dispatching import SCOPE, Place, noted, notes, opened_process, submit
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-class Broker:
-    """One server with JetStream, whose data outlives it."""
-
-    def __init__(self, folder, *, with_streams=True):
-        self._folder = folder
-        self._port = free_port()
-        self._streams = ["--jetstream", "--store_dir", str(folder)] if with_streams else []
-        self._process = None
-
-    @property
-    def url(self):
-        return f"nats://127.0.0.1:{self._port}"
-
-    async def start(self):
-        program = Path(sys.executable).with_name("nats-server")
-        self._process = await asyncio.create_subprocess_exec(
-            program,
-            "--addr",
-            "127.0.0.1",
-            "--port",
-            str(self._port),
-            *self._streams,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self._port)
-            except OSError:
-                await asyncio.sleep(0.02)
-            else:
-                writer.close()
-                return
-
-    async def kill(self):
-        self._process.kill()
-        await self._process.wait()
-
-
-@asynccontextmanager
-async def started(broker):
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.kill()
+from tests.support.nats_broker import Broker, started
 
 
 @pytest.fixture
