@@ -19,7 +19,7 @@ from tests.support.scale.storm import Plan, run_storm
 
 PARTS = ("rates", "added", "storm", "operations")
 RESULTS = ROOT / "bench" / "results"
-LOAD = Load(sleep_s=3.0, waves=8, rounds=3)
+LOAD = Load(sleep_s=12.0, waves=4, rounds=2)
 QUICK_LOAD = Load(sleep_s=2.0, waves=3, rounds=1)
 PAIRS, QUICK_PAIRS = 150, 20
 STORMS, QUICK_STORMS = 3, 1
