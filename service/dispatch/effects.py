@@ -21,7 +21,7 @@ class QueuePlace:
         running_max: how many of its calls workers may have at a time; more wait likewise. 0: any number.
         queued_max: how many of its calls may wait; more are refused. 0: any number.
         queue_max: how many calls of all callers may wait. None: any number.
-        on_kept_back: gets the number of the call if it waits in the database; in a thread of the database.
+        on_deferred: gets the number of the call if it waits in the database; in a thread of the database.
     """
 
     caller: str = ""
@@ -29,7 +29,7 @@ class QueuePlace:
     running_max: int = 0
     queued_max: int = 0
     queue_max: int | None = None
-    on_kept_back: Callable[[int], None] = field(default=_ignore, compare=False)
+    on_deferred: Callable[[int], None] = field(default=_ignore, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import nkeys
+import nkeys  # type: ignore[import-untyped]
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error, SecureConnWantedError
 from typing_extensions import override
@@ -43,7 +43,7 @@ class LastingClient(Client):
             await super()._process_connect_init()
         except BaseException:
             if self._transport is not None:  # the library leaves it open when it tries again
-                self._transport.close()
+                self._transport.close()  # type: ignore[no-untyped-call]
             raise
 
     @override

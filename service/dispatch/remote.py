@@ -114,7 +114,7 @@ class RemoteDispatch:
         self._parts = parts
         self._link = parts.link
         self._followed: dict[int, asyncio.Queue[_Item]] = {}
-        self._kept_back: set[int] = set()
+        self._deferred: set[int] = set()
         """New calls of this process that wait in the database for their turn, until they are followed."""
         self._poller: asyncio.Task[None] | None = None
 
@@ -135,14 +135,14 @@ class RemoteDispatch:
     def stored_with(self, accepted: Accepted) -> Sequence[Effect]:
         """See `Dispatch.stored_with`."""
         principal, queue_s = accepted.principal, self._parts.queue_s
-        place = replace(self._parts.place_of(principal.caller), on_kept_back=self._kept_back.add)
+        place = replace(self._parts.place_of(principal.caller), on_deferred=self._deferred.add)
         return (QueueCall(principal.key_id, accepted.request_id, accepted.detached, queue_s, place),)
 
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.begin`."""
-        is_kept_back = stored.number in self._kept_back
-        self._kept_back.discard(stored.number)
-        self._carry(runner, running, stored, None if is_kept_back else _Publish())
+        is_deferred = stored.number in self._deferred
+        self._deferred.discard(stored.number)
+        self._carry(runner, running, stored, None if is_deferred else _Publish())
 
     async def join(self, stored: StoredCall) -> None:
         """See `Dispatch.join`."""

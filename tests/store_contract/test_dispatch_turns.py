@@ -33,18 +33,18 @@ def dispatches(database):
 
 async def queued(store, name, place):
     """The number of a new call, and whether it waits for its turn."""
-    kept_back = []
-    effect = QueueCall(None, "r", detached=False, place=QueuePlace(**place, on_kept_back=kept_back.append))
+    deferred = []
+    effect = QueueCall(None, "r", detached=False, place=QueuePlace(**place, on_deferred=deferred.append))
     stored, _ = await store.claim(NewCall(CallKey(SCOPE, name), "sha", "{}", "boot-1", None, (effect,)))
-    assert kept_back in ([], [stored.number])
-    return stored.number, bool(kept_back)
+    assert deferred in ([], [stored.number])
+    return stored.number, bool(deferred)
 
 
 async def test_a_call_beyond_those_in_the_queue_waits_for_its_turn_and_gets_it_in_order(store, dispatches):
     place = {"caller": "a", "published_max": 2}
     calls = [await queued(store, f"call-{number}", place) for number in range(5)]
     numbers = [number for number, _ in calls]
-    assert [is_kept_back for _, is_kept_back in calls] == [False, False, True, True, True]
+    assert [is_deferred for _, is_deferred in calls] == [False, False, True, True, True]
     assert (await queued(store, "of-b", {"caller": "b", "published_max": 2}))[1] is False
     assert await dispatches.release_turns("a", 2) == []
     assert (await dispatches.claim(numbers[3], "w", LONG_S, 5)).why is Refusal.GONE
@@ -63,8 +63,8 @@ async def test_a_call_that_waits_for_its_turn_is_not_overtaken(store, dispatches
     place = {"caller": "a", "published_max": 1}
     first, second = [(await queued(store, name, place))[0] for name in ("call-1", "call-2")]
     await dispatches.claim(first, "w", LONG_S, 5)
-    third, is_kept_back = await queued(store, "call-3", place)
-    assert is_kept_back
+    third, is_deferred = await queued(store, "call-3", place)
+    assert is_deferred
     assert await dispatches.release_turns("a", 1) == [second]
     assert await dispatches.release_turns("a", 2) == [third]
 

@@ -26,7 +26,7 @@ from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import dispatches
-from proofbox.service.storage.dispatch.turns import HAS_MORE, KEPT_BACK, release_turns, waiting_callers
+from proofbox.service.storage.dispatch.turns import DEFERRED, HAS_MORE, release_turns, waiting_callers
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
@@ -37,7 +37,7 @@ _DEAD, _SUSPENDED = DispatchState.DEAD.value, DispatchState.SUSPENDED.value
 _CALL, _CLAIM = _c.call == bindparam("of_call"), _c.claim == bindparam("of_claim")
 _BY = _c.worker == bindparam("by_worker")
 _IS_HELD = _c.state.in_([_CLAIMED, _STARTED])
-_IS_FREE = ((_c.state == _QUEUED) & ~KEPT_BACK) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
+_IS_FREE = ((_c.state == _QUEUED) & ~DEFERRED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
 _UNTIL = epoch_now() + bindparam("lease_s")
 _IS_OPEN = exists().where(calls.c.id == _c.call, calls.c.state == CallState.OPEN.value)
 """A service of one process may have ended the call, or let it wait, since it was queued."""
@@ -84,7 +84,7 @@ _RELEASED = (
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
 _some_due = (
     select(_c.call)
-    .where(_c.state == _QUEUED, _c.due < epoch_now(), ~KEPT_BACK)
+    .where(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED)
     .order_by(_c.due)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
@@ -306,7 +306,7 @@ class SqlDispatchStore(DispatchStore):
 
 def _refusal(connection: Connection, number: int) -> Refused:
     row = connection.execute(_FOUND, {"of_call": number}).first()
-    if row is None or row.is_kept_back or row.state == DispatchState.SUSPENDED:
+    if row is None or row.is_deferred or row.state == DispatchState.SUSPENDED:
         return Refused(Refusal.GONE)
     if row.state == DispatchState.DEAD:
         return Refused(Refusal.DEAD, row.claim)

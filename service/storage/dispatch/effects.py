@@ -35,9 +35,9 @@ _NEW = dispatches.insert().values(
     request_id=bindparam("of_request"),
     caller=bindparam("of_caller"),
     caller_max=bindparam("of_caller_max"),
-    is_kept_back=bindparam("kept_back"),
+    is_deferred=bindparam("deferred"),
 )
-_NOT_KEPT_BACK = {"of_caller": "", "of_caller_max": 0, "kept_back": 0}
+_NOT_DEFERRED = {"of_caller": "", "of_caller_max": 0, "deferred": 0}
 _IS_OURS = (_c.call == bindparam("of_call"), _c.claim == bindparam("of_claim"))
 _IS_HELD = _c.state.in_([DispatchState.CLAIMED.value, DispatchState.STARTED.value])
 _IS_BY = _c.worker == bindparam("by_worker")
@@ -82,12 +82,12 @@ def dispatch_effects() -> Mapping[type[Effect], ApplyEffect]:
 
 def _queue(connection: Connection, call: CallRow, effect: QueueCall) -> None:
     place = effect.place
-    is_kept_back = take_place(connection, place)
+    is_deferred = take_place(connection, place)
     values = {"is_detached": int(effect.detached), "of_key": effect.key_id, "of_request": effect.request_id}
-    turn = {"of_caller": place.caller, "of_caller_max": place.running_max, "kept_back": int(is_kept_back)}
+    turn = {"of_caller": place.caller, "of_caller_max": place.running_max, "deferred": int(is_deferred)}
     connection.execute(_NEW, {"of_call": call.number, "queue_s": effect.queue_s, **values, **turn})
-    if is_kept_back:
-        place.on_kept_back(call.number)
+    if is_deferred:
+        place.on_deferred(call.number)
 
 
 def _end_claimed(connection: Connection, call: CallRow, effect: EndClaimed) -> None:
@@ -115,7 +115,7 @@ def _resume(connection: Connection, call: CallRow, effect: ResumeDispatch) -> No
         return
     # It began to wait in a service of one process.
     new = {"of_call": call.number, "queue_s": None, "is_detached": 1, "of_key": None, "of_request": ""}
-    connection.execute(_NEW, {**new, **_NOT_KEPT_BACK})
+    connection.execute(_NEW, {**new, **_NOT_DEFERRED})
     connection.execute(_OUTCOME, values)
 
 

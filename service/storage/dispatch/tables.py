@@ -54,19 +54,19 @@ dispatches = Table(
     # the database until it is its turn: then it has no message in the queue.
     Column("caller", TEXT, nullable=False, server_default=""),
     Column("caller_max", Integer, nullable=False, server_default="0"),
-    Column("is_kept_back", Integer, nullable=False, server_default="0"),
+    Column("is_deferred", Integer, nullable=False, server_default="0"),
     CheckConstraint("(state IN ('claimed', 'started')) = (worker IS NOT NULL)"),
 )
 Index("dispatches_due", dispatches.c.state, dispatches.c.due)
 Index("dispatches_worker", dispatches.c.worker)
-Index("dispatches_caller", dispatches.c.caller, dispatches.c.state, dispatches.c.is_kept_back)
-_is_kept_back = dispatches.c.is_kept_back == literal_column("1")
+Index("dispatches_caller", dispatches.c.caller, dispatches.c.state, dispatches.c.is_deferred)
+_is_deferred = dispatches.c.is_deferred == literal_column("1")
 Index(
-    "dispatches_kept_back",
+    "dispatches_deferred",
     dispatches.c.caller,
     dispatches.c.call,
-    sqlite_where=_is_kept_back,
-    postgresql_where=_is_kept_back,
+    sqlite_where=_is_deferred,
+    postgresql_where=_is_deferred,
 )
 
 # The processes of such a service, and which of them does what one alone may do.

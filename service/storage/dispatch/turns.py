@@ -34,9 +34,9 @@ _QUEUED = _c.state == DispatchState.QUEUED.value
 _WAITS = _c.state.in_([DispatchState.QUEUED.value, DispatchState.CLAIMED.value])
 _IS_OUT = _c.state.in_([DispatchState.QUEUED.value, DispatchState.CLAIMED.value, DispatchState.STARTED.value])
 _OWN = _c.caller == bindparam("by_caller")
-KEPT_BACK = _c.is_kept_back == literal_column("1")
+DEFERRED = _c.is_deferred == literal_column("1")
 """Whether a call waits in the database for its turn."""
-_SENT = _c.is_kept_back == literal_column("0")
+_SENT = _c.is_deferred == literal_column("0")
 
 
 def _up_to(most: str, *where: ColumnElement[bool]) -> ScalarSelect[int]:
@@ -50,16 +50,16 @@ _COUNTS = select(
     _up_to("queued_max", _OWN, _WAITS).label("own_waiting"),
     _up_to("published_max", _OWN, _QUEUED, _SENT).label("published"),
     _up_to("running_max", _OWN, _IS_OUT, _SENT).label("out"),
-    _up_to("one", _OWN, KEPT_BACK).label("kept_back"),
+    _up_to("one", _OWN, DEFERRED).label("deferred"),
 )
 _ROOM = select(
     _up_to("published_max", _OWN, _QUEUED, _SENT).label("published"),
-    select(_c.caller_max).where(_OWN, KEPT_BACK).order_by(_c.call).limit(1).scalar_subquery().label("caller_max"),
+    select(_c.caller_max).where(_OWN, DEFERRED).order_by(_c.call).limit(1).scalar_subquery().label("caller_max"),
 )
 _OUT = select(func.count()).where(_OWN, _IS_OUT, _SENT)
 _next = (
     select(_c.call)
-    .where(_OWN, KEPT_BACK, _QUEUED)
+    .where(_OWN, DEFERRED, _QUEUED)
     .order_by(_c.call)
     .limit(bindparam("room"))
     .with_for_update(skip_locked=True)
@@ -67,14 +67,14 @@ _next = (
 _RELEASED = (
     update(dispatches)
     .where(_c.call.in_(_next))
-    .values(is_kept_back=0, due=epoch_now() + PUBLISHED_WITHIN_S)
+    .values(is_deferred=0, due=epoch_now() + PUBLISHED_WITHIN_S)
     .returning(_c.call)
 )
-_CALLERS = select(_c.caller).where(KEPT_BACK).distinct().limit(bindparam("most"))
+_CALLERS = select(_c.caller).where(DEFERRED).distinct().limit(bindparam("most"))
 _another = dispatches.alias("another")
 HAS_MORE = exists(
     select(_another.c.call)
-    .where(_another.c.caller == _c.caller, _another.c.is_kept_back == literal_column("1"))
+    .where(_another.c.caller == _c.caller, _another.c.is_deferred == literal_column("1"))
     .correlate(dispatches)
 )
 """Of a changed row: whether calls of its caller wait in the database for their turn."""
@@ -103,7 +103,7 @@ def take_place(connection: Connection, place: QueuePlace) -> bool:
             retry_after_s=_RETRY_AFTER_S,
         )
     is_full = place.published_max and counted.published >= place.published_max
-    return bool(is_full or counted.kept_back or (place.running_max and counted.out >= place.running_max))
+    return bool(is_full or counted.deferred or (place.running_max and counted.out >= place.running_max))
 
 
 def _is_near(place: QueuePlace, waiting: int, out: int) -> bool:
