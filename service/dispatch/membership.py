@@ -6,7 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from proofbox.service.dispatch.port import MemberStore
+from proofbox.service.dispatch.differences import ProcessFacts
+from proofbox.service.dispatch.port import NO_FACTS, MemberStore
 from proofbox.service.errors import OurError
 
 log = logging.getLogger("proofbox.dispatch")
@@ -28,9 +29,13 @@ class Membership:
         boot_id: this one.
         role: what it does.
         lease_s: for how long a report counts.
+        facts: what this one reports of itself.
     """
 
-    def __init__(self, members: MemberStore, boot_id: str, role: str, lease_s: float) -> None:
+    def __init__(
+        self, members: MemberStore, boot_id: str, role: str, lease_s: float, facts: ProcessFacts = NO_FACTS
+    ) -> None:
+        self._facts = facts
         self._members = members
         self._boot_id = boot_id
         self._role = role
@@ -99,7 +104,7 @@ class Membership:
 
     async def _beat(self) -> None:
         began = time.monotonic()
-        leads = await self._members.beat(self._boot_id, self._role, self._lease_s)
+        leads = await self._members.beat(self._boot_id, self._role, self._lease_s, self._facts)
         self._want(leads=leads and time.monotonic() - began < self._lease_s * _RESIGNED_AFTER)
 
     def _want(self, *, leads: bool) -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
+from proofbox.service.dispatch.differences import Member, ProcessFacts
 
 
 class DispatchState(StrEnum):
@@ -230,14 +231,20 @@ class DispatchStore(Protocol):
         """Queue a call again that was set aside; False if it is not."""
 
 
+NO_FACTS = ProcessFacts()
+
+
 class MemberStore(Protocol):
     """The processes of a service. All methods raise StoreFailedError if the store fails."""
 
-    async def beat(self, boot_id: str, role: str, lease_s: float) -> bool:
+    async def beat(self, boot_id: str, role: str, lease_s: float, facts: ProcessFacts = NO_FACTS) -> bool:
         """Record that a process counts as living for ``lease_s`` seconds more; returns whether it leads.
 
-        One process leads at a time; if it is not heard of any more, another one does.
+        One process leads at a time; if it is not heard of any more, another one does. ``facts`` are stored once.
         """
+
+    async def members(self) -> Sequence[Member]:
+        """The processes that live, with what they report of themselves, the first by id first."""
 
     async def leave(self, boot_id: str) -> None:
         """Record that a process stops."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
+from proofbox.service.app.processes.difference_watch import DifferenceWatch
+from proofbox.service.app.processes.equal_settings import facts_of
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.call_runner import CallRunner, CallSettings
@@ -81,7 +83,9 @@ class Dispatching:
         self._turns = Turns(self.link, dispatches, published_max(settings.running_max))
         self._left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link)
         self.members = SqlMemberStore(needs.database)
-        self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s)
+        facts = facts_of(settings, needs.call_settings.version)
+        self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s, facts)
+        self._watch = DifferenceWatch(self.members)
         self.remote = RemoteDispatch(
             RemoteParts(
                 self.link,
@@ -176,6 +180,7 @@ class Dispatching:
         if self.membership.leads:
             await self._left.end()
             await self._turns.sweep()
+            await self._watch.look()
 
     async def ping_worker(self) -> None:
         """Check the sandbox engine, and that calls begin.

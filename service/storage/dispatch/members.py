@@ -1,10 +1,14 @@
 """The processes of a service in the database: a lease for each, and one for the one that leads."""
 
-from sqlalchemy import Connection, bindparam, delete, select
+import json
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from typing_extensions import override
 
-from proofbox.service.dispatch.port import MemberStore
+from proofbox.service.dispatch.differences import Member, ProcessFacts
+from proofbox.service.dispatch.port import NO_FACTS, MemberStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import leaders, members
@@ -14,6 +18,15 @@ _MAY_LIVE_S = 60.0
 _FORGOTTEN_AFTER_S = 3600.0
 _UNTIL = epoch_now() + bindparam("lease_s")
 _LIVING = select(members.c.boot_id).where(members.c.until > epoch_now() - _MAY_LIVE_S)
+_NEW = {
+    "boot_id": bindparam("own"),
+    "role": bindparam("own_role"),
+    "until": _UNTIL,
+    "release": bindparam("own_release"),
+    "settings": bindparam("own_settings"),
+}
+_BEATEN = update(members).where(members.c.boot_id == bindparam("own")).values(until=_UNTIL)
+_MEMBERS = select(members).where(members.c.until > epoch_now()).order_by(members.c.boot_id)
 _LEFT = delete(members).where(members.c.boot_id == bindparam("own"))
 _RESIGNED = delete(leaders).where(leaders.c.boot_id == bindparam("own"))
 _OLD = delete(members).where(members.c.until < epoch_now() - _FORGOTTEN_AFTER_S)
@@ -30,15 +43,17 @@ class SqlMemberStore(MemberStore):
         self._database = database
 
     @override
-    async def beat(self, boot_id: str, role: str, lease_s: float) -> bool:
+    async def beat(self, boot_id: str, role: str, lease_s: float, facts: ProcessFacts = NO_FACTS) -> bool:
         values = {"own": boot_id, "own_role": role, "lease_s": lease_s}
+        about = {"own_release": facts.release, "own_settings": json.dumps(dict(facts.settings))}
 
         def work(connection: Connection) -> bool:
             insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-            new = insert(members).values(boot_id=bindparam("own"), role=bindparam("own_role"), until=_UNTIL)
-            connection.execute(
-                new.on_conflict_do_update(index_elements=["boot_id"], set_={"until": _UNTIL}), values
-            )
+            if connection.execute(_BEATEN, values).rowcount == 0:
+                # It is new, or was not heard of for so long that it was forgotten.
+                new = insert(members).values(_NEW)
+                again = new.on_conflict_do_update(index_elements=["boot_id"], set_={"until": _UNTIL})
+                connection.execute(again, {**values, **about})
             lead = insert(leaders).values(name=_LEADER, boot_id=bindparam("own"), until=_UNTIL)
             lead = lead.on_conflict_do_update(
                 index_elements=["name"],
@@ -59,6 +74,16 @@ class SqlMemberStore(MemberStore):
             connection.execute(_RESIGNED, {"own": boot_id})
 
         await self._database.write(work)
+
+    @override
+    async def members(self) -> Sequence[Member]:
+        def work(connection: Connection) -> list[Member]:
+            rows = connection.execute(_MEMBERS)
+            return [
+                Member(row.boot_id, row.role, ProcessFacts(row.release, json.loads(row.settings))) for row in rows
+            ]
+
+        return await self._database.read(work)
 
     @override
     async def living(self) -> frozenset[str]:
