@@ -20,7 +20,7 @@ class ProcessFacts:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A process that lives.
+    """A process whose lease has not expired.
 
     Attributes:
         boot_id: its id.
@@ -39,9 +39,9 @@ class Member:
 def find_differences(members: Sequence[Member]) -> list[str]:
     """What differs between processes, a line for each: whose value is not that of most, or of the first.
 
-    Settings that only one of two releases has are no difference.
+    Settings that only one of two releases has are no difference, nor is a process that has described nothing yet.
     """
-    found = []
+    found, members = [], [member for member in members if member.facts.settings]
     if len(releases := sorted({member.facts.release for member in members})) > 1:
         found.append(f"releases: {', '.join(map(repr, releases))} run side by side; replace the older processes")
     digests: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.messages import queued_fields
 from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.streams import NatsRefusedError, QueueStreams
@@ -40,10 +41,12 @@ class NatsLink:
 
     Args:
         settings: how the servers are reached.
+        counts: counts how often it was lost.
     """
 
-    def __init__(self, settings: NatsSettings) -> None:
+    def __init__(self, settings: NatsSettings, counts: QueueCounts | None = None) -> None:
         self._settings = settings
+        self._counts = counts or QueueCounts()
         self._client: Client | None = None
         self._closing = asyncio.Event()
         self._later: set[asyncio.Task[None]] = set()
@@ -196,6 +199,15 @@ class NatsLink:
                 self._doubted.set()
             await asyncio.sleep(_MENDED_EVERY_S * random.uniform(0.8, 1.2))  # noqa: S311 - not all processes at once
 
+    async def raise_replicas(self) -> None:
+        """Give the streams that a smaller cluster made the replicas of a whole one, if it is whole now."""
+        from nats.errors import Error  # noqa: PLC0415
+
+        try:
+            await self._streams.raise_replicas()
+        except (Error, OSError, TimeoutError, DispatchUnavailableError) as exc:
+            log.info("the replicas of the streams cannot be looked at: %s: %s", type(exc).__name__, exc)
+
     async def queue(self, number: int) -> None:
         """Put a call into the queue, unless it is there.
 
@@ -277,6 +289,7 @@ class NatsLink:
 
     async def _on_disconnected(self) -> None:
         if self._client is not None:
+            self._counts.links_lost += 1
             log.warning("the link to the NATS servers was lost; it is made again")
 
     async def _on_reconnected(self) -> None:

@@ -5,7 +5,6 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from proofbox.service.calls.stored_calls import asked_of
 from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
+from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.dispatch.effects import EndQueued, ForgetDispatch, QueueCall, QueuePlace, ResumeDispatch
 from proofbox.service.dispatch.messages import decode_event, decode_replay
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
@@ -116,18 +116,15 @@ class RemoteDispatch:
         self._followed: dict[int, asyncio.Queue[_Item]] = {}
         self._deferred: set[int] = set()
         """New calls of this process that wait in the database for their turn, until they are followed."""
-        self._poller: asyncio.Task[None] | None = None
+        self._polling = RepeatedJob(self._poll_all, _POLL_S, "calls that ended cannot be looked for")
 
     def start(self) -> None:
         """Begin to look for calls that ended although no message came."""
-        self._poller = asyncio.create_task(self._poll_for_ever())
+        self._polling.start()
 
     async def stop(self) -> None:
         """End that."""
-        if self._poller is not None:
-            self._poller.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._poller
+        await self._polling.stop()
 
     def admit(self, caller: str) -> None:
         """See `Dispatch.admit`; the calls of all processes are counted when this one is stored."""
@@ -191,18 +188,11 @@ class RemoteDispatch:
         finally:
             self._followed.pop(number, None)
 
-    async def _poll_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_POLL_S)
-            waiting = self._parts.waiting.followed()
-            numbers = [*self._followed, *waiting]
-            for at in range(0, len(numbers), _AT_ONCE):
-                try:
-                    await self._poll(numbers[at : at + _AT_ONCE], waiting)
-                except OurError as exc:
-                    log.info("calls that ended cannot be looked for: %s", exc)
-                except Exception:
-                    log.exception("calls that ended cannot be looked for")
+    async def _poll_all(self) -> None:
+        waiting = self._parts.waiting.followed()
+        numbers = [*self._followed, *waiting]
+        for at in range(0, len(numbers), _AT_ONCE):
+            await self._poll(numbers[at : at + _AT_ONCE], waiting)
 
     async def _poll(self, numbers: Sequence[int], waiting: Mapping[int, CallKey]) -> None:
         states = await self._parts.dispatches.states(numbers)

@@ -13,11 +13,13 @@ EXPIRED_S = -1.0
 
 async def test_what_processes_report_is_stored_once_and_forgotten_with_them(database):
     members, facts = SqlMemberStore(database), ProcessFacts("2", {"wall_s": "abc"})
-    await members.beat("b", "api", 100)
-    await members.beat("a", "worker", 100, facts)
-    await members.beat("a", "worker", 100, ProcessFacts("3"))
+    await members.describe("a", facts)  # which is not known yet
+    await members.beat("b", "api", 100, ())
+    await members.beat("a", "worker", 100, ())
+    await members.describe("a", facts)
+    await members.beat("a", "worker", 100, ())
     assert await members.members() == [Member("a", "worker", facts), Member("b", "api", ProcessFacts())]
-    await members.beat("b", "api", EXPIRED_S)
+    await members.beat("b", "api", EXPIRED_S, ())
     assert [member.boot_id for member in await members.members()] == ["a"]
     await members.leave("a")
     assert await members.members() == []

@@ -31,8 +31,8 @@ def check_processes(settings: Settings) -> Iterator[Finding]:
         yield Finding("processes", "warn", f"{place}: {problem}", remedy)
     if not differences:
         roles = Counter(member.role for member in members)
-        told = ", ".join(f"{count} {role}" for role, count in sorted(roles.items()))
-        yield Finding("processes", "ok", f"{told}; one release, and the same settings" if told else "none runs")
+        counts = ", ".join(f"{count} {role}" for role, count in sorted(roles.items()))
+        yield Finding("processes", "ok", f"{counts}; one release, and the same settings" if counts else "none runs")
 
 
 async def _read(settings: Settings) -> Sequence[Member]:
