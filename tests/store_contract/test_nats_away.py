@@ -65,7 +65,7 @@ async def test_a_process_without_its_link_shows_that_and_gives_the_queue_to_anot
             started(there),
             opened_process(Place(tmp_path, postgres_url, {"nats_urls": there.url}), "api") as other,
         ):
-            while not other.dispatching.membership.leads_queue:
+            while not other.dispatching.membership.leads_queue:  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.02)
             assert first.dispatching.membership.leads
             assert not first.dispatching.membership.leads_queue
