@@ -47,6 +47,7 @@ _TAKEN = (
     update(dispatches)
     .where(_CALL, _IS_FREE, _IS_OPEN, _c.attempts < bindparam("attempts_max"))
     .values(state=_CLAIMED, claim=_c.claim + 1, attempts=_c.attempts + 1, worker=bindparam("by_worker"), due=_UNTIL)
+    .values(workspace=None)
     .returning(*_c, HAS_MORE.label("more"))
 )
 _SET_ASIDE = (

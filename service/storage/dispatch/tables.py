@@ -55,11 +55,20 @@ dispatches = Table(
     Column("caller", TEXT, nullable=False, server_default=""),
     Column("caller_max", Integer, nullable=False, server_default="0"),
     Column("is_deferred", Integer, nullable=False, server_default="0"),
+    # The conversation whose workspace the call has, as long as its claim is valid; no other call has it then.
+    Column("workspace", _ROW_ID),
     CheckConstraint("(state IN ('claimed', 'started')) = (worker IS NOT NULL)"),
 )
 Index("dispatches_due", dispatches.c.state, dispatches.c.due)
 Index("dispatches_worker", dispatches.c.worker)
 Index("dispatches_caller", dispatches.c.caller, dispatches.c.state, dispatches.c.is_deferred)
+_has_workspace = dispatches.c.workspace.is_not(None)
+Index(
+    "dispatches_workspace",
+    dispatches.c.workspace,
+    sqlite_where=_has_workspace,
+    postgresql_where=_has_workspace,
+)
 _is_deferred = dispatches.c.is_deferred == literal_column("1")
 Index(
     "dispatches_deferred",
