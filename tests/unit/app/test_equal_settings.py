@@ -39,5 +39,11 @@ def test_the_processes_whose_value_is_not_that_of_most_are_named():
 
 
 def test_releases_that_differ_are_named_and_a_setting_that_only_one_has_is_no_difference():
-    [told] = find_differences([member("a", release="1"), member("b", release="2", new_one="x")])
+    [told] = find_differences(
+        [
+            member("a", release="1", wall_s="1"),
+            member("b", release="2", wall_s="1", new_one="x"),
+            member("c", release=""),
+        ]
+    )
     assert told == "releases: '1', '2' run side by side; replace the older processes"
