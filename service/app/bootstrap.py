@@ -178,6 +178,7 @@ def _load(admission: Admission) -> float:
 class _Outside:
     resolver: SystemResolver
     network: NetworkPolicy
+    quotas: Quotas
 
 
 def _tool_dependencies(
@@ -225,7 +226,7 @@ def _tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, SandboxParts(jobs, policy, image), outside.resolver),
+        packages=build_packages(settings, outside.quotas, SandboxParts(jobs, policy, image), outside.resolver),
     )
 
 
@@ -284,7 +285,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     image = ImageInventory(engine, _call_limits(settings))
     resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
     network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
-    parts = _tool_dependencies(settings, stores, engine, image, admission, _Outside(resolver, network))
+    parts = _tool_dependencies(settings, stores, engine, image, admission, _Outside(resolver, network, quotas))
     link_keys = LinkKeyFile(settings.keys_folder)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, admission, engine, heads)
