@@ -274,7 +274,8 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
     audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
     stores = build_stores(settings, audited.boot_id)
     tracer = build_tracer(settings, audited.boot_id)
-    quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
+    has_limit = settings.key_running_calls is not None
+    quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes, has_running_limit=has_limit)
     keyring = Keyring(SqlApiKeys(stores.database))
     callers = KnownCallers(keyring, quotas, allowances_without_key(settings))
     share_of = callers.running_share if settings.is_shared else quotas.share
