@@ -9,7 +9,7 @@ from proofbox.service.observability.metrics_port import DeletedData, Meter
 ROWS_AT_ONCE = 100
 """How many runs, or answers of idempotency keys, are deleted in one transaction."""
 READ_AT_ONCE = 1_000
-"""How many ended runs are looked at in one read."""
+"""How many ended runs are read at once."""
 
 
 @dataclass(frozen=True, slots=True)

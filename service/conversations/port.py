@@ -190,7 +190,7 @@ class RunRetention(Protocol):
         Args:
             since: UTC, RFC 3339, ``Z``.
             after: where the page before ended; None: from the first one.
-            limit: how many runs are looked at, at most.
+            limit: how many runs are read, at most.
             without_unused: count runs as due whose calls are in conversations without use since ``since`` only:
                 those are deleted before the runs.
         """

@@ -48,7 +48,10 @@ class Choice:
         303: answer(
             "A link to the version, as `link=1` asks for: it works for a while, for everyone who has it.",
             None,
-            {"Location": header("The link.", type="string", format="uri"), "Cache-Control": header("`no-store`.")},
+            {
+                "Location": header("The link; relative with `own_link`.", type="string", format="uri-reference"),
+                "Cache-Control": header("`no-store`."),
+            },
         ),
         304: answer("It is still the version that `If-None-Match` names.", None, {"ETag": VERSION_HEADERS["ETag"]}),
         **problems(

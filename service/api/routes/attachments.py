@@ -52,7 +52,7 @@ router = APIRouter(tags=["files"])
             "A new attachment, or a new version of it.",
             Attachment,
             "attachment",
-            {"Location": header("Where it can be read.")},
+            {"Location": header("Where it can be read; relative to the request.")},
             _LINKS,
         ),
         **problems(

@@ -73,7 +73,7 @@ router = APIRouter(prefix="/v1/tool-calls", tags=["tool calls"])
             "Accepted, for `Prefer: respond-async`; or it waits for an answer from outside (`status: waiting`).",
             CallStatus,
             headers={
-                "Location": header("Where the call stands."),
+                "Location": header("Where the call stands; relative to the request."),
                 "Preference-Applied": header("`respond-async`, if it was asked for."),
                 **_REPLAYED_HEADER,
             },

@@ -166,7 +166,7 @@ class SpaceFeed:
         return events
 
     async def _end_sent(self, row: int) -> None:
-        """Show no text any more that another process has sent: what it stored tells so."""
+        """Show no text any more that another process has sent."""
         ids = [stream.text_id for stream in self._inputs.texts_of_space(row) if stream.text_id is not None]
         if ids:
             self._inputs.end_texts(row, await self._events.sent(row, ids))

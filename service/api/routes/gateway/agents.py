@@ -34,6 +34,9 @@ class AgentDocument(RootModel[dict[str, Any]]):
     """A configuration as it was sent; its own check reports all mistakes at once."""
 
 
+_LOCATION = {"Location": header("The agent; relative to the request.")}
+
+
 @router.put(
     AGENT_ROUTE,
     operation_id="put_agent",
@@ -44,7 +47,7 @@ class AgentDocument(RootModel[dict[str, Any]]):
     },
     responses={
         200: json_answer("The agent existed; its newest version is this one.", AgentWritten, headers=_ETAG),
-        201: json_answer("The agent is new.", AgentWritten, "agent_written", headers=_ETAG),
+        201: json_answer("The agent is new.", AgentWritten, "agent_written", headers={**_ETAG, **_LOCATION}),
         **problems(
             errors.UnsafeNameError,
             gateway_errors.InvalidToolError,

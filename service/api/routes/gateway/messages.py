@@ -152,7 +152,10 @@ async def find_own_to(
     status_code=303,
     response_class=Response,
     responses={
-        303: answer("To a download link.", headers={"Location": header("The link; it works for a while.")}),
+        303: answer(
+            "To a download link.",
+            headers={"Location": header("The link; it works for a while. Relative with `own_link`.")},
+        ),
         **problems(
             gateway_errors.UnknownSpaceError,
             gateway_errors.UnknownMessageError,

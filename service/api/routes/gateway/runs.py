@@ -45,6 +45,7 @@ LeaseInHeader = Annotated[
     Header(alias=RUN_LEASE_HEADER, ge=1, le=LEASE_MAX, description="The number of the sender's lease of the run."),
 ]
 _LEASE = {RUN_LEASE_HEADER: header("The number of the lease; absent if the run is queued.", type="integer")}
+_LOCATION = {"Location": header("The run; relative to the request.")}
 _HELD = (
     gateway_errors.UnknownRunError,
     gateway_errors.LeaseLostError,
@@ -68,7 +69,7 @@ def _takes(model: Any) -> dict[str, Any]:
     response_class=Response,
     openapi_extra=_takes(RunCreation),
     responses={
-        201: json_answer("The run.", Run, headers=_LEASE),
+        201: json_answer("The run.", Run, headers={**_LEASE, **_LOCATION}),
         **problems(
             gateway_errors.UnknownAgentError,
             gateway_errors.UnknownSpaceError,

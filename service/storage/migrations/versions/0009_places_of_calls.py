@@ -5,7 +5,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 
 _TEXT = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 
