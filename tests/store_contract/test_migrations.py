@@ -24,8 +24,8 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.gateway.schema import metadata
 from proofbox.service.storage.migrations import revisions, upgrade
+from proofbox.service.storage.migrations.all_tables import metadata
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 

@@ -10,9 +10,9 @@ _REQUESTS_OF_A_START = 2
 class AbandonedStarts:
     """Finds them among the containers of all services, by how long they have been there.
 
-    The engine removes containers that end, but not those that never began. A service that lives starts its container
-    or gives up in a bounded time, so no process has to be found, on whatever machine it was. Nobody's clock is
-    compared with another: the time counts from when the container was first seen.
+    The engine removes containers that end, but not those that never began. A service that runs starts its
+    container or gives up in a bounded time, so nobody has to look for its process, which may be on another
+    machine. No two clocks are compared: the time counts from when the container was first seen.
 
     Args:
         request_s: how long one request to the engine may take.

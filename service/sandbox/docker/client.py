@@ -210,7 +210,7 @@ class EngineClient:
         return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
     async def list_orphans(self, service_name: str) -> list[OrphanContainer]:
-        """All containers of this service, of any process of it, running or not, and abandoned ones of any service."""
+        """All containers of this service, running or not, and those that any service created and abandoned."""
 
         def listed() -> list[OrphanContainer]:
             api = self._api()

@@ -25,7 +25,8 @@ from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import calls, conversations, dispatches, principals
+from proofbox.service.storage.dispatch.schema import dispatches
+from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
 _NO_CLAIM = (0, 0)

@@ -18,7 +18,7 @@ from proofbox.service.dispatch.effects import (
 from proofbox.service.dispatch.port import DispatchState, StopReason
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import dispatches
+from proofbox.service.storage.dispatch.schema import dispatches
 
 PUBLISHED_WITHIN_S = 5.0
 """The process that accepts a call publishes it; if it has not done so by then, any other one does."""

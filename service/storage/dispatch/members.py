@@ -7,7 +7,7 @@ from typing_extensions import override
 from proofbox.service.dispatch.port import MemberStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import leaders, members
+from proofbox.service.storage.dispatch.schema import leaders, members
 
 _LEADER = "jobs"
 _MAY_LIVE_S = 60.0
