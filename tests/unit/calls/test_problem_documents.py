@@ -22,7 +22,7 @@ KINDS = [
     kind
     for module in (errors, access_errors, gateway_errors)
     for _, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, ServiceError) and kind not in (ServiceError, CallerError, OurError)
+    if kind.__module__ == module.__name__ and kind not in (ServiceError, CallerError, OurError)
 ]
 
 RETRYABLE = {kind for kind in KINDS if issubclass(kind, OurError)} - {gateway_errors.GatewayNotInstalledError}
