@@ -8,8 +8,9 @@ from typing import Any, Literal, TypedDict, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from proofbox.client.api import Api, now_s, target
+from proofbox.client.calls import CallStream, Deadline, settle_call
 from proofbox.client.errors import ArgumentError
-from proofbox.client.exchange import Deliver, Plan, Reply, Request
+from proofbox.client.exchange import Deliver, Plan, Reply, Request, Silence, Sleep
 from proofbox.contracts.gateway.agents import AgentPage, AgentVersion, AgentWritten
 from proofbox.contracts.gateway.catalogue import RunTool
 from proofbox.contracts.gateway.messages import Message, MessagePage, MessageSent, ResultAccepted
@@ -124,7 +125,8 @@ class GatewayRequests:
     def claim_run(self, agent_ids: Sequence[str] | None, wait_s: float, lease_s: float | None) -> Plan[Run | None]:
         """See `Gateway.claim_run`."""
         body = {"agent_ids": None if agent_ids is None else list(agent_ids), "wait_s": wait_s, "lease_s": lease_s}
-        reply = yield from self._request("POST", target("runs", "claim"), body)
+        # The service gives a run to whoever still listens.
+        reply = yield from self._request("POST", target("runs", "claim"), body, held_s=wait_s)
         return None if reply.status == _NO_CONTENT else self._api.parse(Run, reply)
 
     def list_runs(self, agent_id: str | None, status: RunStatus | None) -> Plan[None]:
@@ -173,23 +175,33 @@ class GatewayRequests:
     ) -> Plan[ToolCallResponse | CallStatus]:
         """See `Gateway.call_tool`."""
         given = _options(options, RunCallOptions)
-        ends = now_s() + given.pop("wait_s", 0.0)
-        body = {
-            "tool_id": tool,
-            "tool_call_id": given.pop("call_id", None) or f"call_{uuid.uuid4().hex}",
-            "conversation_id": run.conversation_id,
-            "run_id": run.run_id,
-            "params": dict(params),
-            **given,
-        }
+        wait_s = given.pop("wait_s", 0.0)
+        deadline = Deadline(wait_s, now_s() + wait_s)
+        call_id = given.pop("call_id", None) or f"call_{uuid.uuid4().hex}"
+        conversation = run.conversation_id
+        names = {"tool_id": tool, "tool_call_id": call_id, "conversation_id": conversation, "run_id": run.run_id}
+        content = _content({**names, "params": dict(params), **given})
+        stream = CallStream(self._api, call_id, conversation, is_left_waiting=True)
+        return settle_call(self._api, stream, lambda: self._send_call(content, _lease(run), deadline))
+
+    def _send_call(
+        self, content: bytes, lease: Mapping[str, str], deadline: Deadline
+    ) -> Plan[ToolCallResponse | CallStatus | None]:
+        """Send a call, and while it waits, again until the deadline; None: it is silent, and may run."""
         while True:
-            held_s = int(min(ends - now_s(), _HELD_S, self._api.timeout_s / 2))
-            headers = {**_lease(run), **({"Prefer": f"wait={held_s}"} if held_s > 0 else {})}
-            reply = yield from self._request("POST", target("tool-calls"), body, headers)
+            began, held_s = now_s(), max(0, int(min(deadline.left_s(), _HELD_S)))
+            headers = {**_JSON, **lease, **({"Prefer": f"wait={held_s}"} if held_s else {})}
+            request = Request("POST", target("tool-calls"), headers, content, self._api.timeout_s + held_s)
+            try:
+                reply = yield from self._api.request(request, is_silence_raised=True)
+            except Silence:
+                return None
             if reply.status != _ACCEPTED:
                 return self._api.parse(ToolCallResponse, reply)
-            if ends - now_s() < 1:
+            if deadline.left_s() < 1:
                 return self._api.parse(CallStatus, reply)
+            # A service that is older, or behind a proxy, may answer at once.
+            yield Sleep(max(0.0, began + 1 - now_s()))
 
     # ---- answers ----
 
@@ -280,10 +292,12 @@ class GatewayRequests:
         where: str,
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        held_s: float = 0,
     ) -> Plan[Reply]:
+        """Send a request, which the service holds for so long by its own will."""
         content = None if body is None else _content(body)
         given = {**(_JSON if body is not None else {}), **(headers or {})}
-        return self._api.request(Request(method, where, given, content))
+        return self._api.request(Request(method, where, given, content, self._api.timeout_s + held_s))
 
 
 class _RunTools(BaseModel):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.streams import NatsRefusedError, QueueStreams
 from proofbox.service.errors import OurError, ServiceError
 
@@ -68,10 +69,12 @@ class NatsLink:
 
     Args:
         settings: how the servers are reached.
+        counts: counts how often it was lost.
     """
 
-    def __init__(self, settings: NatsSettings) -> None:
+    def __init__(self, settings: NatsSettings, counts: QueueCounts | None = None) -> None:
         self._settings = settings
+        self._counts = counts or QueueCounts()
         self._client: Client | None = None
         self._closing = asyncio.Event()
         self._later: set[asyncio.Task[None]] = set()
@@ -215,6 +218,15 @@ class NatsLink:
                 self._doubted.set()
             await asyncio.sleep(_MENDED_EVERY_S * random.uniform(0.8, 1.2))  # noqa: S311 - not all processes at once
 
+    async def raise_replicas(self) -> None:
+        """Give the streams that a smaller cluster made the replicas of a whole one, if it is whole now."""
+        from nats.errors import Error  # noqa: PLC0415
+
+        try:
+            await self._streams.raise_replicas()
+        except (Error, OSError, TimeoutError, DispatchUnavailableError) as exc:
+            log.info("the replicas of the streams cannot be looked at: %s: %s", type(exc).__name__, exc)
+
     async def queue(self, number: int) -> None:
         """Put a call into the queue, unless it is there.
 
@@ -285,6 +297,7 @@ class NatsLink:
 
     async def _on_disconnected(self) -> None:
         if self._client is not None:
+            self._counts.links_lost += 1
             log.warning("the link to the NATS servers was lost; it is made again")
 
     async def _on_reconnected(self) -> None:

@@ -143,6 +143,32 @@ class DeadCall:
     created: str
 
 
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """The dispatched calls and the workers, at one moment.
+
+    Attributes:
+        waiting: calls that wait for a worker.
+        oldest_waiting_s: how long the oldest one of them has waited, in seconds; 0 without one. A call that was
+            released, or runs on after a wait, does not count: it is older than its place in the queue.
+        held: calls that workers have.
+        set_aside: dead letters.
+        expired: calls whose worker was lost: their claims have expired.
+        due: waiting calls that have to be published.
+        overdue: waiting calls whose deadline has passed.
+        workers: processes that live and run calls.
+    """
+
+    waiting: int
+    oldest_waiting_s: float
+    held: int
+    set_aside: int
+    expired: int
+    due: int
+    overdue: int
+    workers: int
+
+
 class DispatchStore(Protocol):
     """Dispatched calls. All methods raise StoreFailedError if the store fails."""
 
@@ -171,6 +197,9 @@ class DispatchStore(Protocol):
 
     async def release(self, number: int, claim: int, worker: str, given: GivenBack) -> bool:
         """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
+
+    async def look(self) -> QueueFigures:
+        """What there is, and what of it needs something done."""
 
     async def lost(self, limit: int) -> Sequence[QueuedCall]:
         """Claims that have expired."""
@@ -212,13 +241,42 @@ class DispatchStore(Protocol):
         """Queue a call again that was set aside; False if it is not."""
 
 
+class Lead(StrEnum):
+    """What one process at a time does for all; of each, it may be another one."""
+
+    JOBS = "jobs"
+    """The jobs of the service, which need the database alone."""
+    QUEUE = "queue"
+    """The messages of the queue: a process whose link to the NATS servers is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a process knows after a report.
+
+    Attributes:
+        leads: what it leads.
+        free_in_s: in how many seconds the lead of another process ends, unless that one reports; the next of them.
+    """
+
+    leads: frozenset[Lead]
+    free_in_s: float
+
+
 class MemberStore(Protocol):
     """The processes of a service. All methods raise StoreFailedError if the store fails."""
 
-    async def beat(self, boot_id: str, role: str, lease_s: float) -> bool:
-        """Record that a process counts as living for ``lease_s`` seconds more; returns whether it leads.
+    async def beat(self, boot_id: str, role: str, lease_s: float, wants: Collection[Lead]) -> Reported:
+        """Record that a process counts as living for ``lease_s`` seconds more.
 
-        One process leads at a time; if it is not heard of any more, another one does.
+        Of each `Lead` one process has it at a time; if it is not heard of any more, or does not want it, another
+        one may.
+
+        Args:
+            boot_id: the process.
+            role: what it does.
+            lease_s: see above.
+            wants: what it could lead.
         """
 
     async def leave(self, boot_id: str) -> None:

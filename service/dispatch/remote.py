@@ -6,7 +6,6 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from proofbox.service.calls.stored_calls import asked_of
 from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
+from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.dispatch.effects import EndQueued, ForgetDispatch, QueueCall, ResumeDispatch
 from proofbox.service.dispatch.messages import decode_event, decode_replay
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
@@ -121,18 +121,15 @@ class RemoteDispatch:
         self._link = parts.link
         self._followed: dict[int, asyncio.Queue[_Item]] = {}
         self._queued: dict[RunningCall, str] = {}
-        self._poller: asyncio.Task[None] | None = None
+        self._polling = RepeatedJob(self._poll_all, _POLL_S, "calls that ended cannot be looked for")
 
     def start(self) -> None:
         """Begin to look for calls that ended although no message came."""
-        self._poller = asyncio.create_task(self._poll_for_ever())
+        self._polling.start()
 
     async def stop(self) -> None:
         """End that."""
-        if self._poller is not None:
-            self._poller.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._poller
+        await self._polling.stop()
 
     def admit(self, caller: str) -> None:
         """See `Dispatch.admit`."""
@@ -206,18 +203,11 @@ class RemoteDispatch:
             self._followed.pop(number, None)
             self._queued.pop(running, None)
 
-    async def _poll_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_POLL_S)
-            waiting = self._parts.waiting.followed()
-            numbers = [*self._followed, *waiting]
-            for at in range(0, len(numbers), _AT_ONCE):
-                try:
-                    await self._poll(numbers[at : at + _AT_ONCE], waiting)
-                except OurError as exc:
-                    log.info("calls that ended cannot be looked for: %s", exc)
-                except Exception:
-                    log.exception("calls that ended cannot be looked for")
+    async def _poll_all(self) -> None:
+        waiting = self._parts.waiting.followed()
+        numbers = [*self._followed, *waiting]
+        for at in range(0, len(numbers), _AT_ONCE):
+            await self._poll(numbers[at : at + _AT_ONCE], waiting)
 
     async def _poll(self, numbers: Sequence[int], waiting: Mapping[int, CallKey]) -> None:
         states = await self._parts.dispatches.states(numbers)

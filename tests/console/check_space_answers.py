@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import PHONE, overflow_px, violations
+from tests.console.conftest import PHONE, WIDE, overflow_px, violations
 from tests.console.space_seeding import Stage, card, opened
 
 pytestmark = pytest.mark.docker
@@ -93,6 +93,29 @@ def test_an_input_that_is_too_large_for_a_card_cannot_be_approved_in_the_page(op
     expect(approve(shown)).to_be_disabled()
     approve(shown).focus()
     page.keyboard.press("Enter")
+    shown.get_by_role("button", name="Deny").click()
+    expect(shown.locator(".badge", has_text="denied")).to_be_visible()
+    assert stage.result(call)["error"]["code"] == "denied"
+
+
+def test_an_input_that_is_nested_too_deeply_cannot_be_approved_in_the_page(open_page, stage):
+    """As a service would send it that has no limit of its own."""
+    call = stage.new_call_id()
+    stage.call("guarded", {"amount": 1, "more": [0]}, call)
+    page = open_page("about:blank")
+
+    def deepen(route):
+        answer = route.fetch()
+        body = answer.text()
+        assert '"more":[0]' in body
+        route.fulfill(response=answer, body=body.replace('"more":[0]', f'"more":{"[" * 210}0{"]" * 210}'))
+
+    page.route("**/messages?*", deepen)
+    page.goto(stage.link())
+    shown = card(page, "guarded")
+    expect(shown).to_contain_text("nested too deeply")
+    expect(shown.locator(".note")).to_contain_text("it cannot be approved here")
+    expect(approve(shown)).to_be_disabled()
     shown.get_by_role("button", name="Deny").click()
     expect(shown.locator(".badge", has_text="denied")).to_be_visible()
     assert stage.result(call)["error"]["code"] == "denied"
@@ -186,4 +209,30 @@ def test_a_picture_is_loaded_when_it_is_near_and_moves_nothing(open_page, stage)
     expect(frame.get_by_role("img")).to_be_visible()
     assert len(loaded) >= 1
     assert (frame.bounding_box()["width"], frame.bounding_box()["height"]) == (place["width"], place["height"])
+    assert overflow_px(page) == 0
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("shape", [(300, 2_000), (3_000, 900), (900, 900), (3, 3_000)])
+def test_a_picture_of_any_shape_fits_on_a_card(open_page, stage, size, shape):
+    """Of a tool whose output states the size of its picture, as those of image models do."""
+    stage.draw(*shape)
+    page = open_page("about:blank", size=size)
+
+    def state_size(route):
+        answer = route.fetch()
+        body = answer.json()
+        body["items"][0]["tool"]["output"]["artifacts"][0].update(width=shape[0], height=shape[1])
+        route.fulfill(response=answer, json=body)
+
+    page.route("**/messages?*", state_size)
+    page.goto(stage.link())
+    frame = page.locator(".picture-frame")
+    place = frame.bounding_box()
+    expect(frame.get_by_role("img")).to_be_visible()
+    assert frame.bounding_box()["height"] == place["height"] <= min(420, 0.6 * size["height"])
+    if min(shape) > 3:  # a line would be too thin to be seen
+        assert place["width"] / place["height"] == pytest.approx(shape[0] / shape[1], rel=0.02)
+    hidden = frame.evaluate("each => [each.scrollWidth - each.clientWidth, each.scrollHeight - each.clientHeight]")
+    assert hidden == [0, 0]
     assert overflow_px(page) == 0

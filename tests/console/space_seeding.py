@@ -69,8 +69,8 @@ PICTURE = (
     "import struct, zlib\n"
     "def part(name, data):\n"
     "    return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))\n"
-    "rows = b''.join(b'\\x00' + bytes([36, 86, 196] * 60) for _ in range(40))\n"
-    "png = b'\\x89PNG\\r\\n\\x1a\\n' + part(b'IHDR', struct.pack('>IIBBBBB', 60, 40, 8, 2, 0, 0, 0))\n"
+    "rows = (b'\\x00' + bytes([36, 86, 196] * WIDTH)) * HEIGHT\n"
+    "png = b'\\x89PNG\\r\\n\\x1a\\n' + part(b'IHDR', struct.pack('>IIBBBBB', WIDTH, HEIGHT, 8, 2, 0, 0, 0))\n"
     "png += part(b'IDAT', zlib.compress(rows)) + part(b'IEND', b'')\n"
     "open('files/blue.png', 'wb').write(png)\n"
 )
@@ -150,10 +150,10 @@ class Stage:
         }  # fmt: skip
         return self.sent("POST", "/v1/tool-calls", json=body, headers=self.lease)
 
-    def draw(self) -> Any:
-        """Call the tool that makes a picture."""
+    def draw(self, width: int = 60, height: int = 40) -> Any:
+        """Call the tool that makes a picture of so many pixels."""
         contract = [{"filename": "blue.png", "description": "blue"}]
-        return self.call("draw", {"code": PICTURE, "contract": contract})
+        return self.call("draw", {"code": f"WIDTH, HEIGHT = {width}, {height}\n{PICTURE}", "contract": contract})
 
     def write(self, call_id: str, tool: str, text: str, offset: int = 0) -> int:
         """Pass on a part of the arguments that a model writes; the length so far."""

@@ -106,3 +106,25 @@ async def test_servers_that_cannot_be_used_are_refused_with_the_remedy(tmp_path)
             await link.open()
     with pytest.raises(NatsRefusedError, match=r"nats_urls: no NATS server of nats://127.0.0.1:"):
         await link.open()
+
+
+async def test_a_process_without_its_link_shows_that_and_gives_the_queue_to_another_one(
+    tmp_path, postgres_url, broker
+):
+    there = Broker(tmp_path / "other")
+    place = Place(tmp_path, postgres_url, {"nats_urls": broker.url})
+    async with opened_process(place, "api") as first:
+        assert first.dispatching.membership.leads_queue
+        await broker.kill()
+        async with (
+            started(there),
+            opened_process(Place(tmp_path, postgres_url, {"nats_urls": there.url}), "api") as other,
+        ):
+            while not other.dispatching.membership.leads_queue:  # noqa: ASYNC110 - at its next report
+                await asyncio.sleep(0.02)
+            assert first.dispatching.membership.leads
+            assert not first.dispatching.membership.leads_queue
+            text = first.meter.text().decode()
+            assert "proofbox_nats_up 0.0" in text
+            assert "proofbox_nats_links_lost_total 1.0" in text
+        await broker.start()

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, exists, select, tuple_, update
+from sqlalchemy import Connection, Select, bindparam, delete, exists, func, select, tuple_, update
 from typing_extensions import override
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
@@ -16,6 +17,7 @@ from proofbox.service.dispatch.port import (
     DispatchStore,
     GivenBack,
     QueuedCall,
+    QueueFigures,
     Refusal,
     Refused,
     StopAnswer,
@@ -25,7 +27,7 @@ from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.dispatch.schema import dispatches
+from proofbox.service.storage.dispatch.schema import dispatches, members
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
@@ -80,6 +82,30 @@ _RELEASED = (
         attempts=_c.attempts - bindparam("given_back"),
     )
 )
+_oldest = (
+    select(calls.c.created)
+    .join_from(dispatches, calls, _c.call == calls.c.id)
+    .where(_c.state == _QUEUED, _c.deadline.is_not(None))
+    .order_by(_c.call)
+    .limit(1)
+    .scalar_subquery()
+)
+_workers = (
+    select(func.count())
+    .where(members.c.until > epoch_now(), members.c.role.in_(["worker", "all"]))
+    .scalar_subquery()
+)
+_LOOK = select(
+    epoch_now().label("now"),
+    func.count().filter(_c.state == _QUEUED).label("waiting"),
+    func.count().filter(_IS_HELD).label("held"),
+    func.count().filter(_c.state == _DEAD).label("set_aside"),
+    func.count().filter(_IS_HELD, _c.due < epoch_now()).label("expired"),
+    func.count().filter(_c.state == _QUEUED, _c.due < epoch_now()).label("due"),
+    func.count().filter(_c.state == _QUEUED, _c.deadline < epoch_now()).label("overdue"),
+    _oldest.label("oldest"),
+    _workers.label("workers"),
+).select_from(dispatches)
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
 _some_due = (
     select(_c.call)
@@ -217,6 +243,24 @@ class SqlDispatchStore(DispatchStore):
         values = {"of_call": number, "of_claim": claim, "by_worker": worker}
         values |= {"again_s": given.again_s, "given_back": int(not given.counts)}
         return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
+
+    @override
+    async def look(self) -> QueueFigures:
+        def work(connection: Connection) -> QueueFigures:
+            row = connection.execute(_LOOK).one()
+            waited_s = 0.0 if row.oldest is None else row.now - datetime.fromisoformat(row.oldest).timestamp()
+            return QueueFigures(
+                row.waiting,
+                max(0.0, waited_s),
+                row.held,
+                row.set_aside,
+                row.expired,
+                row.due,
+                row.overdue,
+                row.workers,
+            )
+
+        return await self._database.read(work)
 
     @override
     async def lost(self, limit: int) -> Sequence[QueuedCall]:

@@ -43,6 +43,24 @@ test("a whole number of any size is sent as it was written", () => {
   assert.equal(read({}, '{"a": [1, -9007199254740993, 1.0]}'), '{"a":[1,-9007199254740993,1.0]}');
   assert.equal(read({ type: "number" }, "0.5"), "0.5");
   assert.equal(read({ type: "integer" }, "3.5"), "Write a whole number");
+  for (const [written, sent] of [["3.0", "3"], ["3e2", "300"], ["30e-1", "3"], ["-0", "0"], ["9007199254740993.0", "9007199254740993.0"]]) assert.equal(read({ type: "integer" }, written), sent);
+  for (const written of ["3.0000000000000000001", "1e-400", "35e-1"]) assert.equal(read({ type: "integer" }, written), "Write a whole number");
+});
+
+test("a decimal number is sent digit for digit", () => {
+  const number = { type: "number" };
+  const kept = ["0.12345678901234567890123", "99.50", "1.0", "-0.0", "-0", "1e-400", "2.5E+3", "9007199254740993.5", "1e22"];
+  for (const written of kept) for (const schema of [number, {}]) assert.equal(read(schema, written), written);
+  for (const [written, sent] of [["+1.50", "1.50"], [".50", "0.50"], ["5.", "5"], ["007.10", "7.10"], [" 0.1 ", "0.1"], ["00", "0"]]) assert.equal(read(number, written), sent);
+  for (const wrong of [".", "-", "e5", "1,5", "0x10", "1e", "1e999", "Infinity"]) assert.match(read(number, wrong), /Write a number/);
+});
+
+test("limits are checked here only for a number that is not rounded", () => {
+  const limited = { type: "number", minimum: 0.1, exclusiveMaximum: 0.3 };
+  assert.equal(read(limited, "0.09"), "The smallest value is 0.1");
+  assert.equal(read(limited, "0.30"), "The value has to be below 0.3");
+  assert.equal(read(limited, "0.2999999999999999999999"), "0.2999999999999999999999"); // a double has 0.3
+  assert.equal(read({ type: "number", exclusiveMinimum: 0 }, "1e-400"), "1e-400");
 });
 
 test("options and usual values keep their numbers", () => {

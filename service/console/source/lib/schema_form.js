@@ -199,25 +199,45 @@ function readText(node, draft, place, isRequired, errors) {
 }
 
 function readNumber(node, draft, place, isRequired, errors) {
-  const written = draft.trim();
-  if (written === "") return missing(node, place, isRequired, errors);
-  const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(written) ? Number(written) : NaN;
-  const problem = numberProblem(node, number);
-  if (problem) errors.set(place, problem);
-  return isRounded(number) ? wholeNumber(written) ?? number : number;
+  if (draft.trim() === "") return missing(node, place, isRequired, errors);
+  const written = numberText(draft.trim());
+  const number = written === null ? NaN : Number(written);
+  const problem = numberProblem(node, number, written);
+  if (problem) {
+    errors.set(place, problem);
+    return ABSENT;
+  }
+  const isSame = String(number) === written || (node.kind === "integer" && !isRounded(number, written)); // 3.0 is the integer 3
+  return isSame ? number : new ExactNumber(written);
 }
 
-// Whether a whole number may be another one than what was written.
-const isRounded = (number) => Number.isInteger(number) && !Number.isSafeInteger(number);
+// What was typed as JSON writes it, digit for digit: without a plus, zeros in front, or a bare point; null for what is not a number.
+function numberText(typed) {
+  const parts = /^([-+]?)(\d*)(?:\.(\d*))?(e[-+]?\d+)?$/i.exec(typed);
+  if (parts === null || !(parts[2] || parts[3])) return null;
+  const [, sign, whole, fraction, power = ""] = parts;
+  return `${sign.replace("+", "")}${whole.replace(/^0+(?=\d)/, "") || "0"}${fraction ? `.${fraction}` : ""}${power}`;
+}
 
-// A whole number of any size; null for what is written in another way.
-const wholeNumber = (written) => (/^[-+]?\d+$/.test(written) ? new ExactNumber(String(BigInt(written.replace("+", "")))) : null);
+// The digits and the power of ten of a JSON number, the same for all ways to write it.
+function decimalOf(written) {
+  const [, whole, fraction = "", power = "0"] = /^-?(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(written);
+  const all = (whole + fraction).replace(/^0+/, "");
+  const digits = all.replace(/0+$/, "");
+  return { digits, power: digits ? BigInt(power) + BigInt(all.length - digits.length - fraction.length) : 0n };
+}
 
-function numberProblem({ kind, schema }, number) {
+// Whether a number may be another one than what was written.
+function isRounded(number, written) {
+  const [own, given] = [decimalOf(String(number)), decimalOf(written)];
+  return own.digits !== given.digits || own.power !== given.power || (Number.isInteger(number) && !Number.isSafeInteger(number));
+}
+
+function numberProblem({ kind, schema }, number, written) {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   if (!Number.isFinite(number)) return "Write a number, such as 12 or 0.5";
-  if (kind === "integer" && !Number.isInteger(number)) return "Write a whole number";
-  if (isRounded(number)) return null; // its limits are left to the service
+  if (kind === "integer" && decimalOf(written).power < 0n) return "Write a whole number";
+  if (isRounded(number, written)) return null; // its limits are left to the service
   if (minimum !== undefined && number < minimum) return `The smallest value is ${minimum}`;
   if (maximum !== undefined && number > maximum) return `The greatest value is ${maximum}`;
   if (exclusiveMinimum !== undefined && number <= exclusiveMinimum) return `The value has to be above ${exclusiveMinimum}`;

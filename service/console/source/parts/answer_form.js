@@ -23,7 +23,9 @@ function useSteady() {
   const ref = useRef(null);
   const isSteady = useSignal(false);
   const seen = useMemo(() => new Steadiness(), []);
-  const see = () => { isSteady.value = seen.see(placeOf(ref.current), performance.now()); };
+  const see = () => {
+    if (ref.current) isSteady.value = seen.see(placeOf(ref.current), performance.now()); // the timer ends after the element is gone
+  };
   useEffect(() => {
     see();
     const timer = setInterval(see, SEEN_EVERY_MS);

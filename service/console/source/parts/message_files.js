@@ -11,7 +11,6 @@ import { Icon } from "./icons.js";
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"]);
 const PICTURE_BYTES = 25_000_000;
 const NEAR_PX = 400;
-const FRAME_PX = 420;
 const UNSIZED_PX = 240; // of a picture whose size is not known
 const FILES_MAX = 50;
 const VALUES_MAX = 20_000;
@@ -50,12 +49,16 @@ function useNear() {
   return { ref, isNear };
 }
 
+// The size of a frame, whose greatest height is --picture-height: with the ratio of the picture, which is never enlarged.
+export function frameStyle({ width, height }) {
+  const isSized = [width, height].every((each) => Number.isInteger(each) && each > 0);
+  return isSized ? { aspectRatio: `${width} / ${height}`, width: `min(${width}px, var(--picture-height) * ${width / height})` } : { height: `${UNSIZED_PX}px` };
+}
+
 // The frame has its size before the picture is there, so that nothing below it moves.
 export function Picture({ message, file, text }) {
   const { ref, isNear } = useNear();
-  const isSized = [file.width, file.height].every((each) => Number.isInteger(each) && each > 0);
-  const style = isSized ? { aspectRatio: `${file.width} / ${file.height}`, width: `min(${file.width}px, ${Math.ceil((FRAME_PX * file.width) / file.height)}px)` } : { height: `${UNSIZED_PX}px` };
-  return html`<figure class="picture"><div ref=${ref} class="picture-frame" style=${style}>${isNear.value && html`<${LoadedPicture} message=${message} file=${file} text=${text} />`}</div>
+  return html`<figure class="picture"><div ref=${ref} class="picture-frame" style=${frameStyle(file)}>${isNear.value && html`<${LoadedPicture} message=${message} file=${file} text=${text} />`}</div>
     <figcaption><${FileLine} message=${message} file=${file} /></figcaption></figure>`;
 }
 

@@ -63,8 +63,9 @@ export function JsonValue({ holder, name }) {
   return html`<${JsonSource} value=${value} />`;
 }
 
-function isSmall(value) {
-  const pairs = Array.isArray(value) ? [] : Object.entries(value);
+// A value that is nested too deeply is not: the words in its place are short, and JsonSource has to note that it is not shown.
+export function isSmall(value) {
+  const pairs = Array.isArray(value) || isDeep(value) ? [] : Object.entries(value);
   return pairs.length > 0 && pairs.length <= PAIRS_MAX && pairs.every(([name, each]) => name.length <= NAME_CHARS && (isScalar(each) || jsonText(each).length <= SHORT_CHARS));
 }
 
