@@ -34,7 +34,7 @@ CONTRACT = {
     ContractCode.PACKAGE_WITHOUT_WHEEL: "A package has no wheel for the Python of the sandbox.",
     ContractCode.PACKAGE_CONFLICT: "No versions fit together, and with the libraries of the image.",
     ContractCode.PACKAGE_REFUSED: "A wheel is damaged or unsafe, or has another hash than announced.",
-    ContractCode.PACKAGES_TOO_LARGE: "The packages take more bytes, files or number than the operator allows.",
+    ContractCode.PACKAGES_TOO_LARGE: "The packages take more bytes, files or number than operator or key allow.",
 }
 # The renderer runs in the sandbox image, so its codes are not an enumeration; a test compares them.
 RENDERING = {

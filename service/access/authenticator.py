@@ -203,7 +203,7 @@ class Authenticator:
             key.user or self._principal.user,
             key.id,
         )
-        own = Allowances(**key.limits, network=key.network)
+        own = Allowances.of_key(key)
         return _require_own_project(Caller(principal, key.permissions, own), credentials)
 
     async def _grant(self, authorization: tuple[str, ...]) -> SpaceGrant | None:

@@ -174,7 +174,7 @@ def _build_base(settings: Settings, containers: Containers | None, resolve: Reso
     resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
     network = build_network(settings, callers.quotas, resolve or resolver_of_programs, os.environ)
     outside = Outside(resolver, network)
-    tools = build_tool_dependencies(settings, stores, engine, image, callers.admission, outside)
+    tools = build_tool_dependencies(settings, stores, engine, image, callers, outside)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
     meter = build_meter(settings, callers.admission, engine, heads)
     stores.database.observer = stores.artifacts.observer = meter.store_used

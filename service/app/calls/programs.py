@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from proofbox.contracts.provenance import AuditService
+from proofbox.service.app.calls.callers import CallerParts
 from proofbox.service.app.extras import missing_modules
 from proofbox.service.app.packages.wiring import SandboxParts, build_packages
 from proofbox.service.app.settings import Settings
@@ -13,7 +14,6 @@ from proofbox.service.app.tools import ToolDependencies, program_tools
 from proofbox.service.app.web_client import build_web_client
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
-from proofbox.service.calls.admission import Admission
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
@@ -71,7 +71,7 @@ def build_tool_dependencies(
     stores: Stores,
     engine: PooledEngine,
     image: ImageInventory,
-    admission: Admission,
+    callers: CallerParts,
     outside: Outside,
 ) -> ToolDependencies:
     """Build what the tools need.
@@ -81,7 +81,7 @@ def build_tool_dependencies(
         stores: where files, blocks and sources are.
         engine: runs sandboxes.
         image: lists what the sandbox image has.
-        admission: gives calls their slots.
+        callers: knows callers, and gives their calls slots.
         outside: how the service reaches other machines.
     """
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(settings.asset_roots))
@@ -93,7 +93,7 @@ def build_tool_dependencies(
     )
     fetcher, searcher = build_web_client(settings, outside.resolver)
     jobs = JobRunner(
-        admission,
+        callers.admission,
         InputResolver(files, stores.sources, workspace),
         engine,
         stores.artifacts,
@@ -121,7 +121,7 @@ def build_tool_dependencies(
         searcher=searcher,
         network=outside.network,
         image=image,
-        packages=build_packages(settings, SandboxParts(jobs, policy, image), outside.resolver),
+        packages=build_packages(settings, callers.quotas, SandboxParts(jobs, policy, image), outside.resolver),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas, Share, TokenBucket
+from proofbox.service.access.quotas import NO_LIMITS, Allowances, PackageAllowance, Quotas, Share, TokenBucket
 from proofbox.service.errors import RateLimitedError, StorageQuotaError
 
 LIMITS = Allowances(
@@ -166,8 +166,9 @@ async def test_a_project_that_keeps_as_much_as_it_may_is_refused_more(clock):
 
 
 def test_no_limits_is_none_of_each():
-    # No list of hosts: all that the operator allows.
-    expected = {field.name: None if field.name == "network" else 0 for field in fields(Allowances)}
+    # No list of hosts and of packages: all that the operator allows.
+    lists = {"network", "packages"}
+    expected = {field.name: None if field.name in lists else 0 for field in fields(Allowances)}
     assert {name: getattr(NO_LIMITS, name) for name in expected} == expected
 
 
@@ -183,3 +184,16 @@ def test_no_pattern_of_requests_gets_more_than_the_bucket_and_its_refill(steps, 
                 bucket.take(1)
                 taken += 1
         assert taken <= per_minute + (clock.now - began) * per_minute / 60 + 1e-6
+
+
+def test_limits_of_packages_are_narrowed_by_a_key_and_never_widened():
+    quotas = Quotas(Allowances(package_count=60, package_bytes=1_000, package_install_s=120))
+    quotas.meter("key 1", Allowances(package_count=5, package_bytes=9_000, packages=("tiny",)))
+    quotas.meter("key 2", NO_LIMITS)
+    assert quotas.packages("key 1") == PackageAllowance(("tiny",), 5, 1_000, 120)
+    assert quotas.packages("key 2") == PackageAllowance(None, 60, 1_000, 120)
+
+
+def test_a_key_whose_limits_are_not_known_may_ask_for_no_package():
+    assert Quotas(NO_LIMITS).packages("key 1").names == ()
+    assert Quotas(NO_LIMITS).packages("tenant acme").names is None
