@@ -40,7 +40,7 @@ from proofbox.service.storage.conversation_rows import (
     utc_now,
 )
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.dispatch.schema import dispatches
+from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
 from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
 from proofbox.service.storage.timelines import append_rows, block_rows

@@ -24,7 +24,7 @@ _SHORT = 600
 """Characters of a text that PostgreSQL indexes: an index entry has 2,704 bytes, and a path or URL may be longer."""
 
 # SQLite's own row ids are 64 bits wide under the name INTEGER only.
-ROW_ID = BigInteger().with_variant(Integer, "sqlite")
+_ROW_ID = BigInteger().with_variant(Integer, "sqlite")
 
 metadata = MetaData()
 
@@ -32,7 +32,7 @@ metadata = MetaData()
 def _conversation(*, primary_key: bool = False) -> Column[int]:
     return Column(
         "conversation",
-        ROW_ID,
+        _ROW_ID,
         ForeignKey("conversations.id"),
         primary_key=primary_key,
         nullable=False,
@@ -59,7 +59,7 @@ def is_short(text: str) -> bool:
 principals = Table(
     "principals",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     Column("tenant", Words, nullable=False),
     Column("project", Words, nullable=False),
     Column("user_type", Words, nullable=False),
@@ -70,8 +70,8 @@ principals = Table(
 conversations = Table(
     "conversations",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
-    Column("principal", ROW_ID, ForeignKey("principals.id"), nullable=False),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
+    Column("principal", _ROW_ID, ForeignKey("principals.id"), nullable=False),
     Column("name", Words, nullable=False),
     # When it was first and last written to; `used` to the minute, so that a call writes it at most once.
     Column("created", TEXT, nullable=False, server_default=""),
@@ -84,14 +84,14 @@ Index("conversations_used", conversations.c.used)
 artifacts = Table(
     "artifacts",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     _conversation(),
     Column("turn", Words, nullable=False),
     Column("namespace", TEXT, CheckConstraint("namespace IN ('files', 'attachments')"), nullable=False),
     Column("rel", Words, nullable=False),
     Column("version", Integer, CheckConstraint("version >= 1"), nullable=False),
     Column("sha256", TEXT, nullable=False),
-    Column("size_bytes", ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("size_bytes", _ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
     Column("mime", Words, nullable=False),
     Column("visibility", TEXT, CheckConstraint("visibility IN ('external', 'internal')"), nullable=False),
     Column("description", Words, nullable=False),
@@ -114,14 +114,14 @@ Index("artifacts_hosted", _hosted, sqlite_where=_hosted.is_not(None), postgresql
 workspaces = Table(
     "workspaces",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     _conversation(),
     Column("turn", Words, nullable=False),
     Column("tool_call_id", Words, nullable=False),
     Column("sha256", TEXT, nullable=False),
-    Column("size_bytes", ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
+    Column("size_bytes", _ROW_ID, CheckConstraint("size_bytes >= 0"), nullable=False),
     Column("entries", Integer, nullable=False),
-    Column("covers", ROW_ID, nullable=False),
+    Column("covers", _ROW_ID, nullable=False),
     Column("created", TEXT, nullable=False),
 )
 Index("workspaces_newest", workspaces.c.conversation, workspaces.c.id)
@@ -145,7 +145,7 @@ deleted_files = Table(
 unfinished = Table(
     "unfinished",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     Column("save", TEXT, nullable=False),
     Column("name", Words, nullable=False),
 )
@@ -184,7 +184,7 @@ _CALL_STATES = "state IN ('open', 'waiting', 'done', 'failed', 'cancelled')"
 calls = Table(
     "calls",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     _conversation(),
     Column("tool_call_id", Words, nullable=False),
     Column("payload_sha256", TEXT, nullable=False),
@@ -197,7 +197,7 @@ calls = Table(
     # Of a call that was cancelled: the blocks that it left and what it had printed.
     Column("partial_response", TEXT),
     # The run of an agent that it belongs to; `storage/gateway/schema.py` has the table.
-    Column("run", ROW_ID, ForeignKey("runs.id", ondelete="SET NULL")),
+    Column("run", _ROW_ID, ForeignKey("runs.id", ondelete="SET NULL")),
     UniqueConstraint("conversation", "tool_call_id"),
     CheckConstraint("(state IN ('open', 'waiting')) = (answer IS NULL)"),
 )
@@ -213,7 +213,7 @@ Index("calls_open", calls.c.boot_id, sqlite_where=_is_open, postgresql_where=_is
 chains = Table(
     "chains",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     Column("tenant", Words, nullable=False),
     Column("project", Words, nullable=False),
     UniqueConstraint("tenant", "project"),
@@ -222,10 +222,10 @@ chains = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("chain", ROW_ID, ForeignKey("chains.id"), primary_key=True, nullable=False, autoincrement=False),
-    Column("seq", ROW_ID, CheckConstraint("seq >= 1"), primary_key=True, nullable=False, autoincrement=False),
+    Column("chain", _ROW_ID, ForeignKey("chains.id"), primary_key=True, nullable=False, autoincrement=False),
+    Column("seq", _ROW_ID, CheckConstraint("seq >= 1"), primary_key=True, nullable=False, autoincrement=False),
     # A line outlives its call; that of a call that was run again belongs to none.
-    Column("call", ROW_ID, ForeignKey("calls.id", ondelete="SET NULL"), unique=True),
+    Column("call", _ROW_ID, ForeignKey("calls.id", ondelete="SET NULL"), unique=True),
     Column("ended", TEXT, nullable=False),
     Column("sha256", TEXT, nullable=False),
     Column("line", TEXT, nullable=False),
@@ -243,9 +243,9 @@ audit_keys = Table(
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,
-    Column("principal", ROW_ID, ForeignKey("principals.id"), primary_key=True, autoincrement=False),
+    Column("principal", _ROW_ID, ForeignKey("principals.id"), primary_key=True, autoincrement=False),
     Column("name", Words, primary_key=True),
-    Column("call", ROW_ID, ForeignKey("calls.id", ondelete="CASCADE"), nullable=False),
+    Column("call", _ROW_ID, ForeignKey("calls.id", ondelete="CASCADE"), nullable=False),
     sqlite_with_rowid=False,
 )
 Index("idempotency_keys_call", idempotency_keys.c.call)
@@ -307,7 +307,7 @@ turns = Table(
 passages = Table(
     "passages",
     metadata,
-    Column("id", ROW_ID, Identity(), primary_key=True),
+    Column("id", _ROW_ID, Identity(), primary_key=True),
     _conversation(),
     Column("position", Integer, nullable=False),
     Column("turn", Words, nullable=False),

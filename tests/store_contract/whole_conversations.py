@@ -16,8 +16,8 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.react.memsearch.port import Passage
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
-from proofbox.service.storage.migrations.all_tables import metadata
 from proofbox.service.storage.passages import SqlPassageStore
+from proofbox.service.storage.schema import metadata
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
 

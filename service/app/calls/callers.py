@@ -37,7 +37,8 @@ class CallerParts:
 
 def build_callers(settings: Settings, stores: Stores) -> CallerParts:
     """Build what knows callers, from the settings and the stores of keys and files."""
-    quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes)
+    has_limit = settings.key_running_calls is not None
+    quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes, has_running_limit=has_limit)
     keyring = Keyring(SqlApiKeys(stores.database))
     known = KnownCallers(keyring, quotas, allowances_without_key(settings))
     share_of = known.running_share if settings.is_shared else quotas.share

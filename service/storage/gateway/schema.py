@@ -4,6 +4,7 @@ Times are texts: UTC, RFC 3339, milliseconds, ``Z``; so they are compared as tex
 """
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
     Float,
@@ -15,24 +16,26 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from proofbox.service.storage.schema import ROW_ID, metadata
+from proofbox.service.storage.dispatch.tables import metadata
 from proofbox.service.storage.text_columns import TEXT, Words
 
+# SQLite's own row ids are 64 bits wide under the name INTEGER only.
+_ROW_ID = BigInteger().with_variant(Integer, "sqlite")
 _RUN_STATES = "status IN ('queued', 'running', 'waiting_tool', 'waiting_reply', 'completed', 'failed', 'cancelled')"
 
 _PLAN_STATES = "status IN ('pending', 'completed', 'cancelled', 'missed')"
 
 
 def _id() -> Column[int]:
-    return Column("id", ROW_ID, Identity(), primary_key=True)
+    return Column("id", _ROW_ID, Identity(), primary_key=True)
 
 
 def _reference(name: str, to: str, *, nullable: bool = False, ondelete: str | None = None) -> Column[int]:
-    return Column(name, ROW_ID, ForeignKey(to, ondelete=ondelete), nullable=nullable, autoincrement=False)
+    return Column(name, _ROW_ID, ForeignKey(to, ondelete=ondelete), nullable=nullable, autoincrement=False)
 
 
 def _key(name: str, to: str) -> Column[int]:
-    return Column(name, ROW_ID, ForeignKey(to), primary_key=True, nullable=False, autoincrement=False)
+    return Column(name, _ROW_ID, ForeignKey(to), primary_key=True, nullable=False, autoincrement=False)
 
 
 projects = Table(
@@ -108,8 +111,8 @@ spaces = Table(
     Column("created", TEXT, nullable=False),
     Column("archived", TEXT),
     # Taken under the row's lock, so numbers have no gaps.
-    Column("next_seq", ROW_ID, nullable=False, server_default="1"),
-    Column("next_event", ROW_ID, nullable=False, server_default="1"),
+    Column("next_seq", _ROW_ID, nullable=False, server_default="1"),
+    Column("next_event", _ROW_ID, nullable=False, server_default="1"),
     UniqueConstraint("space_id"),
 )
 Index("spaces_project", spaces.c.project, spaces.c.id)
@@ -120,7 +123,7 @@ members = Table(
     _key("space", "spaces.id"),
     _key("entity", "entities.id"),
     Column("joined", TEXT, nullable=False),
-    Column("seen_seq", ROW_ID, nullable=False, server_default="0"),
+    Column("seen_seq", _ROW_ID, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 Index("members_entity", members.c.entity)
@@ -153,7 +156,7 @@ runs = Table(
     # Seconds of work before `counted_from`; NULL there: the time stands still.
     Column("worked_s", Float, nullable=False, server_default="0"),
     Column("counted_from", TEXT),
-    Column("next_event", ROW_ID, nullable=False, server_default="1"),
+    Column("next_event", _ROW_ID, nullable=False, server_default="1"),
     Column("created", TEXT, nullable=False),
     Column("started", TEXT),
     Column("ended", TEXT),
@@ -171,7 +174,7 @@ run_events = Table(
     "run_events",
     metadata,
     _key("run", "runs.id"),
-    Column("id", ROW_ID, primary_key=True, autoincrement=False, nullable=False),
+    Column("id", _ROW_ID, primary_key=True, autoincrement=False, nullable=False),
     Column("event", TEXT, nullable=False),
     Column("data", TEXT, nullable=False),
     Column("ts", TEXT, nullable=False),
@@ -184,7 +187,7 @@ messages = Table(
     _id(),
     Column("message_id", Words, nullable=False),
     _reference("space", "spaces.id"),
-    Column("seq", ROW_ID, CheckConstraint("seq >= 1"), nullable=False),
+    Column("seq", _ROW_ID, CheckConstraint("seq >= 1"), nullable=False),
     Column("revision", Integer, nullable=False, server_default="1"),
     Column("kind", TEXT, CheckConstraint("kind IN ('text', 'tool_call')"), nullable=False),
     _reference("entity", "entities.id"),
@@ -216,7 +219,7 @@ space_events = Table(
     "space_events",
     metadata,
     _key("space", "spaces.id"),
-    Column("id", ROW_ID, primary_key=True, autoincrement=False, nullable=False),
+    Column("id", _ROW_ID, primary_key=True, autoincrement=False, nullable=False),
     Column("event", TEXT, nullable=False),
     Column("data", TEXT, nullable=False),
     Column("ts", TEXT, nullable=False),

@@ -1,6 +1,6 @@
 """The schema of a database: created from the tables, or upgraded from an older release by Alembic's revisions.
 
-A change of a table is one more file in ``versions``, named by the next number; a revision that was
+A change of `service.storage.schema` is one more file in ``versions``, named by the next number; a revision that was
 released is never edited. Alembic takes 10 MB of memory, so it is imported for an older database only.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect, select
 
 from proofbox.service.errors import StoreFailedError
-from proofbox.service.storage.migrations.all_tables import metadata
+from proofbox.service.storage.gateway.schema import metadata
 
 _FOLDER = Path(__file__).parent
 # As Alembic creates it.

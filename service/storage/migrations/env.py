@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from proofbox.service.storage.migrations.all_tables import metadata
+from proofbox.service.storage.gateway.schema import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
 context.run_migrations()
