@@ -39,6 +39,7 @@ class RuntimeCode(StrEnum):
     KILLED = "killed"
     NONZERO_EXIT = "nonzero_exit"
     SANDBOX_FAILED = "sandbox_failed"
+    OUTCOME_UNKNOWN = "outcome_unknown"
     CANCELLED = "cancelled"
     EXECUTION_FAILED = "execution_failed"
 

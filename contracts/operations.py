@@ -104,6 +104,13 @@ class LimitState(WireModel):
     """How much of it is used now; null if it is not counted."""
 
 
+class AllowedPackages(WireModel):
+    """The Python packages that a caller's programs may have, beside the libraries of the image."""
+
+    names: list[str] | None = None
+    """The names that calls may ask for, sorted; what these need comes with them. Null: all of the index."""
+
+
 class CallerInfo(WireModel):
     """The identity, scopes and limits of a request's caller."""
 
@@ -123,6 +130,8 @@ class CallerInfo(WireModel):
     """Its limits."""
     network: list[ReachableHost] = []
     """The hosts that its programs may connect to; empty: none."""
+    packages: AllowedPackages | None = None
+    """The packages that its programs may have; null: none, because the operator has no package index."""
 
 
 class ListedKey(WireModel):
@@ -144,6 +153,8 @@ class ListedKey(WireModel):
     """The limits that it has of its own; 0: no limit."""
     network: list[str] | None = None
     """The hosts and ports that its programs may connect to, within the operator's; null: all of those."""
+    packages: list[str] | None = None
+    """The names of packages that its calls may ask for, within the operator's; null: all of those."""
     state: Literal["works", "expired", "revoked"]
     """Whether it works now."""
     created: str

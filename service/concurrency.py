@@ -1,12 +1,18 @@
-"""Blocking work beside the event loop, and waiting for changes."""
+"""Blocking work beside the event loop, waiting for changes, and jobs that are repeated."""
 
 import asyncio
 import concurrent.futures
 import contextvars
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+import logging
+import random
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
+
+from proofbox.service.errors import OurError
+
+log = logging.getLogger("proofbox.jobs")
 
 T = TypeVar("T")
 
@@ -114,3 +120,57 @@ class Changes:
     def notify_all(self) -> None:
         """Wake all listeners, so that they notice that the service stops."""
         self.notify(list(self._listeners))
+
+
+class RepeatedJob:
+    """Does something again and again in a task of its own; a round that fails is logged, and the next one follows.
+
+    Args:
+        work: one round.
+        pause_s: the time between two rounds, in seconds, or what gives it after each round.
+        failed: what the log has of a round that fails, such as ``calls cannot be published again``.
+        spread: by which part of it a pause varies, so that many processes do not work at the same moment.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[], Awaitable[None]],
+        pause_s: float | Callable[[], float],
+        failed: str,
+        *,
+        spread: float = 0.0,
+    ) -> None:
+        self._work = work
+        self._pause_s = pause_s
+        self._failed = failed
+        self._spread = spread
+        self._wakes = Listener()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, *, at_once: bool = False) -> None:
+        """Begin: with a round, or with a pause."""
+        if at_once:
+            self.wake()
+        self._task = asyncio.create_task(self._repeat())
+
+    def wake(self) -> None:
+        """End the pause: the next round begins now."""
+        self._wakes.wake()
+
+    async def stop(self) -> None:
+        """End it, in the middle of a round too; a second call does nothing."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _repeat(self) -> None:
+        while True:
+            pause_s = self._pause_s if isinstance(self._pause_s, int | float) else self._pause_s()
+            await self._wakes.wait(pause_s * random.uniform(1 - self._spread, 1 + self._spread))  # noqa: S311 - no secret
+            try:
+                await self._work()
+            except OurError as exc:
+                log.warning("%s: %s", self._failed, exc)
+            except Exception:
+                log.exception(self._failed)

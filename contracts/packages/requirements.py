@@ -21,6 +21,11 @@ def normal_name(name: str) -> str:
     return _SEPARATORS.sub("-", name).lower()
 
 
+def is_name(text: str) -> bool:
+    """Whether a text is the name of a package, without extras and versions."""
+    return re.fullmatch(_NAME, text) is not None
+
+
 def _requirement(text: str) -> str:
     """Reads a requirement; returns it in its one spelling.
 

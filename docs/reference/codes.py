@@ -11,7 +11,7 @@ from proofbox.contracts.codes import (
     VerdictCode,
     WebCode,
 )
-from proofbox.service import errors, gateway_errors
+from proofbox.service import access_errors, errors, gateway_errors
 from reference.gateway_codes import CONFIGURATION, GATEWAY, WARNING
 
 CONTRACT = {
@@ -34,7 +34,7 @@ CONTRACT = {
     ContractCode.PACKAGE_WITHOUT_WHEEL: "A package has no wheel for the Python of the sandbox.",
     ContractCode.PACKAGE_CONFLICT: "No versions fit together, and with the libraries of the image.",
     ContractCode.PACKAGE_REFUSED: "A wheel is damaged or unsafe, or has another hash than announced.",
-    ContractCode.PACKAGES_TOO_LARGE: "The packages take more bytes, files or number than the operator allows.",
+    ContractCode.PACKAGES_TOO_LARGE: "The packages take more bytes, files or number than operator or key allow.",
 }
 # The renderer runs in the sandbox image, so its codes are not an enumeration; a test compares them.
 RENDERING = {
@@ -79,7 +79,9 @@ RUNTIME = {
     RuntimeCode.PROCESS_LIMIT: "The program needed too many processes or threads.",
     RuntimeCode.KILLED: "A signal ended the program.",
     RuntimeCode.NONZERO_EXIT: "The exit status was not 0; the message has the last line of stderr.",
-    RuntimeCode.SANDBOX_FAILED: "The sandbox or the service terminated unexpectedly. Call again under a new id.",
+    RuntimeCode.SANDBOX_FAILED: "The sandbox terminated unexpectedly. Call again under a new id.",
+    RuntimeCode.OUTCOME_UNKNOWN: "The service or its worker was lost while the program ran; it may have had effects, "
+    "none of its files is stored, and it never runs again by itself.",
     RuntimeCode.CANCELLED: "The call was cancelled; its blocks have the output so far.",
     RuntimeCode.EXECUTION_FAILED: "The program ended well but promised files are missing.",
 }
@@ -162,7 +164,7 @@ WEB = {
 def problems() -> Iterator[tuple[str, str, str]]:
     """Code, status and meaning of each problem document."""
     kinds = [errors.CallerError, errors.OurError]
-    modules = (errors.__name__, gateway_errors.__name__)
+    modules = (errors.__name__, access_errors.__name__, gateway_errors.__name__)
     for cls in (cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ in modules):
         meaning = (cls.__doc__ or "").strip().replace("``", "`")
         yield str(cls.code), f"{cls.status}{', retry' if cls.retryable else ''}", meaning

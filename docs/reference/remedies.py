@@ -31,7 +31,7 @@ REMEDIES = {
     "package_conflict": "Ask for other versions. To replace a library of the image, name it in `packages` too.",
     "package_refused": "Ask for another version or package. The message names the wheel and what is wrong with it.",
     "packages_too_large": "Ask for fewer packages or exact versions, or raise the limits of the "
-    "[packages of calls](settings.md#packages-of-calls).",
+    "[packages of calls](settings.md#packages-of-calls), or those of the key ([packages](packages.md)).",
     # react tools
     "missing": "Read a path that exists: `react.search_files` lists files, the timeline shows the others.",
     "missing_skills": "Use the id of a skill that the operator has installed (`PROOFBOX_SKILLS_DIR`).",
@@ -106,6 +106,8 @@ REMEDIES = {
     "killed": "The message names the signal. SIGSEGV points to a library: try smaller data or another function.",
     "nonzero_exit": "Read the traceback in the report and correct the program.",
     "sandbox_failed": "Call again under a new id. If it recurs, read the service's log, and run `proofbox doctor`.",
+    "outcome_unknown": "Check what the program may have changed outside, such as a message that it sent. Then call again "
+    "under a new id. If it recurs, look for workers that die ([operations](operations.md#proofboxworkerslost)).",
     "cancelled": "Use a new id to run it. A client that disconnects has a [grace time](calls.md#lost-connections).",
     "execution_failed": "Follow the verdict of each file, correct the program, and call again under a new id.",
     # verdicts
@@ -148,7 +150,7 @@ REMEDIES = {
     "limit_not_allowed": "Send a lower limit, or raise the operator's [setting](settings.md).",
     "network_not_allowed": "Leave the entry out, or add it to `PROOFBOX_SANDBOX_NETWORK` or to the key "
     "([network](network.md)). Only exec tools have a network.",
-    "packages_not_allowed": "Leave the entry out, or set `PROOFBOX_PACKAGE_INDEX` and `PROOFBOX_PACKAGE_NAMES` "
+    "packages_not_allowed": "Leave the entry out, or set `PROOFBOX_PACKAGE_INDEX` and `PROOFBOX_PACKAGE_NAMES`, or the names of the key "
     "([packages](packages.md)). Only programs in Python and bash have packages.",
     "asset_refused": "Send the bytes in the request, or a URI of this service's own store.",
     "sid_conflict": "Give the new source another number; a number never changes its meaning.",
@@ -170,7 +172,8 @@ REMEDIES = {
     "The service needs no restart.",
     "set_aside": "Read the log of the workers, then release the call with `proofbox dispatch dead release` "
     "([how](dispatch.md#calls-that-no-worker-can-begin)), or cancel it.",
-    "package_index_unavailable": "Check that the service reaches `PROOFBOX_PACKAGE_INDEX`, and its login. "
+    "package_index_unavailable": "Check that the service reaches `PROOFBOX_PACKAGE_INDEX`, its login, and for a private "
+    "authority `PROOFBOX_WEB_CA_FILE`. "
     "Call again later; packages that are installed need no index.",
     "store_failed": "Start the database or object store ([what an operator does](faults.md#what-an-operator-does)). "
     "Ask for the call again under the same id.",

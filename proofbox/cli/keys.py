@@ -15,6 +15,9 @@ LIMIT_NAMES = (
     "running_calls",
     "queued_calls",
     "stored_bytes",
+    "package_count",
+    "package_bytes",
+    "package_install_s",
 )
 """As `proofbox.service.access.quotas` has them, whose import takes too long for ``--help``."""
 _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
@@ -22,8 +25,8 @@ _DURATION = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LIMIT_MAX = 2**53
 _UNUSUAL = ", ".join(each for each in Permission if each not in USUAL_PERMISSIONS)
-NO_HOST = "none"
-"""In place of a host of ``--network``."""
+NONE = "none"
+"""In place of a host of ``--network``, or of a name of ``--package``."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -52,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
         default=[],
         type=_limit,
         metavar="NAME=NUMBER",
-        help=f"a limit of its own, 0 for none: {', '.join(LIMIT_NAMES)}",
+        help=f"a limit of its own, 0 for none: {', '.join(LIMIT_NAMES)}; of packages at most the operator's",
     )
     create.add_argument(
         "--network",
@@ -60,6 +63,14 @@ def add_parser(subparsers: Any) -> None:
         type=_network,
         metavar="HOST:PORT",
         help="a host that its programs may connect to, of those of PROOFBOX_SANDBOX_NETWORK; none: no host; "
+        "all of those if not given",
+    )
+    create.add_argument(
+        "--package",
+        action="append",
+        type=_package,
+        metavar="NAME",
+        help="a package that its calls may ask for, of those of PROOFBOX_PACKAGE_NAMES; none: no package; "
         "all of those if not given",
     )
     listing = actions.add_parser("list", help="list all keys, without their secrets")
@@ -125,9 +136,19 @@ def _network(text: str) -> str:
     from proofbox.contracts.network import Endpoint  # noqa: PLC0415 - pydantic takes too long for --help
 
     try:
-        return NO_HOST if text == NO_HOST else str(Endpoint.parse(text))
+        return NONE if text == NONE else str(Endpoint.parse(text))
     except ValueError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from exc
+
+
+def _package(text: str) -> str:
+    from proofbox.contracts.packages.requirements import is_name, normal_name  # noqa: PLC0415 - the same
+
+    if not is_name(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!a} is not the name of a package; write it without versions, extras"
+        )
+    return normal_name(text)
 
 
 def _limit(text: str) -> tuple[str, int]:

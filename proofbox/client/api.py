@@ -108,7 +108,7 @@ class Api:
             except TransportFailure as exc:
                 if is_silence_raised and isinstance(exc, Silence):
                     raise
-                error: ProofboxError = self.unreachable(exc)
+                error: ProofboxError = self.unreachable(exc, request.silence_s)
                 if not is_repeatable and not isinstance(exc, NotConnected):
                     raise error from None
             else:
@@ -134,13 +134,14 @@ class Api:
         except ValidationError as exc:
             raise self.unexpected(reply, f"not a {model.__name__}: {exc.errors()[0]['msg']}") from None
 
-    def unreachable(self, failure: TransportFailure) -> UnreachableError:
-        """Build the error of a request without an answer."""
+    def unreachable(self, failure: TransportFailure, silence_s: float | None = None) -> UnreachableError:
+        """Build the error of a request without an answer, which could be silent for so long."""
         if isinstance(failure, NotConnected):
             advice = "start the service with 'proofbox serve', or correct PROOFBOX_URL"
             what = f"no connection ({failure.reason}); {advice}"
         elif isinstance(failure, Silence):
-            what = f"no byte for {self.timeout_s:g} s; see whether the service is busy, or give a larger timeout_s"
+            waited_s = self.timeout_s if silence_s is None else silence_s
+            what = f"no byte for {waited_s:g} s; see whether the service is busy, or give a larger timeout_s"
         else:
             what = f"the connection was lost ({failure.reason}); see whether the service or a proxy was restarted"
         return UnreachableError(self.url, f"{self.url}: {what}")
@@ -167,9 +168,14 @@ class Attempts:
     def __init__(self, retries: int) -> None:
         self._retries = retries
         self._made = 0
+        self._pauses = 0  # of growing length
 
     def reset(self) -> None:
         """Count anew: something arrived."""
+        self._made = self._pauses = 0
+
+    def renew(self) -> None:
+        """Count anew, but let the pauses go on growing: the service answers, and nothing arrived yet."""
         self._made = 0
 
     def wait(self, error: ProofboxError) -> Plan[None]:
@@ -178,7 +184,7 @@ class Attempts:
         Raises:
             ProofboxError: the error itself, if no other attempt makes sense.
         """
-        pause_s = _pause_s(error, self._made)
+        pause_s = _pause_s(error, self._pauses)
         if pause_s is None:
             raise error
         yield from self.repeat(error, pause_s)
@@ -191,8 +197,9 @@ class Attempts:
         """
         if self._made >= self._retries:
             raise error
-        backoff_s = _backoff_s(self._made)
+        backoff_s = _backoff_s(self._pauses)
         self._made += 1
+        self._pauses += 1
         yield Sleep(backoff_s if pause_s is None else pause_s)
 
 

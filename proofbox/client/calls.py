@@ -1,27 +1,18 @@
 """Plans of calls: send one until it is answered, follow its events, ask for it, cancel it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from proofbox.client.api import Api, now_s, target
 from proofbox.client.errors import CallLostError, NotFoundError, ProofboxError, StillRunningError, problem_error
-from proofbox.client.event_stream import CallEvent, EventParser, EventStreamError, build_call_event
-from proofbox.client.exchange import (
-    ConnectionCut,
-    Deliver,
-    Open,
-    Plan,
-    Read,
-    Reply,
-    Request,
-    Silence,
-    TransportFailure,
-    read_all,
-)
+from proofbox.client.event_stream import CallEvent, build_call_event
+from proofbox.client.exchange import Plan, Request, Silence
+from proofbox.client.followed_stream import FollowedStream
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
 
-_OK = 200
+A = TypeVar("A")
 _UNKNOWN_CALL = "unknown_call"
 _JSON = {"Content-Type": "application/json"}
 _DETACHED = {**_JSON, "Prefer": "respond-async"}
@@ -73,8 +64,33 @@ def make_call(
 ) -> Plan[ToolCallResponse]:
     """Send a call and wait for its answer; with ``is_detached`` its events are delivered.
 
+    Raises:
+        StillRunningError, CallLostError, ProofboxError: see `settle_call`.
+    """
+
+    def send() -> Plan[ToolCallResponse | None]:
+        if is_detached:
+            yield from start_call(api, call)
+            return None
+        request = Request("POST", target("tool-calls"), _JSON, call.body)
+        try:
+            return api.parse(ToolCallResponse, (yield from api.request(request, is_silence_raised=True)))
+        except Silence:
+            return None
+
+    return settle_call(api, CallStream(api, call.call_id, call.conversation, deadline=deadline), send)
+
+
+def settle_call(api: Api, stream: "CallStream", send: Callable[[], Plan[A | None]]) -> Plan[A | ToolCallResponse]:
+    """Send a call until it has an answer.
+
     A call that runs for longer than the service may be silent is followed by its events, whose stream shows whether
     the connection is alive.
+
+    Args:
+        api: the service.
+        stream: the events of the call. If it ends with `waiting`, the call is sent again.
+        send: sends the call, each time with the same bytes; None if its events show the answer.
 
     Raises:
         StillRunningError: the deadline has passed; the call continues if it is detached.
@@ -83,17 +99,11 @@ def make_call(
     """
     attempts = api.attempts()
     while True:
-        if is_detached:
-            yield from start_call(api, call)
-        else:
-            try:
-                request = Request("POST", target("tool-calls"), _JSON, call.body)
-                reply = yield from api.request(request, is_silence_raised=True)
-                return api.parse(ToolCallResponse, reply)
-            except Silence:
-                pass
+        answer = yield from send()
+        if answer is not None:
+            return answer
         try:
-            last = yield from follow_call(api, call.call_id, call.conversation, deadline=deadline)
+            last = yield from stream.follow_anew()
         except NotFoundError as exc:
             # The call was deleted before it ran: its grace time had ended. The same body can run.
             if exc.code != _UNKNOWN_CALL or isinstance(exc, CallLostError):
@@ -102,8 +112,8 @@ def make_call(
             continue
         if isinstance(last.data, ToolCallResponse):
             return last.data
-        assert isinstance(last.data, Problem)
-        yield from attempts.wait(problem_error(last.data))
+        if isinstance(last.data, Problem):
+            yield from attempts.wait(problem_error(last.data))
 
 
 def start_call(api: Api, call: PreparedCall) -> Plan[CallStatus]:
@@ -134,42 +144,81 @@ def follow_call(
     Raises:
         StillRunningError: the deadline has passed.
         CallLostError: the call is unknown now, after it had started.
-        ProofboxError: see `Api.request`.
+        ProofboxError: see `FollowedStream.follow`.
     """
-    attempts = api.attempts()
-    has_started = False
-    where = target("tool-calls", call_id, "events", conversation_id=conversation)
-    while True:
-        silence_s = _silence_s(api, deadline, call_id, conversation or "")
-        resumed = {"Last-Event-ID": str(after)} if after else {}
-        is_open = False
-        try:
-            reply: Reply = yield Open(Request("GET", where, resumed, silence_s=silence_s))
-            if reply.status != _OK:
-                error = api.error(replace(reply, body=(yield from read_all())))
-                yield from attempts.wait(_lost(error, call_id, conversation) if has_started else error)
-                continue
-            is_open = True
-            parser = EventParser(build_call_event)
-            while piece := (yield Read()):
-                for event in _parsed(api, parser, piece, reply):
-                    # The last one may have a smaller id: of a call that ended before, only this one may be left.
-                    if event.id <= after and not event.is_last:
-                        continue
-                    after = event.id
-                    has_started = has_started or event.name != "queued"
-                    attempts.reset()
-                    yield Deliver(event)
-                    if event.is_last:
-                        return event
-                if deadline is not None and deadline.left_s() < silence_s * _STALE_PART:
-                    break
-            else:
-                raise ConnectionCut("the events ended before the call did")
-        except TransportFailure as exc:
-            # A stream that was opened and is silent is no failed attempt: the call may print nothing for long.
-            if not (is_open and isinstance(exc, Silence)):
-                yield from attempts.wait(api.unreachable(exc))
+    return CallStream(api, call_id, conversation, deadline=deadline).follow_anew(after)
+
+
+class CallStream(FollowedStream[CallEvent]):
+    """The events of a call.
+
+    Args:
+        api: the service.
+        call_id: the call.
+        conversation: its conversation, if its id is not unique.
+        deadline: until when it is followed.
+        is_left_waiting: whether ``waiting`` is the last event too.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        call_id: str,
+        conversation: str | None,
+        *,
+        deadline: Deadline | None = None,
+        is_left_waiting: bool = False,
+    ) -> None:
+        super().__init__(api, target("tool-calls", call_id, "events", conversation_id=conversation), 0)
+        self._call_id = call_id
+        self._conversation = conversation
+        self._deadline = deadline
+        self._is_left_waiting = is_left_waiting
+        self._has_started = False
+        self._opened_s = api.timeout_s  # how long the open stream may be silent
+
+    def follow_anew(self, after: int = 0) -> Plan[CallEvent]:
+        """As `follow`, after any event; the last one is the end of the call, or the event ``waiting``."""
+        self.after, self._has_started = after, False
+        last = yield from self.follow()
+        assert last is not None  # `has_ended` is never true
+        return last
+
+    def build(self, fields: dict[str, list[str]]) -> CallEvent | None:
+        """See `FollowedStream`."""
+        return build_call_event(fields)
+
+    def take(self, event: CallEvent) -> bool:
+        """See `FollowedStream`."""
+        # The last one may have a smaller id: of a call that ended before, only this one may be left.
+        if event.id <= self.after and not event.is_last:
+            return False
+        self.after = event.id
+        self._has_started = self._has_started or event.name != "queued"
+        return True
+
+    def is_last(self, event: CallEvent) -> bool:
+        """See `FollowedStream`."""
+        return event.is_last or (self._is_left_waiting and event.name == "waiting")
+
+    def refine(self, error: ProofboxError) -> ProofboxError:
+        """The error of a call that had started, if this one means that the service does not know it."""
+        if self._has_started and isinstance(error, NotFoundError) and error.code == _UNKNOWN_CALL:
+            return CallLostError(error.problem, error.retry_after_s, self._call_id, self._conversation)
+        return error
+
+    def silence_s(self) -> float:
+        """See `FollowedStream`."""
+        if self._deadline is not None:
+            left_s = self._deadline.left_s()
+            if left_s <= 0:
+                raise StillRunningError(self._call_id, self._conversation or "", self._deadline.wait_s)
+            self._opened_s = min(self.api.timeout_s, left_s)
+        return self._opened_s
+
+    def is_stale(self) -> bool:
+        """See `FollowedStream`."""
+        return self._deadline is not None and self._deadline.left_s() < self._opened_s * _STALE_PART
 
 
 def ask_for_call(api: Api, call_id: str, conversation: str | None) -> Plan[CallStatus]:
@@ -182,26 +231,3 @@ def cancel_call(api: Api, call_id: str, conversation: str | None) -> Plan[CallSt
     """Cancel a call; one that has ended stays as it is."""
     where = target("tool-calls", call_id, conversation_id=conversation)
     return api.parse(CallStatus, (yield from api.request(Request("DELETE", where))))
-
-
-def _silence_s(api: Api, deadline: Deadline | None, call_id: str, conversation: str) -> float:
-    if deadline is None:
-        return api.timeout_s
-    left_s = deadline.left_s()
-    if left_s <= 0:
-        raise StillRunningError(call_id, conversation, deadline.wait_s)
-    return min(api.timeout_s, left_s)
-
-
-def _lost(error: ProofboxError, call_id: str, conversation: str | None) -> ProofboxError:
-    """The error of a call that had started, if this one means that the service does not know it."""
-    if isinstance(error, NotFoundError) and error.code == _UNKNOWN_CALL:
-        return CallLostError(error.problem, error.retry_after_s, call_id, conversation)
-    return error
-
-
-def _parsed(api: Api, parser: EventParser[CallEvent], piece: bytes, reply: Reply) -> Iterator[CallEvent]:
-    try:
-        yield from parser.feed(piece)
-    except EventStreamError as exc:
-        raise api.unexpected(reply, str(exc)) from None

@@ -1,10 +1,10 @@
 """Server-sent events of calls: bytes in, typed events out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar, get_args
+from typing import Any, Generic, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from proofbox.contracts.events import (
     TERMINAL_EVENTS,
@@ -112,18 +112,39 @@ class EventParser(Generic[E]):
             self._fields.setdefault(name, []).append(value.removeprefix(" "))
 
 
-def build_call_event(fields: dict[str, list[str]]) -> CallEvent | None:
-    """Build an event of a call of its fields; None if this client does not know it.
+def build_event(
+    fields: Mapping[str, list[str]],
+    models: Mapping[str, type[BaseModel]],
+    make: Callable[[str, str, Any], E],
+) -> E | None:
+    """Build an event of its fields; None if this client does not know it.
+
+    Args:
+        fields: the values of each field.
+        models: the model of the data by the name of the event.
+        make: makes the event of its id, name and data; a ValueError shows that the id is none.
 
     Raises:
         EventStreamError: it is not what its name promises.
     """
     name, number = (fields.get(key, [""])[-1] for key in ("event", "id"))
-    model = _MODELS.get(name)
+    model = models.get(name)
     if model is None:
         return None
     try:
-        data = model.model_validate_json("\n".join(fields.get("data", [])), extra="ignore")
-        return CallEvent(int(number), name, data)  # type: ignore[arg-type]  # name is a key of _MODELS
-    except (ValidationError, ValueError) as exc:
+        return make(number, name, model.model_validate_json("\n".join(fields.get("data", [])), extra="ignore"))
+    except ValueError as exc:  # also of pydantic
         raise EventStreamError(f"an event '{name}' is not what this client knows: {exc}") from exc
+
+
+def build_call_event(fields: Mapping[str, list[str]]) -> CallEvent | None:
+    """Build an event of a call of its fields; None if this client does not know it.
+
+    Raises:
+        EventStreamError: it is not what its name promises.
+    """
+    return build_event(fields, _MODELS, _make_call_event)
+
+
+def _make_call_event(number: str, name: str, data: Any) -> CallEvent:
+    return CallEvent(int(number), name, data)  # type: ignore[arg-type]  # name is a key of _MODELS

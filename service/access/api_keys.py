@@ -74,6 +74,7 @@ class ApiKey:
         created: its creation time: UTC, RFC 3339, ``Z``.
         limits: its limits that replace the operator's.
         network: hosts and ports that its programs may connect to, within the operator's; None: all of those.
+        packages: names of packages that its calls may ask for, within the operator's; None: all of those.
         old_sha256: the hash of the secret before the last rotation.
         old_until: when that one expires.
         expires: when it expires.
@@ -92,6 +93,7 @@ class ApiKey:
     created: str
     limits: Mapping[str, int] = field(default_factory=dict)
     network: tuple[str, ...] | None = None
+    packages: tuple[str, ...] | None = None
     old_sha256: str | None = None
     old_until: str | None = None
     expires: str | None = None

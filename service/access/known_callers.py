@@ -40,7 +40,7 @@ class KnownCallers:
         if _SIGNED in key_id:
             return Allowances()
         key = next((each for each in await self._keyring.all() if each.id == key_id), None)
-        return None if key is None else Allowances(**key.limits, network=key.network)
+        return None if key is None else Allowances.of_key(key)
 
     def running_share(self, caller: str) -> Share:
         """Return how many calls of a caller may run here; those that were accepted may all wait."""

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, fields, replace
 
 from proofbox.contracts.problems import FieldError
+from proofbox.service.access.api_keys import ApiKey
 from proofbox.service.errors import RateLimitedError, StorageQuotaError
 from proofbox.service.identity import KEY_CALLER
 
@@ -34,6 +35,10 @@ class Allowances:
         queued_calls: calls that wait for a slot.
         stored_bytes: bytes of all versions of files and attachments of the project.
         network: hosts and ports that programs may connect to, within those of the operator.
+        package_count: packages of one call, with what they need; never more than the operator's.
+        package_bytes: bytes of the packages of one call; never more than the operator's.
+        package_install_s: seconds for installing the packages of one call; never more than the operator's.
+        packages: names of packages that calls may ask for, within those of the operator.
     """
 
     requests_per_minute: int | None = None
@@ -43,14 +48,29 @@ class Allowances:
     queued_calls: int | None = None
     stored_bytes: int | None = None
     network: tuple[str, ...] | None = None
+    package_count: int | None = None
+    package_bytes: int | None = None
+    package_install_s: int | None = None
+    packages: tuple[str, ...] | None = None
+
+    @classmethod
+    def of_key(cls, key: ApiKey) -> "Allowances":
+        """Return the limits that a key has of its own."""
+        return cls(**key.limits, network=key.network, packages=key.packages)
 
     def over(self, own: "Allowances") -> "Allowances":
-        """Return these limits, replaced by those that ``own`` sets."""
-        return replace(self, **{name: value for name, value in asdict(own).items() if value is not None})
+        """Return these limits, replaced by those that ``own`` sets; those of packages only become less."""
+        changed = {name: value for name, value in asdict(own).items() if value is not None}
+        for name in _NARROWED & changed.keys():
+            given = [value for value in (getattr(self, name), changed[name]) if value]
+            changed[name] = min(given, default=0)
+        return replace(self, **changed)
 
 
-NO_LIMITS = Allowances(0, 0, 0, 0, 0, 0)
-ALLOWANCE_NAMES = tuple(field.name for field in fields(Allowances) if field.name != "network")
+_NARROWED = frozenset({"package_count", "package_bytes", "package_install_s"})
+"""Limits of which a key has at most those of the operator, because what they bound is on the service's disk."""
+NO_LIMITS = Allowances(0, 0, 0, 0, 0, 0, None, 0, 0, 0)
+ALLOWANCE_NAMES = tuple(field.name for field in fields(Allowances) if field.name not in {"network", "packages"})
 """The limits that are numbers."""
 _RATES = {
     # name of the policy on the wire: which allowance, and in what it is counted there
@@ -178,10 +198,35 @@ class CallerMeter:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many calls of one caller may run and wait; 0: no limit of its own."""
+    """How many calls of one caller may run and wait; 0: no limit of its own.
+
+    Attributes:
+        running: in this process.
+        queued: of all processes together, if there are many.
+        running_together: in all processes together; only a limit that somebody set, not the one that follows from
+            the slots of a process.
+    """
 
     running: int = 0
     queued: int = 0
+    running_together: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PackageAllowance:
+    """What a caller's calls may install, within what the operator allows.
+
+    Attributes:
+        names: names of packages that calls may ask for; None: those that the operator allows.
+        count_max: packages of one call; 0: no limit of its own.
+        bytes_max: bytes of the packages of one call; 0: no limit of its own.
+        time_s: time for installing the packages of one call; 0: no limit of its own.
+    """
+
+    names: tuple[str, ...] | None = None
+    count_max: int = 0
+    bytes_max: int = 0
+    time_s: int = 0
 
 
 class Quotas:
@@ -191,12 +236,20 @@ class Quotas:
         allowed: the limits of a caller without limits of its own.
         stored_bytes: returns the stored bytes of a project; None: no storage quota.
         clock: a monotonic clock, in seconds.
+        has_running_limit: whether somebody set ``allowed.running_calls``; else it follows from the slots of this
+            process.
     """
 
     def __init__(
-        self, allowed: Allowances, stored_bytes: StoredBytes | None = None, clock: Clock = time.monotonic
+        self,
+        allowed: Allowances,
+        stored_bytes: StoredBytes | None = None,
+        clock: Clock = time.monotonic,
+        *,
+        has_running_limit: bool = False,
     ) -> None:
         self._allowed = allowed
+        self._has_running_limit = has_running_limit
         self._stored_bytes = stored_bytes
         self._clock = clock
         self._meters: dict[str, CallerMeter] = {}
@@ -225,7 +278,9 @@ class Quotas:
         meter = self._meters.get(caller)
         if meter is None:
             return Share()  # not an HTTP request
-        return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
+        running = meter.allowed.running_calls or 0
+        is_set = self._has_running_limit or meter.own.running_calls is not None
+        return Share(running, meter.allowed.queued_calls or 0, running if is_set else 0)
 
     def network(self, caller: str) -> tuple[str, ...] | None:
         """Return the hosts that a caller's programs are limited to; None: to those of the operator.
@@ -236,6 +291,19 @@ class Quotas:
         if meter is None:
             return () if caller.startswith(KEY_CALLER) else None
         return meter.allowed.network
+
+    def packages(self, caller: str) -> PackageAllowance:
+        """Return what a caller's calls may install.
+
+        A key whose limits are not known may ask for none: it may be one without packages.
+        """
+        meter = self._meters.get(caller)
+        if meter is None:
+            return PackageAllowance(() if caller.startswith(KEY_CALLER) else None)
+        allowed = meter.allowed
+        return PackageAllowance(
+            allowed.packages, allowed.package_count or 0, allowed.package_bytes or 0, allowed.package_install_s or 0
+        )
 
     def forget_stored_bytes(self, tenant: str, project: str) -> None:
         """Query the stored bytes of a project anew at the next request: some were deleted."""

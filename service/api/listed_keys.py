@@ -33,6 +33,7 @@ def _entry(key: ApiKey, now: datetime) -> ListedKey:
         scopes=sorted(key.permissions),
         limits=dict(key.limits),
         network=None if key.network is None else list(key.network),
+        packages=None if key.packages is None else list(key.packages),
         state="revoked" if key.revoked else "works" if key.works_at(now) else "expired",
         created=key.created,
         expires=key.expires,
@@ -49,6 +50,7 @@ async def describe_limits(services: Services, principal: Principal, meter: Calle
     """
     allowed, own = asdict(meter.allowed), asdict(meter.own)
     has_key = principal.key_id is not None
+    has_packages = services.packages_of(principal) is not None
     running, queued = services.operations.calls_of(principal.caller)
     used: dict[str, int | None] = {
         **meter.used(),
@@ -59,4 +61,5 @@ async def describe_limits(services: Services, principal: Principal, meter: Calle
     return [
         LimitState(name=name, limit=allowed[name] or 0, own=has_key and own[name] is not None, used=used.get(name))
         for name in ALLOWANCE_NAMES
+        if has_packages or not name.startswith("package_")
     ]

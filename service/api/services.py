@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 
 from proofbox.contracts.network import ReachableHost
-from proofbox.contracts.operations import ServiceStatus
+from proofbox.contracts.operations import AllowedPackages, ServiceStatus
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus
 from proofbox.service.access.api_keys import ApiKey
@@ -145,7 +145,7 @@ class Services:
         heartbeat_s: the time between heartbeats of an event stream.
         ping_s_max: the timeout of engine and stores in the readiness check.
         absent_tools: the tools that the catalogue leaves out, and why.
-        has_packages: whether calls can ask for packages.
+        packages_of: returns the packages that the programs of a caller may have; None: the operator has no index.
         space_origins: the origins of web pages that may use the routes of spaces.
         network_of: lists the hosts that the programs of a caller may connect to.
         gateway: agents, runs, spaces and waits; None: an application without their routes, for tests.
@@ -183,7 +183,7 @@ class Services:
     # Below the timeout of usual probes, so that they receive the reason.
     ping_s_max: float = 5.0
     absent_tools: Mapping[str, str] = field(default_factory=dict)
-    has_packages: bool = False
+    packages_of: Callable[[Principal], AllowedPackages | None] = lambda _: None
     space_origins: frozenset[str] = frozenset()
     network_of: Callable[[Principal], list[ReachableHost]] = lambda _: []
     gateway: GatewayServices | None = None

@@ -1,6 +1,7 @@
 """The policy of authentication by the settings: when keys are required, host names, limits of callers."""
 
 import ipaddress
+import math
 
 from proofbox.service.access.authenticator import Authenticator, Keyring
 from proofbox.service.access.quotas import NO_LIMITS, Allowances
@@ -77,6 +78,9 @@ def allowances(settings: Settings) -> Allowances:
         running_calls=max(1, settings.running_max * 3 // 4) if running is None else running,
         queued_calls=settings.key_queued_calls,
         stored_bytes=settings.key_stored_bytes,
+        package_count=settings.package_call_count_max,
+        package_bytes=settings.package_call_bytes_max,
+        package_install_s=math.ceil(settings.package_install_s),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from proofbox.service.app.packages.wiring import mounted_packages
 from proofbox.service.app.settings import Settings
-from proofbox.service.observability.prometheus import Reading
+from proofbox.service.observability.metrics_port import Reading
 from proofbox.service.observability.tracing import Tracer
 from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.docker.image import DockerImage

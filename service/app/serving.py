@@ -10,6 +10,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from proofbox.contracts.operations import AllowedPackages
 from proofbox.service.api.app import create_app, create_worker_app, release
 from proofbox.service.api.connections import ConnectionLimits, make_room_for_connections
 from proofbox.service.api.server import DrainingServer, server_config
@@ -23,9 +24,11 @@ from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
 from proofbox.service.app.unknown_settings import refuse_unknown_settings
 from proofbox.service.console.routes import console_routes
+from proofbox.service.identity import Principal
 from proofbox.service.mcp.endpoint import mcp_route
 from proofbox.service.mcp.options import McpOptions
 from proofbox.service.observability.log_format import START_LOGGER
+from proofbox.service.packages.port import Packages
 from proofbox.service.sandbox.limits import CallLimits, limit_names
 from proofbox.service.storage.readiness import StoreReadiness
 
@@ -70,7 +73,7 @@ def application(service: Service) -> FastAPI:
         body_s=service.settings.body_s,
         heartbeat_s=service.settings.heartbeat_s,
         absent_tools=absent_tools(),
-        has_packages=service.packages is not None,
+        packages_of=_packages_of(service.packages),
         gateway=service.gateway.services,
         network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
@@ -83,6 +86,10 @@ def application(service: Service) -> FastAPI:
     if service.settings.console:
         app.router.routes.extend(console_routes())
     return app
+
+
+def _packages_of(packages: Packages | None) -> Callable[[Principal], AllowedPackages | None]:
+    return lambda principal: None if packages is None else packages.describe(principal.caller)
 
 
 def _ping_of(service: Service) -> Callable[[], Awaitable[None]] | None:

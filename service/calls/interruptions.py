@@ -30,13 +30,15 @@ class Interruption:
 
 
 SERVICE_STOPPED = Interruption(
-    RuntimeCode.SANDBOX_FAILED,
-    "the service stopped while the call ran, its outcome is unknown; call again under a new tool_call_id",
+    RuntimeCode.OUTCOME_UNKNOWN,
+    "the service stopped while the call ran, its outcome is unknown: check what it may have changed outside, then "
+    "call again under a new tool_call_id",
 )
 
 WORKER_LOST = Interruption(
-    RuntimeCode.SANDBOX_FAILED,
-    "the worker that ran the call was lost, its outcome is unknown; call again under a new tool_call_id",
+    RuntimeCode.OUTCOME_UNKNOWN,
+    "the worker that ran the call was lost, its outcome is unknown: check what it may have changed outside, then "
+    "call again under a new tool_call_id",
 )
 
 

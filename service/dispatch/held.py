@@ -14,6 +14,7 @@ from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
 from proofbox.service.calls.port import CallKey, Effect
 from proofbox.service.calls.running import RunningCall
+from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.dispatch.effects import EndClaimed, SuspendClaimed
 from proofbox.service.dispatch.port import DispatchStore, GivenBack, StopReason
 from proofbox.service.errors import (
@@ -204,47 +205,52 @@ class ClaimKeeper:
         """The claims that are renewed, by their calls: those of `held`, and of calls that are prepared."""
         self.held: dict[int, HeldCall] = {}
         """The calls that run, by their numbers."""
-        self._renewed_at = time.monotonic()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._answered_at = time.monotonic()
+        """When the database was asked last that has answered."""
+        self._renewing = RepeatedJob(self.renew, lease_s / _RENEWALS, "the claims of this worker are not renewed")
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def is_valid(self) -> bool:
-        """Whether the last renewal is young enough to claim more calls."""
-        return time.monotonic() - self._renewed_at < self._lease_s * _GIVEN_UP_AFTER
+        """Whether the database has answered lately, so that more calls may be claimed."""
+        return time.monotonic() - self._answered_at < self._lease_s * _GIVEN_UP_AFTER
 
     def start(self) -> None:
         """Begin."""
-        self._renewed_at = time.monotonic()
-        self._tasks = [asyncio.create_task(self._renew_for_ever()), asyncio.create_task(self._watch_for_ever())]
+        self._answered_at = time.monotonic()
+        self._renewing.start(at_once=True)
+        self._watching = asyncio.create_task(self._watch_for_ever())
 
     async def stop(self) -> None:
         """End."""
-        for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await self._renewing.stop()
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
 
-    async def _renew_for_ever(self) -> None:
-        while True:
-            try:
-                await self.renew()
-            except OurError as exc:
-                log.warning("the claims of this worker are not renewed: %s", exc)
-            except Exception:
-                log.exception("the claims of this worker are not renewed")
-            await asyncio.sleep(self._lease_s / _RENEWALS)
+    def note_answer(self, asked_at: float) -> None:
+        """Note that the database answers, which something else has asked: a worker without claims asks nothing.
+
+        Args:
+            asked_at: when it was asked, on the steady clock.
+        """
+        self._answered_at = max(self._answered_at, asked_at)
 
     async def renew(self) -> None:
         """Renew the claims that were not given up; give up those that are lost, end calls that are to be ended.
+
+        Without claims nothing is asked.
 
         Raises:
             StoreFailedError: the store failed.
         """
         began, asked = time.monotonic(), [claim for claim in self.claims.values() if claim.is_ours]
+        if not asked:
+            return
         valid = await self._store.renew(
             self._worker, self._lease_s, [(claim.number, claim.claim) for claim in asked]
         )
-        self._renewed_at = began
+        self.note_answer(began)
         for claim in asked:
             number, stop = claim.number, valid.get(claim.number, (0, None))[1]
             if number in valid:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
+from proofbox.service.dispatch.differences import Member, ProcessFacts
 
 
 class DispatchState(StrEnum):
@@ -56,6 +57,8 @@ class ClaimedCall:
         stop: why it is to be ended; None if it is to be run.
         events: how many events it has had.
         outcome: how the wait ended after which it runs on, as JSON text; None if it has not waited.
+        caller: who asked.
+        makes_room: whether calls of that caller may wait in the database until this one has ended.
     """
 
     stored: StoredCall
@@ -64,6 +67,8 @@ class ClaimedCall:
     stop: StopReason | None
     events: int
     outcome: str | None = None
+    caller: str = ""
+    makes_room: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +148,32 @@ class DeadCall:
     created: str
 
 
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """The dispatched calls and the workers, at one moment.
+
+    Attributes:
+        waiting: calls that wait for a worker.
+        oldest_waiting_s: how long the oldest one of them has waited, in seconds; 0 without one. A call that was
+            released, or runs on after a wait, does not count: it is older than its place in the queue.
+        held: calls that workers have.
+        set_aside: dead letters.
+        expired: calls whose worker was lost: their claims have expired.
+        due: waiting calls that have to be published.
+        overdue: waiting calls whose deadline has passed.
+        workers: processes that live and run calls.
+    """
+
+    waiting: int
+    oldest_waiting_s: float
+    held: int
+    set_aside: int
+    expired: int
+    due: int
+    overdue: int
+    workers: int
+
+
 class DispatchStore(Protocol):
     """Dispatched calls. All methods raise StoreFailedError if the store fails."""
 
@@ -172,6 +203,9 @@ class DispatchStore(Protocol):
     async def release(self, number: int, claim: int, worker: str, given: GivenBack) -> bool:
         """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
 
+    async def look(self) -> QueueFigures:
+        """What there is, and what of it needs something done."""
+
     async def lost(self, limit: int) -> Sequence[QueuedCall]:
         """Claims that have expired."""
 
@@ -183,6 +217,20 @@ class DispatchStore(Protocol):
 
     async def unpublish(self, numbers: Sequence[int]) -> None:
         """Record that queued calls of `due` were not published: they are due now."""
+
+    async def release_turns(self, caller: str, published_max: int) -> Sequence[int]:
+        """Give the oldest calls of a caller that wait for their turn a place in the queue, as far as there is room.
+
+        Args:
+            caller: who asked for them.
+            published_max: how many of its calls may be in the queue at a time.
+
+        Returns:
+            Their numbers: they have to be published.
+        """
+
+    async def waiting_callers(self, limit: int) -> Sequence[str]:
+        """Callers of whom calls wait for their turn."""
 
     async def left(self, limit: int) -> Sequence[StoredCall]:
         """Open calls that were never queued: a service of one process accepted or resumed them, and was lost."""
@@ -212,14 +260,49 @@ class DispatchStore(Protocol):
         """Queue a call again that was set aside; False if it is not."""
 
 
+class Lead(StrEnum):
+    """What one process at a time does for all; of each, it may be another one."""
+
+    JOBS = "jobs"
+    """The jobs of the service, which need the database alone."""
+    QUEUE = "queue"
+    """The messages of the queue: a process whose link to the NATS servers is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a process knows after a report.
+
+    Attributes:
+        leads: what it leads.
+        free_in_s: in how many seconds the lead of another process ends, unless that one reports; the next of them.
+    """
+
+    leads: frozenset[Lead]
+    free_in_s: float
+
+
 class MemberStore(Protocol):
     """The processes of a service. All methods raise StoreFailedError if the store fails."""
 
-    async def beat(self, boot_id: str, role: str, lease_s: float) -> bool:
-        """Record that a process counts as living for ``lease_s`` seconds more; returns whether it leads.
+    async def beat(self, boot_id: str, role: str, lease_s: float, wants: Collection[Lead]) -> Reported:
+        """Record that a process counts as living for ``lease_s`` seconds more.
 
-        One process leads at a time; if it is not heard of any more, another one does.
+        Of each `Lead` one process has it at a time; if it is not heard of any more, or does not want it, another
+        one may.
+
+        Args:
+            boot_id: the process.
+            role: what it does.
+            lease_s: see above.
+            wants: what it could lead.
         """
+
+    async def describe(self, boot_id: str, facts: ProcessFacts) -> None:
+        """Record what a process that has reported is like."""
+
+    async def members(self) -> Sequence[Member]:
+        """The processes that live, in the order of their ids."""
 
     async def leave(self, boot_id: str) -> None:
         """Record that a process stops."""

@@ -62,6 +62,25 @@ class QueueStreams:
         await self._create_consumer()
         return True
 
+    async def raise_replicas(self) -> None:
+        """Give streams three replicas that were made with one; not before three servers form the cluster.
+
+        Raises:
+            nats.errors.Error: the servers do not answer.
+        """
+        for name in (self.calls, self.dead):
+            found = await self._api(f"STREAM.INFO.{name}", {}, _CHECK_S)
+            config = found.get("config", {})
+            if config.get("num_replicas", _REPLICAS) >= _REPLICAS:
+                continue
+            raised = await self._api(f"STREAM.UPDATE.{name}", {**config, "num_replicas": _REPLICAS})
+            if "error" not in raised:
+                log.warning("stream %s has %d replicas now: the cluster has enough servers", name, _REPLICAS)
+            elif raised["error"].get("err_code") not in _NO_PEERS:
+                log.warning(
+                    "stream %s keeps one replica: JetStream refused (%s)", name, raised["error"].get("description")
+                )
+
     async def has_consumer(self) -> bool:
         """Whether workers get calls. See `prepare` for its errors."""
         return "error" not in await self._api(f"CONSUMER.INFO.{self.calls}.{WORKERS}", {}, _CHECK_S)

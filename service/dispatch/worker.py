@@ -1,4 +1,4 @@
-"""A worker: claims queued calls, runs them on the usual path, and takes over from workers that were lost."""
+"""A worker: claims queued calls, and runs them on the usual path."""
 
 import asyncio
 import json
@@ -6,7 +6,6 @@ import logging
 import math
 import random
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,20 +20,21 @@ from proofbox.service.calls.audit.audit_record import AuditedCall
 from proofbox.service.calls.call_runner import CallRunner
 from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId, ClaimLostError, ShareTakenError
 from proofbox.service.calls.events import EventLog
-from proofbox.service.calls.interruptions import WORKER_LOST
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, CallStore, StoredCall
 from proofbox.service.calls.stored_calls import StoredCalls, store_warning
 from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
-from proofbox.service.dispatch.effects import EndExpired
+from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim, WorkerCall
-from proofbox.service.dispatch.left import repeat_for_ever
+from proofbox.service.dispatch.inbox import QueueInbox
+from proofbox.service.dispatch.left import LeftCalls
 from proofbox.service.dispatch.messages import LOOK
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused
 from proofbox.service.dispatch.published import PublishedEvents
 from proofbox.service.dispatch.pull import CallPuller
+from proofbox.service.dispatch.turns import Turns
 from proofbox.service.errors import CallerError, EngineUnavailableError, OurError, ShuttingDownError
 
 if TYPE_CHECKING:
@@ -42,15 +42,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("proofbox.dispatch")
 
-_PUBLISHED_AGAIN_S = 30.0
-_SWEPT_MAX = 500
 _AGAIN_S = 1.0
 _LATE_S = 0.05
 _ROOM_S = 0.5
 _CANCELLED_EVERY_S = 0.1
 _PAUSE_S, _PAUSE_S_MAX = 1.0, 60.0
 _SHARE_S, _SHARE_S_MAX = 0.25, 4.0
-_PUBLISHED_AT_ONCE = 32
 _STOPS = ShuttingDownError("this worker stops; another one runs the call")
 
 
@@ -84,6 +81,9 @@ class WorkerParts:
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
         callers: learns the limits of who asked.
+        turns: publishes the next calls of callers.
+        left: ends calls whose worker was lost.
+        counts: counts what is delivered.
         preparing: how many calls wait for their packages, before they wait for a slot.
     """
 
@@ -95,6 +95,9 @@ class WorkerParts:
     admission: Admission
     can_run: Callable[[], bool]
     callers: KnownCallers
+    turns: Turns
+    left: LeftCalls
+    counts: QueueCounts
     preparing: Callable[[], int] = lambda: 0
 
 
@@ -110,6 +113,7 @@ class Worker:
         self._parts = parts
         self._settings = settings
         self.keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
+        self._inbox = QueueInbox(parts.link, parts.dispatches, self._handle)
         self._handling: set[asyncio.Task[None]] = set()
         self._is_stopping = False
         self._failures = 0
@@ -119,13 +123,12 @@ class Worker:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to pull calls, and to look for those that lost workers left."""
+        """Begin to pull calls, and to publish those that get their turn."""
         self.keeper.start()
         puller = CallPuller(self._parts.link, self._room, self._take)
         self._tasks = [
             asyncio.create_task(puller.pull_for_ever()),
-            asyncio.create_task(repeat_for_ever(self.end_lost, "lost calls cannot be looked for")),
-            asyncio.create_task(repeat_for_ever(self.publish_due, "calls cannot be published again")),
+            asyncio.create_task(self._parts.turns.publish_for_ever()),
         ]
 
     async def stop(self, grace_s: float) -> None:
@@ -133,8 +136,7 @@ class Worker:
         self._is_stopping = True
         for task in self._tasks:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._parts.runner.close(grace_s)
         while self._handling:
             # A call that was prepared meanwhile may have begun.
@@ -172,8 +174,9 @@ class Worker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
 
-    def _take(self, number: int, message: "Msg") -> None:
-        task = asyncio.create_task(self._handle(number, message))
+    def _take(self, message: "Msg") -> None:
+        self._parts.counts.note_delivery(again=(message.metadata.num_delivered or 1) > 1)
+        task = asyncio.create_task(self._inbox.handle(message))
         self._handling.add(task)
         task.add_done_callback(self._handled)
 
@@ -211,7 +214,7 @@ class Worker:
         if found.why is Refusal.TAKEN:
             return found.again_in_s + _LATE_S
         if found.why is Refusal.LOST and found.stored is not None:
-            await self._end_lost(found.stored, found.claim)
+            await self._parts.left.end_lost(found.stored, found.claim)
         if found.why is Refusal.DEAD:
             log.error("call %d is set aside: proofbox dispatch dead show %d", number, number)
             with suppress(DispatchUnavailableError):
@@ -226,6 +229,8 @@ class Worker:
         )
         claim.failure_counts = not self._failures
         self.keeper.claims[number] = claim
+        if claimed.makes_room:
+            self._parts.turns.note(claimed.caller)  # in the queue
         try:
             if self._is_stopping:
                 await claim.release(_STOPS)
@@ -237,6 +242,8 @@ class Worker:
         finally:
             if self.keeper.claims.get(number) is claim:
                 del self.keeper.claims[number]
+            if claimed.makes_room:
+                self._parts.turns.note(claimed.caller)
         if isinstance(claim.given_back_for, ShareTakenError):
             return _delay_s(message)
         self._note_engine(claim)
@@ -289,51 +296,8 @@ class Worker:
             await store_warning(self._parts.store, stored.key, ending, parts, CallState.OPEN)
         await self._announce(stored.number)
 
-    async def _end_lost(self, stored: StoredCall, claim: int) -> None:
-        """Ends a call whose worker was lost while it ran: nobody knows its outcome."""
-        try:
-            await self._parts.stored.end_lost(stored, WORKER_LOST, [EndExpired(claim)])
-        except ClaimLostError:
-            return  # another worker ended it, or its own is heard of again
-        log.warning("call %s lost its worker while it ran; its outcome is unknown", stored.key.tool_call_id)
-        await self._announce(stored.number)
-
     async def _announce(self, number: int) -> None:
         await self._parts.link.publish(self._parts.link.subject("events", number), LOOK)
-
-    async def end_lost(self) -> None:
-        """End the calls that lost workers had begun, and queue the others.
-
-        Raises:
-            StoreFailedError: the store failed.
-        """
-        dispatches = self._parts.dispatches
-        for lost in await dispatches.lost(_SWEPT_MAX):
-            stored = await dispatches.expire(lost.number, lost.claim)
-            if stored is not None:
-                await self._end_lost(stored, lost.claim)
-
-    async def publish_due(self) -> None:
-        """Publish queued calls whose messages may have been lost.
-
-        Raises:
-            StoreFailedError: the store failed.
-        """
-        due = deque(await self._parts.dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX))
-        unpublished = list[int]()
-
-        async def publish() -> None:
-            while due and not unpublished:
-                call = due.popleft()
-                try:
-                    await self._parts.link.queue(call.number)
-                except DispatchUnavailableError:
-                    unpublished.append(call.number)
-
-        await asyncio.gather(*(publish() for _ in range(_PUBLISHED_AT_ONCE)))
-        unpublished += [call.number for call in due]
-        if unpublished:
-            await self._parts.dispatches.unpublish(unpublished)
 
 
 def _delay_s(message: "Msg") -> float:

@@ -86,7 +86,7 @@ class ExecTool:
         bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         if request.network is not None:
             self._network.check(request, scope.principal.caller)
-        check_packages(request, params, self._language, self._packages)
+        check_packages(request, params, self._language, self._packages, scope.principal.caller)
         call = ExecCall(scope, request, self._language, params, bounds)
         return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
 
@@ -117,7 +117,7 @@ class ExecTool:
             try:
                 with context.timer.phase("rehost"):
                     pinned = self._jobs.inputs.pinned_packages
-                    using = packages.use(call.packages, observer.owner, pinned)
+                    using = packages.use(call.packages, call.scope.principal, pinned)
                     found = await stack.enter_async_context(using)
             except PackageRefusedError as exc:
                 return refuse(call, exc, context.timer.timings)

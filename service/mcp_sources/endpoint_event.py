@@ -7,9 +7,11 @@ from urllib.parse import urljoin, urlsplit
 from proofbox.contracts.codes import WebCode
 from proofbox.service.web.port import WebFailedError
 
+_LINE_CHARS = 64  # of a line that may name an event: longer ones do not
+
 
 class EndpointEvent:
-    """Checks the event ``endpoint`` of a stream as its bytes come.
+    """Checks that a stream has one event ``endpoint``, and that it comes first, as its bytes come.
 
     The parts of events are found as the SDK finds them, so that it never meets another event than was checked here.
 
@@ -29,18 +31,16 @@ class EndpointEvent:
 
         Raises:
             WebFailedError: ``url_not_allowed``: the endpoint has another origin; ``bad_response``: a message comes
-                before it.
+                before it, or a second one after it.
         """
-        if self._is_known:
-            return
         *lines, rest = self._lines.decode(piece).split("\n")
         for line in lines:
             self._take("".join(self._begun) + line)
             self._begun.clear()
-            if self._is_known:
-                return
         if rest:
             self._begun.append(rest)
+            if self._is_known:  # only names of events count, and messages can be long
+                self._begun = ["".join(self._begun)[:_LINE_CHARS]]
 
     def _take(self, line: str) -> None:
         if line:
@@ -48,18 +48,20 @@ class EndpointEvent:
             value = value.removeprefix(" ")
             if name == "event":
                 self._event = value
-            elif name == "data":
+            elif name == "data" and not self._is_known:
                 self._data.append(value)
             return
         event, data = self._event or "message", "\n".join(self._data)
         self._event, self._data = "", []
         host = urlsplit(self._url).hostname
         if event == "endpoint":
+            if self._is_known:
+                raise WebFailedError(WebCode.BAD_RESPONSE, f"{host} sends a second event endpoint")
             self._is_known = True
             if leads_elsewhere(self._url, data):
                 message = f"the event endpoint of {host} names another origin than that of the stream"
                 raise WebFailedError(WebCode.URL_NOT_ALLOWED, message)
-        elif event == "message" and data:
+        elif event == "message" and data and not self._is_known:
             raise WebFailedError(WebCode.BAD_RESPONSE, f"{host} sends a message before its event endpoint")
 
 

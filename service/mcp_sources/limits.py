@@ -18,3 +18,5 @@ PARTS_MAX = 5_000
 """The most values of one message that the SDK checks one by one, which no other thread runs beside: 50 ms."""
 REQUESTS_MAX = 100
 """The most requests of one operation, and the most that its server makes; a list has up to 50 pages."""
+REDIRECTS_MAX = 10
+"""How often one message of the older transport may be redirected; the SDK gives up after 20, and waits."""

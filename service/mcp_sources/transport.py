@@ -17,7 +17,7 @@ from proofbox.contracts.codes import WebCode
 from proofbox.service.gateway.tool_call import Effected
 from proofbox.service.mcp_sources.endpoint_event import EndpointEvent
 from proofbox.service.mcp_sources.json_marks import JsonMarks
-from proofbox.service.mcp_sources.limits import GOODBYE_S, REQUESTS_MAX
+from proofbox.service.mcp_sources.limits import GOODBYE_S, REDIRECTS_MAX, REQUESTS_MAX
 from proofbox.service.web.client.pinned_network import CONNECT_S, CheckedNetwork, refused_connection
 from proofbox.service.web.port import WebFailedError
 from proofbox.service.web.urls import WebUrl
@@ -128,6 +128,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         self._budget = budget
         self._stream_url = stream_url
         self._begun = 0
+        self._redirects = 0  # of one message
         self._on_failure: Callable[[], None] = _ignore
         self._pool = httpcore2.AsyncConnectionPool(ssl_context=tls, network_backend=CheckedBackend(network))
         self._sent: list[_Sent] = []
@@ -236,16 +237,24 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         Raises:
             WebFailedError: ``bad_response``, ``url_not_allowed``.
         """
-        status = response.status
-        if status in _SAME_METHOD:
+        status, host = response.status, self._url.host
+        self._redirects = self._redirects + 1 if status in _SAME_METHOD else 0
+        location = httpx2.Headers(response.headers).get("location")
+        if status in _SAME_METHOD and location is not None:
+            if self._redirects > REDIRECTS_MAX:
+                message = f"{host} redirects a message too often (limit {REDIRECTS_MAX})"
+                raise WebFailedError(WebCode.BAD_RESPONSE, message)
             try:
-                target = url.join(httpx2.Headers(response.headers).get("location", ""))
+                target = url.join(location)
             except httpx2.InvalidURL as exc:
-                message = f"{self._url.host} leads to an address that cannot be read"
+                message = f"{host} leads to an address that cannot be read"
                 raise WebFailedError(WebCode.BAD_RESPONSE, message) from exc
             self._require_own(target)
+            if target.userinfo:  # the SDK would not follow it
+                raise WebFailedError(WebCode.URL_NOT_ALLOWED, f"{host} leads to an address with a user name")
         elif not httpx2.codes.is_success(status):
-            message = f"{self._url.host} answered a message with HTTP status {status}"
+            where = " without Location" if status in _SAME_METHOD else ""
+            message = f"{host} answered a message with HTTP status {status}{where}"
             raise WebFailedError(WebCode.BAD_RESPONSE, message)
 
     def count(self, sent: "_Sent", piece: bytes, marks: JsonMarks, endpoint: EndpointEvent | None) -> None:

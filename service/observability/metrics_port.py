@@ -1,5 +1,6 @@
 """The port of the metrics: it counts calls, requests and uses of the stores."""
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -62,6 +63,25 @@ class DeletedData:
     size_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A metric that is read on each scrape.
+
+    Attributes:
+        name: without ``proofbox_``.
+        what: what it is, in a sentence.
+        labels: the names of its labels.
+        values: a number for each combination of labels.
+        only_grows: it is a counter, else a gauge.
+    """
+
+    name: str
+    what: str
+    labels: tuple[str, ...]
+    values: Mapping[tuple[str, ...], float]
+    only_grows: bool = False
+
+
 class Meter(Protocol):
     """Counts; quick, and never raises."""
 
@@ -76,6 +96,9 @@ class Meter(Protocol):
 
     def retention_passed(self, *, is_complete: bool) -> None:
         """A pass of the retention sweeper has ended; incomplete: it failed."""
+
+    def add_readings(self, read: Callable[[], Iterable[Reading]]) -> None:
+        """Have more values read on each scrape; ``read`` asks no server."""
 
 
 class NoMeter:
@@ -92,3 +115,6 @@ class NoMeter:
 
     def retention_passed(self, *, is_complete: bool) -> None:
         """See `Meter.retention_passed`."""
+
+    def add_readings(self, read: Callable[[], Iterable[Reading]]) -> None:
+        """See `Meter.add_readings`."""

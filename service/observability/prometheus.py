@@ -1,14 +1,14 @@
 """Prometheus metrics: a registry for each service, in the text format that scrapers ask for."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from proofbox.contracts.network import NetworkConnection
-from proofbox.service.observability.metrics_port import DeletedData, EndedCall, ServedRequest
+from proofbox.service.observability.metrics_port import DeletedData, EndedCall, Reading, ServedRequest
 
 _CALL_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _PHASE_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
@@ -17,25 +17,6 @@ _STORE_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 _INSTALL_S = (0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
 _MS = 1000.0
 Look = Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A metric that is read on each scrape.
-
-    Attributes:
-        name: without ``proofbox_``.
-        what: what it is, in a sentence.
-        labels: the names of its labels.
-        values: a number for each combination of labels.
-        only_grows: it is a counter, else a gauge.
-    """
-
-    name: str
-    what: str
-    labels: tuple[str, ...]
-    values: Mapping[tuple[str, ...], float]
-    only_grows: bool = False
 
 
 class _Readings(Collector):
@@ -116,7 +97,11 @@ class PrometheusMeter:
         for name, (what, look) in gauges.items():
             Gauge(f"proofbox_{name}", what, registry=self._registry).set_function(look)
         if readings is not None:
-            self._registry.register(_Readings(readings))
+            self.add_readings(readings)
+
+    def add_readings(self, read: Callable[[], Iterable[Reading]]) -> None:
+        """See `Meter.add_readings`."""
+        self._registry.register(_Readings(read))
 
     def request_ended(self, request: ServedRequest) -> None:
         """See `Meter.request_ended`."""

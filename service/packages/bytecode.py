@@ -48,32 +48,33 @@ class BytecodeCompiler:
     principal: Principal
     time_s: float
 
-    async def add_to(self, folder: Path, python: str, owner: str) -> int:
+    async def add_to(self, folder: Path, python: str, owner: str, bytes_max: int) -> int:
         """Adds bytecode to a folder of packages; never raises, because packages work without it.
 
         Args:
             folder: below the folder that sandboxes see; it has no bytecode of a program that has failed.
             python: the version of the Python of the image.
             owner: the caller, whose line the program waits in.
+            bytes_max: what the bytecode may take on the disk.
 
         Returns:
             How many modules have bytecode now.
         """
         try:
             async with asyncio.timeout(2 * self.time_s + self.policy.overhead_s):
-                return await self._compile(folder, python, owner)
+                return await self._compile(folder, python, owner, bytes_max)
         except (ServiceError, OSError, TimeoutError) as exc:
             log.warning("packages are used without bytecode: %s", str(exc).partition("\n")[0] or "no time left")
         except Exception:
             log.exception("packages are used without bytecode")
         return 0
 
-    async def _compile(self, folder: Path, python: str, owner: str) -> int:
+    async def _compile(self, folder: Path, python: str, owner: str, bytes_max: int) -> int:
         bounds = replace(
             self.policy.bounds(Limits(), timeout_s=self.time_s), deadline=time.monotonic() + self.time_s
         )
         limits = bounds.limits
-        bytes_max = min(limits.artifact_bytes, limits.file_bytes, room_bytes(limits))
+        bytes_max = min(bytes_max, limits.artifact_bytes, limits.file_bytes, room_bytes(limits))
         request = ToolCallRequest(
             tool_id=_NAME,
             tool_call_id=f"compile_{uuid.uuid4().hex[:24]}",

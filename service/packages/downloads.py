@@ -16,8 +16,9 @@ import httpcore
 
 from proofbox.contracts.codes import ContractCode, WebCode
 from proofbox.service.errors import DISK_FULL, PackageIndexError, StoreFullError
+from proofbox.service.packages.limits import InstallLimits
 from proofbox.service.packages.lock import LockedWheel
-from proofbox.service.packages.refusal import PackageRefusedError, broken_wheel, too_large
+from proofbox.service.packages.refusal import PackageRefusedError, broken_wheel
 from proofbox.service.packages.resolver import Index
 from proofbox.service.web.client.address_policy import Network
 from proofbox.service.web.client.pinned_network import CheckedNetwork
@@ -72,43 +73,41 @@ class Downloads:
 
     Args:
         index: the operator's; its credentials go to its own host only.
-        bytes_max: of all wheels of one call together.
         resolve: resolves host names.
         opened: networks beyond the public internet that the files of the index may be in.
         tls: how certificates are checked.
     """
 
-    def __init__(
-        self, index: Index, bytes_max: int, resolve: Resolver, opened: Sequence[Network], tls: Tls
-    ) -> None:
+    def __init__(self, index: Index, resolve: Resolver, opened: Sequence[Network], tls: Tls) -> None:
         self._index = index
         self._origin = _origin(index.url)
-        self._bytes_max = bytes_max
         url = WebUrl.parse(index.url)
         checked = CheckedNetwork(resolve, opened)
         self._network = IndexNetwork(CheckedNetwork(resolve, None), checked, (url.host, url.port))
         self._tls = tls
 
     async def fetch(
-        self, wheels: Sequence[LockedWheel], folder: Path, time_s: float
+        self, wheels: Sequence[LockedWheel], folder: Path, limits: InstallLimits
     ) -> list[tuple[LockedWheel, Path]]:
-        """Downloads wheels into a folder; each comes back with its hash.
+        """Downloads wheels into a folder; each comes back with its hash and its size.
+
+        None gets longer than the index has announced, nor all together than the limit: that much was reserved.
 
         Raises:
             PackageRefusedError: they are too large, or one is not what the index announced.
             PackageIndexError: the index does not answer in time.
             StoreFullError: the disk has no room for them.
         """
-        if sum(wheel.size_bytes or 0 for wheel in wheels) > self._bytes_max:
-            raise too_large()
-        left = _Left(self._bytes_max)
+        limits.require_bytes(sum(wheel.size_bytes or 0 for wheel in wheels))
+        left, time_s = _Left(limits), limits.time_s
         places = asyncio.Semaphore(_AT_A_TIME)
         tls = await asyncio.to_thread(self._tls)
 
         async def fetch_one(number: int, wheel: LockedWheel) -> tuple[LockedWheel, Path]:
             path = folder / f"{number}.whl"
             async with places:
-                return replace(wheel, sha256=await self._fetch(pool, wheel, path, left)), path
+                sha256 = await self._fetch(pool, wheel, path, left)
+            return replace(wheel, sha256=sha256, size_bytes=path.stat().st_size), path
 
         try:
             async with (
@@ -175,10 +174,15 @@ class Downloads:
                 locations = [value for name, value in response.headers if name.lower() == b"location"]
                 return _Moved(urljoin(address, locations[0].decode("ascii", "replace") if locations else ""))
             _check_status(response.status, wheel.filename)
-            waiting = bytearray()
+            waiting, received = bytearray(), 0
             with path.open("wb") as file:
                 async for piece in response.aiter_stream():
                     left.take(len(piece))
+                    received += len(piece)
+                    if received > (wheel.size_bytes or received):
+                        raise broken_wheel(
+                            wheel.filename, f"is longer than the {wheel.size_bytes} bytes that were announced"
+                        )
                     digest.update(piece)
                     waiting += piece
                     if len(waiting) >= _WRITTEN_BYTES:
@@ -194,13 +198,13 @@ class _Moved:
 
 
 class _Left:
-    def __init__(self, bytes_left: int) -> None:
-        self._bytes_left = bytes_left
+    def __init__(self, limits: InstallLimits) -> None:
+        self._limits = limits
+        self._taken = 0
 
     def take(self, size: int) -> None:
-        self._bytes_left -= size
-        if self._bytes_left < 0:
-            raise too_large()
+        self._taken += size
+        self._limits.require_bytes(self._taken)
 
 
 def _origin(url: str) -> tuple[str, str]:

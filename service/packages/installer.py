@@ -3,18 +3,20 @@
 import asyncio
 import contextlib
 import logging
-import threading
+import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
+from proofbox.contracts.operations import AllowedPackages
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.packages.requirements import normal_name
-from proofbox.service.calls.admission import Admission
+from proofbox.service.access.quotas import PackageAllowance
 from proofbox.service.errors import (
     EngineUnavailableError,
     PackageIndexError,
@@ -22,17 +24,20 @@ from proofbox.service.errors import (
     StoreFullError,
     build_store_error,
 )
+from proofbox.service.identity import Principal
 from proofbox.service.packages.bytecode import BytecodeCompiler
 from proofbox.service.packages.downloads import Downloads
+from proofbox.service.packages.limits import InstallLimits
 from proofbox.service.packages.lock import Lock, LockedWheel
-from proofbox.service.packages.overlays import Overlays
+from proofbox.service.packages.overlays import Overlays, Reservation
+from proofbox.service.packages.places import InstallPlaces
 from proofbox.service.packages.port import InstalledPackages, InstallObserver, NoInstallObserver
 from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Resolver
 from proofbox.service.packages.target import Target
 from proofbox.service.packages.thread_work import finish_in_thread
-from proofbox.service.packages.wheel_files import Room, unpack
+from proofbox.service.packages.wheel_files import Room, UnpackedSize, measure, unpack
 
 log = logging.getLogger("proofbox.packages")
 
@@ -44,21 +49,6 @@ class _LateError(PackageIndexError):
 
 
 @dataclass(frozen=True, slots=True)
-class InstallLimits:
-    """What installing the packages of one call may use.
-
-    Attributes:
-        time_s: wall clock of one installation as a whole, and the longest wait for a place.
-        bytes_max: of the unpacked packages; the downloads may have as many.
-        files_max: files and folders of the unpacked packages.
-    """
-
-    time_s: float
-    bytes_max: int
-    files_max: int
-
-
-@dataclass(frozen=True, slots=True)
 class InstallerParts:
     """What an installer uses.
 
@@ -67,7 +57,7 @@ class InstallerParts:
         downloads: downloads them.
         overlays: has what is installed.
         resolutions: has what was found before.
-        places: bounds what is installed at the same time, with a line for each caller.
+        places: bounds what is installed at the same time; tenants share them, and callers within a tenant.
         target: returns what packages have to fit; None if the image has not answered.
         bytecode: adds the bytecode of modules; None: packages have none.
     """
@@ -76,9 +66,26 @@ class InstallerParts:
     downloads: Downloads
     overlays: Overlays
     resolutions: Resolutions
-    places: Admission
+    places: InstallPlaces
     target: Callable[[], Coroutine[None, None, Target | None]]
     bytecode: BytecodeCompiler | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one call asks for.
+
+    Attributes:
+        requirements: names, extras and versions.
+        principal: who asks.
+        limits: what installing them may use.
+        pinned: what has to be installed in place of what the index has now.
+    """
+
+    requirements: Sequence[str]
+    principal: Principal
+    limits: InstallLimits
+    pinned: Sequence[InstalledPackage] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +94,18 @@ class _Work:
 
     Attributes:
         folder: an empty folder of its own.
-        owner: the caller that it began for.
-        limit: ends it when its time is over.
+        asked: of the call that it began for.
+        timeout: ends it when its time is over.
     """
 
     folder: Path
-    owner: str
-    limit: asyncio.Timeout
+    asked: _Asked
+    timeout: asyncio.Timeout
 
 
 _Install = Callable[[_Work], Coroutine[None, None, Lock]]
+_Key = tuple[str, InstallLimits]
+"""What is installed, and within which limits: a call never waits for an installation with less."""
 
 
 @dataclass(slots=True)
@@ -107,35 +116,52 @@ class PackageInstaller:
         parts: what it uses.
         limits: what one installation may use.
         allowed: the names that calls may ask for; empty for all. What these need themselves is not asked for.
+        of_caller: returns what a caller may have, within limits and names of the operator.
         observer: gets what is done.
     """
 
     parts: InstallerParts
     limits: InstallLimits
     allowed: Sequence[str] = ()
+    of_caller: Callable[[str], PackageAllowance] = lambda _: PackageAllowance()
     observer: InstallObserver = field(default_factory=NoInstallObserver)
     preparing: int = 0
     """Calls that wait for their packages now."""
-    _tasks: dict[str, asyncio.Task[Lock]] = field(default_factory=dict)
+    _tasks: dict[_Key, asyncio.Task[Lock]] = field(default_factory=dict)
 
-    def find_mistakes(self, requirements: Sequence[str]) -> list[tuple[int, str]]:
+    def find_mistakes(self, requirements: Sequence[str], caller: str) -> list[tuple[int, str]]:
         """See `Packages.find_mistakes`."""
         found: list[tuple[int, str]] = []
         names: set[str] = set()
-        shown = ", ".join(self.allowed[:_NAMED_MAX])
-        allowed = set(map(normal_name, self.allowed))
+        allowed = [("by the operator", self.allowed)] if self.allowed else []
+        if (of_key := self.of_caller(caller).names) is not None:
+            allowed.append(("for this API key", of_key))
         for number, text in enumerate(requirements):
             try:
                 name = normal_name(Requirement(text).name)
             except InvalidRequirement:
                 found.append((number, f"{text} has no version that can be; write name>=1,<2 or name==1.2.*"))
                 continue
+            lists = [(by, of) for by, of in allowed if name not in map(normal_name, of)]
             if name in names:
                 found.append((number, f"{name} is asked for twice; write its versions in one entry, name>=1,<2"))
-            elif allowed and name not in allowed:
-                found.append((number, f"{name} is not allowed by the operator ({shown}); leave the entry out"))
+            elif lists:
+                by, of = lists[0]
+                shown = ", ".join(of[:_NAMED_MAX]) or "none"
+                found.append(
+                    (
+                        number,
+                        f"{name} is not allowed {by} ({shown}); leave the entry out, or ask the operator for it",
+                    )
+                )
             names.add(name)
         return found
+
+    def describe(self, caller: str) -> AllowedPackages:
+        """See `Packages.describe`."""
+        lists = [self.allowed or None, self.of_caller(caller).names]
+        named = [set(map(normal_name, names)) for names in lists if names is not None]
+        return AllowedPackages(names=sorted(set.intersection(*named)) if named else None)
 
     def open(self) -> None:
         """See `Packages.open`."""
@@ -156,24 +182,32 @@ class PackageInstaller:
 
     @asynccontextmanager
     async def use(
-        self, requirements: Sequence[str], owner: str, pinned: Sequence[InstalledPackage] | None = None
+        self,
+        requirements: Sequence[str],
+        principal: Principal,
+        pinned: Sequence[InstalledPackage] | None = None,
     ) -> AsyncIterator[InstalledPackages]:
         """See `Packages.use`."""
         with self._counted():
             target = await self.parts.target()
         if target is None:
             raise EngineUnavailableError("the sandbox image has not named its Python yet; call again")
-        asked = {normal_name(found.name): found.specifier for found in map(Requirement, requirements)}
-        unchanged = target.unchanged(asked)
-        present = tuple(f"{name} {unchanged[name]}" for name in sorted(asked) if name in unchanged)
+        limits = self.limits.narrowed(self.of_caller(principal.caller))
+        asked = _Asked(requirements, principal, limits, pinned)
+        versions = {normal_name(found.name): found.specifier for found in map(Requirement, requirements)}
+        unchanged = target.unchanged(versions)
+        present = tuple(f"{name} {unchanged[name]}" for name in sorted(versions) if name in unchanged)
         for _ in range(2):  # what is there may be removed between its installation and its use
             with self._counted():
-                lock = await self._lock(requirements, unchanged, target, owner, pinned)
+                lock = await self._lock(asked, unchanged, target)
             names = [wheel.name for wheel in lock.wheels]
             if not names:
                 yield InstalledPackages("", (), present)
                 return
-            with self.parts.overlays.hold(lock.digest(target.image_digest)) as folder:
+            limits.require_count(len(names))  # also where a caller that may have more has installed them
+            digest = lock.digest(target.image_digest)
+            limits.require_bytes(self.parts.overlays.unpacked_bytes(digest))
+            with self.parts.overlays.hold(digest) as folder:
                 if folder is not None:
                     replaces = bool(target.replaced(names))
                     yield InstalledPackages(folder, tuple(lock.installed), present, replaces)
@@ -190,14 +224,7 @@ class PackageInstaller:
         finally:
             self.preparing -= 1
 
-    async def _lock(
-        self,
-        requirements: Sequence[str],
-        unchanged: dict[str, str],
-        target: Target,
-        owner: str,
-        pinned: Sequence[InstalledPackage] | None,
-    ) -> Lock:
+    async def _lock(self, asked: _Asked, unchanged: dict[str, str], target: Target) -> Lock:
         """What is to be used, and is installed now."""
         overlays, resolutions = self.parts.overlays, self.parts.resolutions
 
@@ -205,15 +232,15 @@ class PackageInstaller:
             is_there = lock is not None and (not lock.wheels or overlays.has(lock.digest(target.image_digest)))
             return lock if is_there else None
 
-        if pinned is not None:
-            again = Lock.of_installed(pinned)
+        if asked.pinned is not None:
+            again = Lock.of_installed(asked.pinned)
             return await self._once(
                 again.digest(target.image_digest),
-                owner,
+                asked,
                 lambda: present(again),
                 lambda work: self._install(again, target, work, is_found=False),
             )
-        key = resolutions.key(requirements, target)
+        key = resolutions.key(asked.requirements, target)
 
         async def resolve(work: _Work) -> Lock:
             known = resolutions.get(key)
@@ -222,20 +249,15 @@ class PackageInstaller:
                 with contextlib.suppress(PackageRefusedError):  # gone from the index: another version then
                     return await self._install(known, target, of_known, is_found=False)
             folder = _made(work.folder / "resolving")
-            found = await self.parts.resolver.resolve(requirements, unchanged, target, folder)
+            found = await self.parts.resolver.resolve(asked.requirements, unchanged, target, folder)
+            await finish_in_thread(partial(shutil.rmtree, folder))  # its metadata may be large
             lock = await self._install(found, target, work, is_found=True)
             await resolutions.put(key, lock)
             return lock
 
-        return await self._once(key, owner, lambda: present(resolutions.get(key)), resolve)
+        return await self._once(key, asked, lambda: present(resolutions.get(key)), resolve)
 
-    async def _once(
-        self,
-        key: str,
-        owner: str,
-        present: Callable[[], Lock | None],
-        install: _Install,
-    ) -> Lock:
+    async def _once(self, name: str, asked: _Asked, present: Callable[[], Lock | None], install: _Install) -> Lock:
         """What is there, or will be by what is under way, or by what begins here.
 
         Each caller waits in its own line, and holds a place of its own while it waits for the installation of
@@ -245,38 +267,44 @@ class PackageInstaller:
             self.observer.packages_found()
             return lock
         with contextlib.ExitStack() as place:
-            deadline = time.monotonic() + self.limits.time_s
-            place.enter_context(await self.parts.places.enter(deadline, lambda _: None, owner))
+            deadline = time.monotonic() + asked.limits.time_s
+            place.enter_context(await self.parts.places.enter(deadline, asked.principal))
             if (lock := present()) is not None:
                 self.observer.packages_found()
                 return lock
+            key = name, asked.limits
             task = self._tasks.get(key)
             if task is not None:
                 with contextlib.suppress(_LateError):  # it began earlier than this caller, which has time left
                     return await asyncio.shield(task)
                 task = self._tasks.get(key)
             if task is None:
-                task = self._begin(key, owner, install, place.pop_all())
+                task = self._begin(key, asked, install, place.pop_all())
             return await asyncio.shield(task)
 
-    def _begin(self, key: str, owner: str, install: _Install, place: contextlib.ExitStack) -> asyncio.Task[Lock]:
-        task = asyncio.create_task(self._in_place(owner, install))
+    def _begin(
+        self, key: _Key, asked: _Asked, install: _Install, place: contextlib.ExitStack
+    ) -> asyncio.Task[Lock]:
+        task = asyncio.create_task(self._in_place(asked, install))
         self._tasks[key] = task
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
         task.add_done_callback(lambda _: place.close())
         task.add_done_callback(_retrieve)
         return task
 
-    async def _in_place(self, owner: str, install: _Install) -> Lock:
+    async def _in_place(self, asked: _Asked, install: _Install) -> Lock:
         """Installs within the time of one installation."""
         self.parts.overlays.require_room()
-        began, time_s, ok = time.monotonic(), self.limits.time_s, False
+        began, time_s, ok = time.monotonic(), asked.limits.time_s, False
         try:
-            async with asyncio.timeout(time_s) as limit, self.parts.overlays.work_folder() as folder:
-                lock = await install(_Work(folder, owner, limit))
+            async with asyncio.timeout(time_s) as timeout, self.parts.overlays.work_folder() as folder:
+                lock = await install(_Work(folder, asked, timeout))
                 ok = True
         except TimeoutError as exc:
-            raise _LateError(f"packages: installing them took more than {time_s:g} s; call again later") from exc
+            raise _LateError(
+                f"packages: installing them took more than {time_s:g} s (package_install_s of the API key, or "
+                "PROOFBOX_PACKAGE_INSTALL_S); call again later"
+            ) from exc
         except OSError as exc:
             log.exception("packages cannot be installed")
             message = f"packages: they cannot be stored ({exc.strerror}); call again later"
@@ -287,24 +315,61 @@ class PackageInstaller:
         return lock
 
     async def _install(self, lock: Lock, target: Target, work: _Work, *, is_found: bool) -> Lock:
-        """Downloads, unpacks and compiles wheels, and makes an overlay of them; returns them with their hashes."""
-        folder = _made(work.folder)
+        """Downloads, unpacks and compiles wheels, and makes an overlay of them; returns them with their hashes.
+
+        What is written is reserved before: what the index announces, or the limit where it does not; then what the
+        tables of the wheels state.
+        """
+        folder, limits, overlays = _made(work.folder), work.asked.limits, self.parts.overlays
         if not lock.wheels:
             return lock
+        limits.require_count(len(lock.wheels))
         if not is_found:
             lock = await self.parts.resolver.find(lock, target, _made(folder / "finding"))
-        wheels = await self.parts.downloads.fetch(lock.wheels, _made(folder / "wheels"), self.limits.time_s)
-        made = _made(folder / "overlay")
-        room = Room(self.limits.bytes_max, self.limits.files_max, threading.Event())
-        await finish_in_thread(lambda: _unpack(wheels, made, room), room.is_stopped.set)
-        lock = Lock(tuple(wheel for wheel, _ in wheels))
-        if self.parts.bytecode is not None:
-            work.limit.reschedule(None)  # compiling has bounds of its own, and what it lacks costs no call
-            async with self.parts.overlays.shown(made) as shown:
-                compiled = await self.parts.bytecode.add_to(shown, target.python, work.owner)
-            log.info("compiled %d modules", compiled)
-        await self.parts.overlays.add(lock.digest(target.image_digest), made)
+        async with overlays.reserve(min(_download_bytes(lock, limits), overlays.bytes_max)) as reserved:
+            wheels = await self.parts.downloads.fetch(lock.wheels, _made(folder / "wheels"), limits)
+            size = await asyncio.to_thread(_measure, wheels, Room(limits.bytes_max, limits.files_max))
+            downloaded = sum(wheel.size_bytes or 0 for wheel, _ in wheels)
+            await overlays.resize(reserved, downloaded + size.disk_bytes, downloaded)
+            made = _made(folder / "overlay")
+            room = Room(limits.bytes_max, limits.files_max)
+            await finish_in_thread(lambda: _unpack(wheels, made, room), room.is_stopped.set)
+            await overlays.resize(reserved, size.disk_bytes, size.disk_bytes)
+            lock = Lock(tuple(wheel for wheel, _ in wheels))
+            if self.parts.bytecode is not None:
+                work.timeout.reschedule(None)  # compiling has bounds of its own, and what it lacks costs no call
+                await self._compile(self.parts.bytecode, made, (reserved, size), (target, work))
+            await overlays.add(lock.digest(target.image_digest), made, size.bytes_total, reserved)
         return lock
+
+    async def _compile(
+        self,
+        bytecode: BytecodeCompiler,
+        made: Path,
+        room: tuple[Reservation, UnpackedSize],
+        of: tuple[Target, _Work],
+    ) -> None:
+        """Adds bytecode, if the disk has room for it."""
+        (reserved, size), (target, work) = room, of
+        try:
+            await self.parts.overlays.resize(reserved, size.disk_bytes + size.bytecode_disk_bytes, size.disk_bytes)
+        except StoreFullError as exc:
+            log.warning("packages are used without bytecode: %s", exc)
+            return
+        async with self.parts.overlays.shown(made) as shown:
+            owner = work.asked.principal.caller
+            compiled = await bytecode.add_to(shown, target.python, owner, size.bytecode_bytes_max)
+        log.info("compiled %d modules", compiled)
+
+
+def _download_bytes(lock: Lock, limits: InstallLimits) -> int:
+    """What the wheels of a lock take: the limit, if the index does not announce the size of each."""
+    sizes = [wheel.size_bytes for wheel in lock.wheels if wheel.size_bytes]
+    return sum(sizes) if len(sizes) == len(lock.wheels) else limits.bytes_max
+
+
+def _measure(wheels: Sequence[tuple[LockedWheel, Path]], room: Room) -> UnpackedSize:
+    return sum((measure(path, wheel, room) for wheel, path in wheels), UnpackedSize())
 
 
 def _unpack(wheels: Sequence[tuple[LockedWheel, Path]], into: Path, room: Room) -> None:

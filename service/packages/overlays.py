@@ -20,18 +20,19 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from proofbox.contracts.codes import ContractCode
 from proofbox.service.errors import StoreFailedError, StoreFullError
-from proofbox.service.packages.refusal import too_large
+from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.packages.thread_work import finish_in_thread
+from proofbox.service.packages.wheel_files import BLOCK_BYTES
 from proofbox.service.sandbox.hardening import PACKAGES_AT
 
 log = logging.getLogger("proofbox.packages")
 
 _KEY_BYTES = 32
 _TAG_CHARS = 40
-_NAME = re.compile(r"(?P<tag>[0-9a-f]{40})-(?P<bytes>[0-9]+)")
+_NAME = re.compile(r"(?P<tag>[0-9a-f]{40})-(?P<bytes>[0-9]+)-(?P<unpacked>[0-9]+)")
 _LISTED_BY_NOBODY = 0o711
-_ENTRY_BYTES_MIN = 4096  # a block: an empty file or folder takes room on the disk as well
 _C_LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,7 +44,19 @@ class PackageFolderInUseError(StoreFailedError):
 class _Overlay:
     name: str
     size_bytes: int
+    unpacked_bytes: int
     used: float
+
+
+@dataclass(eq=False, slots=True)
+class Reservation:
+    """Bytes of the disk that one installation will write, or has written.
+
+    Attributes:
+        size_bytes: how many.
+    """
+
+    size_bytes: int = 0
 
 
 class Overlays:
@@ -59,10 +72,11 @@ class Overlays:
         self._folder = folder
         self.mounted = folder / mounted
         """The folder that every sandbox has at `PACKAGES_AT`."""
-        self._bytes_max = bytes_max
+        self.bytes_max = bytes_max
         self._key = b""
         self._known: dict[str, _Overlay] = {}
         self._in_use: Counter[str] = Counter()
+        self._reserved: set[Reservation] = set()
         self._lock: int | None = None
 
     def open(self) -> None:
@@ -87,7 +101,9 @@ class Overlays:
         self._known.clear()
         for entry in self.mounted.iterdir():
             if found := _NAME.fullmatch(entry.name):
-                self._known[found["tag"]] = _Overlay(entry.name, int(found["bytes"]), entry.stat().st_mtime)
+                self._known[found["tag"]] = _Overlay(
+                    entry.name, int(found["bytes"]), int(found["unpacked"]), entry.stat().st_mtime
+                )
             else:
                 shutil.rmtree(entry, ignore_errors=True)
 
@@ -184,17 +200,73 @@ class Overlays:
         """Whether the overlay of a lock is there."""
         return self._tag(digest) in self._known
 
+    def unpacked_bytes(self, digest: str) -> int:
+        """What the wheels of an overlay took, unpacked; 0 if there is none."""
+        overlay = self._known.get(self._tag(digest))
+        return 0 if overlay is None else overlay.unpacked_bytes
+
+    @contextlib.asynccontextmanager
+    async def reserve(self, size_bytes: int) -> AsyncIterator[Reservation]:
+        """Reserves bytes for an installation, before it writes them; gives them back at the end of the block.
+
+        Raises:
+            StoreFullError: they do not fit beside overlays in use and other installations, or on the disk.
+        """
+        reserved = Reservation()
+        self._reserved.add(reserved)
+        try:
+            await self.resize(reserved, size_bytes)
+            yield reserved
+        finally:
+            self._reserved.discard(reserved)
+
+    async def resize(self, reserved: Reservation, size_bytes: int, written_bytes: int = 0) -> None:
+        """Makes a reservation larger or smaller, and removes the oldest overlays where that needs it.
+
+        Args:
+            reserved: it stays as it was if it cannot be made larger.
+            size_bytes: what it is to be as a whole.
+            written_bytes: how many of them are on the disk already.
+
+        Raises:
+            StoreFullError: they do not fit.
+        """
+        others = sum(each.size_bytes for each in self._reserved if each is not reserved)
+        if self._bytes_in_use("") + others + size_bytes > self.bytes_max:
+            raise self._full(size_bytes, others)
+        before, reserved.size_bytes = reserved.size_bytes, size_bytes
+        if gone := self._evict():
+            await finish_in_thread(lambda: _remove(gone))
+        missing = size_bytes - written_bytes - self._free_bytes()
+        if 0 < missing <= self._bytes_not_in_use() and (gone := self._evict(missing)):
+            await finish_in_thread(lambda: _remove(gone))
+            missing = size_bytes - written_bytes - self._free_bytes()
+        if missing > 0:
+            reserved.size_bytes = before
+            raise StoreFullError(
+                f"packages: the disk of PROOFBOX_PACKAGE_DIR lacks {missing} bytes for them; call again later, or "
+                "free space there"
+            )
+
     def require_room(self) -> None:
         """Refuses an installation early whose overlay `add` would refuse.
 
         Raises:
             StoreFullError: those in use take all bytes.
         """
-        if self._bytes_in_use("") >= self._bytes_max:
-            raise self._full(0)
+        if self._bytes_in_use("") >= self.bytes_max:
+            raise self._full(0, 0)
 
-    async def add(self, digest: str, made: Path) -> None:
-        """Takes in the folder of an overlay, and removes the oldest ones where the disk has no room for all.
+    async def add(
+        self, digest: str, made: Path, unpacked_bytes: int = 0, reserved: Reservation | None = None
+    ) -> None:
+        """Takes in the folder of an overlay, and removes the oldest ones where that leaves too little room.
+
+        Args:
+            digest: of its lock.
+            made: the folder.
+            unpacked_bytes: what its wheels took, unpacked.
+            reserved: what was reserved for it; it is given back.
 
         Raises:
             PackageRefusedError: it is larger than all overlays together may be.
@@ -203,16 +275,23 @@ class Overlays:
         """
         tag = self._tag(digest)
         size = await finish_in_thread(lambda: _seal(made))
-        if size > self._bytes_max:
-            raise too_large()
-        if self._bytes_in_use(tag) + size > self._bytes_max:
-            raise self._full(size)
+        if size > self.bytes_max:
+            raise PackageRefusedError(
+                ContractCode.PACKAGES_TOO_LARGE,
+                f"they take {size} bytes of the disk and all packages of the service may take {self.bytes_max} "
+                "(PROOFBOX_PACKAGE_CACHE_BYTES_MAX); ask for fewer or smaller ones",
+            )
+        others = sum(each.size_bytes for each in self._reserved if each is not reserved)
+        if self._bytes_in_use(tag) + others + size > self.bytes_max:
+            raise self._full(size, others)
         # Up to the removal nothing waits: two calls see the same overlays, and neither half of a change.
         if tag not in self._known:
-            overlay = _Overlay(f"{tag}-{size}", size, time.time())
+            overlay = _Overlay(f"{tag}-{size}-{unpacked_bytes}", size, unpacked_bytes, time.time())
             made.rename(self.mounted / overlay.name)  # noqa: ASYNC240
             self._known[tag] = overlay
-        if gone := self._evict(tag):
+        if reserved is not None:
+            reserved.size_bytes = 0
+        if gone := self._evict(added=tag):
             await finish_in_thread(lambda: _remove(gone))
 
     def _bytes_in_use(self, added: str) -> int:
@@ -220,18 +299,30 @@ class Overlays:
             overlay.size_bytes for tag, overlay in self._known.items() if self._in_use[tag] > 0 and tag != added
         )
 
-    def _full(self, size: int) -> StoreFullError:
+    def _bytes_not_in_use(self) -> int:
+        return sum(overlay.size_bytes for tag, overlay in self._known.items() if not self._in_use[tag])
+
+    def _free_bytes(self) -> int:
+        return shutil.disk_usage(self._folder).free
+
+    def _full(self, size: int, reserved: int) -> StoreFullError:
         return StoreFullError(
-            f"packages: those of running calls take {self._bytes_in_use('')} bytes and these {size} "
-            f"(PROOFBOX_PACKAGE_CACHE_BYTES_MAX: {self._bytes_max}); call again later"
+            f"packages: those of running calls take {self._bytes_in_use('')} bytes, those that are being installed "
+            f"{reserved}, and these {size} (PROOFBOX_PACKAGE_CACHE_BYTES_MAX: {self.bytes_max}); call again later"
         )
 
-    def _evict(self, added: str) -> list[Path]:
-        """Takes the oldest overlays out of use until the others fit; returns the folders to remove."""
+    def _evict(self, missing: int = 0, added: str = "") -> list[Path]:
+        """Takes the oldest overlays out of use until the others fit; returns the folders to remove.
+
+        Args:
+            missing: bytes that have to become free on the disk in any case.
+            added: an overlay that stays.
+        """
         gone: list[Path] = []
         total = sum(overlay.size_bytes for overlay in self._known.values())
+        bytes_max = min(self.bytes_max - sum(each.size_bytes for each in self._reserved), total - missing)
         for tag, overlay in sorted(self._known.items(), key=lambda item: item[1].used):
-            if total <= self._bytes_max:
+            if total <= bytes_max:
                 break
             if tag == added or self._in_use[tag]:
                 continue
@@ -267,9 +358,9 @@ def _seal(folder: Path) -> int:
     _let_read(folder)
     total = 0
     for root, _, names in os.walk(folder):
-        total += _ENTRY_BYTES_MIN
+        total += BLOCK_BYTES
         for name in names:
-            total += max(os.lstat(f"{root}/{name}").st_blocks * 512, _ENTRY_BYTES_MIN)
+            total += max(os.lstat(f"{root}/{name}").st_blocks * 512, BLOCK_BYTES)
     _sync(folder)
     return total
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from proofbox.contracts.exec_params import ExecParams
+from proofbox.contracts.operations import AllowedPackages
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tools import Language
 from proofbox.service.calls.invalid_params import InvalidParamsError
 from proofbox.service.calls.validation import field_name, refusal
 from proofbox.service.errors import PackagesNotAllowedError
+from proofbox.service.identity import Principal
 from proofbox.service.sandbox.port import PackageFolder
 
 _NAMED_MAX = 8
@@ -93,17 +95,23 @@ class Packages(Protocol):
     async def close(self) -> None:
         """Ends what is under way."""
 
-    def find_mistakes(self, requirements: Sequence[str]) -> list[tuple[int, str]]:
-        """Requirements that cannot be installed whatever the index has: their numbers, and why."""
+    def find_mistakes(self, requirements: Sequence[str], caller: str) -> list[tuple[int, str]]:
+        """Requirements that a caller cannot have whatever the index has: their numbers, and why."""
+
+    def describe(self, caller: str) -> AllowedPackages:
+        """What the calls of a caller may ask for."""
 
     def use(
-        self, requirements: Sequence[str], owner: str, pinned: Sequence[InstalledPackage] | None = None
+        self,
+        requirements: Sequence[str],
+        principal: Principal,
+        pinned: Sequence[InstalledPackage] | None = None,
     ) -> AbstractAsyncContextManager[InstalledPackages]:
         """Installs packages if they are not there, and keeps them for the block.
 
         Args:
             requirements: names, extras and versions.
-            owner: the caller, whose line it waits in.
+            principal: who asks: the places to install are shared by tenants, and within a tenant by callers.
             pinned: what has to be installed in place of what the index has now: that of an earlier call.
 
         Raises:
@@ -113,20 +121,21 @@ class Packages(Protocol):
 
 
 def check_packages(
-    request: ToolCallRequest, params: ExecParams, language: Language, packages: Packages | None
+    request: ToolCallRequest, params: ExecParams, language: Language, packages: Packages | None, caller: str
 ) -> None:
-    """Refuses a call whose packages are not allowed.
+    """Refuses a call whose packages its caller may not have.
 
     Raises:
         PackagesNotAllowedError: of the request: with every entry that is refused, and why.
         InvalidParamsError: of the parameters: the same.
     """
-    if found := _mistakes(request.packages, language, packages):
+    if found := _mistakes(request.packages, language, packages, caller):
         raise refusal(
             PackagesNotAllowedError,
             [{"loc": ("packages", *at), "type": "packages_not_allowed", "msg": text} for at, text in found],
         )
-    if found := _mistakes([*request.packages, *params.packages] if params.packages else [], language, packages):
+    both = [*request.packages, *params.packages] if params.packages else []
+    if found := _mistakes(both, language, packages, caller):
         before = len(request.packages)
         errors = [
             {"field": field_name(("params", "packages", *(number - before for number in at))), "message": text}
@@ -136,7 +145,7 @@ def check_packages(
 
 
 def _mistakes(
-    requirements: Sequence[str], language: Language, packages: Packages | None
+    requirements: Sequence[str], language: Language, packages: Packages | None, caller: str
 ) -> list[tuple[tuple[int, ...], str]]:
     """What is wrong with requirements: at which entry, nowhere for all, and why."""
     if not requirements:
@@ -145,4 +154,4 @@ def _mistakes(
         return [((), "the operator has set no package index (PROOFBOX_PACKAGE_INDEX); leave it out")]
     if language not in _LANGUAGES:
         return [((), f"programs in {language} find no Python packages; leave it out")]
-    return [((number,), text) for number, text in packages.find_mistakes(requirements)]
+    return [((number,), text) for number, text in packages.find_mistakes(requirements, caller)]

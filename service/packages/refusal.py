@@ -23,9 +23,10 @@ def broken_wheel(filename: str, why: str) -> PackageRefusedError:
     )
 
 
-def too_large() -> PackageRefusedError:
-    """The refusal of packages that take more than the operator allows."""
+def too_large(bytes_max: int, files_max: int) -> PackageRefusedError:
+    """The refusal of packages that take more bytes or files than a call may have."""
     return PackageRefusedError(
         ContractCode.PACKAGES_TOO_LARGE,
-        "they take more bytes or files than the operator allows; ask for fewer or smaller ones",
+        f"they take more than {bytes_max} bytes (package_bytes of the API key, or PROOFBOX_PACKAGE_CALL_BYTES_MAX) "
+        f"or {files_max} files (PROOFBOX_PACKAGE_CALL_FILES_MAX); ask for fewer or smaller ones",
     )

@@ -134,7 +134,8 @@ class Resolver:
                     ContractCode.PACKAGE_NOT_FOUND,
                     f"the index no longer has {wheel.filename} as it was (SHA-256 {wheel.sha256})",
                 )
-            found.append(LockedWheel(wheel.name, wheel.version, wheel.filename, row["url"], wheel.sha256))
+            size = row.get("size")
+            found.append(LockedWheel(wheel.name, wheel.version, wheel.filename, row["url"], wheel.sha256, size))
         return Lock(tuple(found))
 
     def _refuse_many(self, count: int) -> None:

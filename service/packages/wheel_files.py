@@ -10,6 +10,8 @@ import struct
 import threading
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import HeaderParser
 from pathlib import Path
@@ -20,6 +22,8 @@ from packaging.version import InvalidVersion, Version
 from proofbox.service.packages.lock import LockedWheel
 from proofbox.service.packages.refusal import PackageRefusedError, broken_wheel, too_large
 
+BLOCK_BYTES = 4096
+"""What a file or folder takes on a disk at least, also an empty one."""
 _END = struct.Struct("<4s4H2LH")
 _END_SIGNATURE, _MEMBER_SIGNATURE = b"PK\x05\x06", b"PK\x01\x02"
 _ZIP64_LOCATOR, _ZIP64_LOCATOR_BYTES = b"PK\x06\x07", 20
@@ -48,10 +52,73 @@ class Room:
     bytes_left: int
     files_left: int
     is_stopped: threading.Event = field(default_factory=threading.Event)
+    _whole: tuple[int, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._whole = self.bytes_left, self.files_left
+
+    def build_refusal(self) -> PackageRefusedError:
+        """The refusal of wheels that take more than the whole room."""
+        return too_large(*self._whole)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedSize:
+    """What wheels take, unpacked.
+
+    Attributes:
+        bytes_total: of their files.
+        disk_bytes: of their files and folders on a disk, in whole blocks.
+        modules: how many Python modules are among them.
+        modules_bytes: of these modules.
+    """
+
+    bytes_total: int = 0
+    disk_bytes: int = 0
+    modules: int = 0
+    modules_bytes: int = 0
+
+    def __add__(self, other: "UnpackedSize") -> "UnpackedSize":
+        return UnpackedSize(
+            self.bytes_total + other.bytes_total,
+            self.disk_bytes + other.disk_bytes,
+            self.modules + other.modules,
+            self.modules_bytes + other.modules_bytes,
+        )
+
+    @property
+    def bytecode_bytes_max(self) -> int:
+        """What the bytecode of the modules may have: usual code needs less."""
+        return 2 * self.modules_bytes + BLOCK_BYTES * self.modules
+
+    @property
+    def bytecode_disk_bytes(self) -> int:
+        """What that takes on a disk at most, with the folders of each."""
+        return self.bytecode_bytes_max + 2 * BLOCK_BYTES * self.modules
 
 
 class StoppedError(Exception):
     """Nobody needs the files any more; those that were written stay."""
+
+
+def measure(path: Path, wheel: LockedWheel, room: Room) -> UnpackedSize:
+    """What one wheel will take; nothing is written.
+
+    Args:
+        path: the wheel.
+        wheel: what it has to be.
+        room: what may be taken; it becomes less.
+
+    Raises:
+        PackageRefusedError: as `unpack`.
+        OSError: the wheel cannot be read.
+    """
+    with _opened(path, wheel, room) as (_, members):
+        files = {name: member.file_size for name, member in members.items() if not member.is_dir()}
+        folders = {name for name in members if name not in files}.union(*map(_folders_above, members))
+        blocks = sum(max(1, -(-size // BLOCK_BYTES)) for size in files.values()) + len(folders)
+        modules = [size for name, size in files.items() if name.endswith(".py")]
+        return UnpackedSize(sum(files.values()), blocks * BLOCK_BYTES, len(modules), sum(modules))
 
 
 def unpack(path: Path, wheel: LockedWheel, into: Path, room: Room) -> None:
@@ -68,14 +135,23 @@ def unpack(path: Path, wheel: LockedWheel, into: Path, room: Room) -> None:
         OSError: a file cannot be written.
         StoppedError: nobody needs them any more.
     """
+    with _opened(path, wheel, room) as (archive, members):
+        for name, member in members.items():
+            if (place := _place(name)) is not None and not member.is_dir():
+                _write(archive, member, into / place, room)
+
+
+@contextmanager
+def _opened(
+    path: Path, wheel: LockedWheel, room: Room
+) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
+    """A wheel and its members, which were checked; what is wrong in the block is refused."""
     try:
         _check_end(path, wheel.filename, room)
         with zipfile.ZipFile(path) as archive:
             members = _checked(archive, wheel, room)
             _check_identity(archive, members, wheel)
-            for name, member in members.items():
-                if (place := _place(name)) is not None and not member.is_dir():
-                    _write(archive, member, into / place, room)
+            yield archive, members
     except (FileExistsError, NotADirectoryError) as exc:
         raise broken_wheel(wheel.filename, "has a folder where another package has a file") from exc
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as exc:
@@ -99,12 +175,12 @@ def _check_end(path: Path, filename: str, room: Room) -> None:
     if table_bytes > _TABLE_BYTES_MAX:
         raise broken_wheel(filename, f"has a table of members of {table_bytes} bytes ({_TABLE_BYTES_MAX} may)")
     if count > room.files_left:
-        raise too_large()
+        raise room.build_refusal()
     # The library reads as many members as the table has, whatever it states.
     with path.open("rb") as file:
         file.seek(max(0, size - _END.size - table_bytes))
         if file.read(table_bytes).count(_MEMBER_SIGNATURE) > room.files_left:
-            raise too_large()
+            raise room.build_refusal()
 
 
 def _checked(archive: zipfile.ZipFile, wheel: LockedWheel, room: Room) -> dict[str, zipfile.ZipInfo]:
@@ -129,7 +205,7 @@ def _checked(archive: zipfile.ZipFile, wheel: LockedWheel, room: Room) -> dict[s
         room.bytes_left -= member.file_size
         room.files_left -= 1
         if room.bytes_left < 0 or room.files_left - len(folders) < 0:
-            raise too_large()
+            raise room.build_refusal()
     room.files_left -= len(folders)
     if clash := next((name for name in folders if name in members and not members[name].is_dir()), None):
         raise broken_wheel(wheel.filename, f"has {clash[:80]!a} as a file and as a folder")

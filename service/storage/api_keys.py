@@ -98,7 +98,8 @@ class SqlApiKeys(KeyStore):
 
 
 def _stored_limits(key: ApiKey) -> dict[str, Any]:
-    return dict(key.limits) if key.network is None else {**key.limits, "network": list(key.network)}
+    lists = {"network": key.network, "packages": key.packages}
+    return {**key.limits, **{name: list(value) for name, value in lists.items() if value is not None}}
 
 
 def _changeable(connection: Connection, key_id: str) -> ApiKey:
@@ -114,7 +115,7 @@ def _key(row: Row[Any]) -> ApiKey:
     # A scope of a newer release that this one does not know gives nothing.
     known = {permission.value for permission in Permission}
     limits = json.loads(row.limits)
-    network = limits.pop("network", None)
+    network, packages = limits.pop("network", None), limits.pop("packages", None)
     return ApiKey(
         id=row.id,
         name=row.name,
@@ -125,6 +126,7 @@ def _key(row: Row[Any]) -> ApiKey:
         permissions=frozenset(Permission(name) for name in row.permissions.split() if name in known),
         limits=limits,
         network=None if network is None else tuple(network),
+        packages=None if packages is None else tuple(packages),
         sha256=row.sha256,
         old_sha256=row.old_sha256,
         old_until=row.old_until,

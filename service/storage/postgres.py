@@ -1,6 +1,7 @@
 """Records on a PostgreSQL server: connection pools, and the lock against other processes of the service."""
 
 import logging
+import select
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg.abc import RV, PQGen
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.error_translation import InUseError
@@ -87,7 +88,7 @@ class PostgresServer:
         """
         if not self._beside:
             self._lock.take()
-        pool: dict[str, Any] = {"max_overflow": 0, "pool_pre_ping": True}
+        pool: dict[str, Any] = {"max_overflow": 0}
         self._writing = self._engine(pool_size=self.writers, **pool)
         # No transaction around a reading query, and so no more round trips: each sees what is committed by then.
         self._reading = self._engine(read_only=True, pool_size=readers, isolation_level="AUTOCOMMIT", **pool)
@@ -131,6 +132,11 @@ class PostgresServer:
             connection = _PatientConnection.connect(*given, **named)
             connection.answers_s = self._timeout_s + _ANSWERS_LATE_S
             return connection
+
+        @event.listens_for(engine, "checkout")
+        def require_open(connection: psycopg.Connection[Any], _record: Any, _proxy: Any) -> None:
+            if _is_lost(connection):
+                raise DisconnectionError("the server has closed the connection")
 
         @event.listens_for(engine, "connect")
         def prepare(connection: psycopg.Connection[Any], _record: Any) -> None:
@@ -281,6 +287,19 @@ class _SchemaLock:
             _log.info("the connection that held the lock of the database is lost: %s", exc.orig)
         finally:
             holder.close()
+
+
+def _is_lost(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection that nobody uses was closed, found out without a message to the server.
+
+    A server sends nothing on such a connection before it closes it. A machine that vanished without a word is
+    noticed by the kernel's keepalives, or by the time limit of a statement.
+    """
+    if connection.closed:
+        return True
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def parsed_url(url: str) -> URL:

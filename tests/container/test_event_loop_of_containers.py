@@ -24,7 +24,7 @@ REFILLED_WITHIN_S = 30
 QUICK = {
     "posix.close in sandbox/engine.py:_discard > sandbox/engine.py:_hang_up > sandbox/oci/transport.py:close",
     (
-        "posix.close in storage/audit_signing.py:_round > storage/audit_signing.py:_locked "
+        "posix.close in storage/audit_signing.py:_round > storage/audit_signing.py:_lock_records "
         "> storage/audit_head_files.py:locked"
     ),
 }

@@ -101,7 +101,7 @@ print(seen.count("# code object from '/packages/"), seen.count("# wrote '/packag
     assert list(box.service.packages.parts.overlays.mounted.glob("unfinished-*")) == []
 
 
-async def test_a_call_goes_on_without_bytecode_that_cannot_be_made(box, tmp_path, caplog):
+async def test_a_call_goes_on_without_the_bytecode_that_was_not_made_in_time(box, tmp_path, caplog):
     tmp_path.chmod(0o711)
     box.index.add("tiny", "1.0")
     given = {name: getattr(box.service.settings, name) for name in box.service.settings.model_fields_set}
@@ -112,7 +112,6 @@ async def test_a_call_goes_on_without_bytecode_that_cannot_be_made(box, tmp_path
         assert answer.output.stdout.startswith("1.0 /packages/"), answer.report
         mounted = service.packages.parts.overlays.mounted
         assert [len(path.name.partition("-")[0]) for path in mounted.iterdir()] == [40]
-        assert list(mounted.rglob("*.pyc")) == []
     assert "packages are used without bytecode" in caplog.text or "has ended early" in caplog.text
 
 

@@ -26,7 +26,7 @@ async def streaming(stream, posted=None):
                 await writer.drain()
                 await let_go.wait()
             else:
-                writer.write(posted)
+                writer.write(await posted(port) if callable(posted) else posted)
                 await writer.drain()
         except ConnectionError:
             pass
@@ -82,10 +82,26 @@ async def test_a_message_before_the_endpoint_is_refused_at_once(loop):
         (redirect("/login"), "HTTP status 302"),
         (redirect("https://elsewhere.example/", "307 Temporary Redirect"), "another origin"),
         (redirect("http://a:b/", "308 Permanent Redirect"), "cannot be read"),
+        (response(b"", status="307 Temporary Redirect"), "HTTP status 307 without Location"),
+        (redirect("/messages", "307 Temporary Redirect"), "too often"),
+        (redirect("", "308 Permanent Redirect"), "too often"),
     ],
 )
 async def test_an_endpoint_that_takes_no_message_is_refused_at_once(loop, posted, why):
     assert why in await warning_of(loop, streaming(endpoint(b"/messages"), posted))
+
+
+@pytest.mark.parametrize("second", [b"https://elsewhere.example/", b"/messages"])
+async def test_a_second_endpoint_is_refused_at_once(loop, second):
+    stream = endpoint(b"/messages") + b": keep\n\n" + b"data: " + b"x" * 5_000 + b"\n"
+    assert "a second event endpoint" in await warning_of(loop, streaming(stream + endpoint(second)))
+
+
+async def test_an_address_with_a_user_name_is_refused_at_once(loop):
+    async def posted(port):
+        return redirect(f"http://ann@127.0.0.1:{port}/messages", "307 Temporary Redirect")
+
+    assert "a user name" in await warning_of(loop, streaming(endpoint(b"/messages"), posted))
 
 
 async def test_the_bytes_of_the_event_may_come_one_by_one(loop):

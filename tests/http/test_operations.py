@@ -18,6 +18,8 @@ from proofbox.service.access.api_keys import (
 from proofbox.service.access.authenticator import Authenticator, Keyring
 from proofbox.service.access.quotas import Allowances, Quotas
 from proofbox.service.api.app import create_app
+from proofbox.service.packages.installer import InstallerParts, PackageInstaller
+from proofbox.service.packages.limits import InstallLimits
 from proofbox.service.storage.api_keys import SqlApiKeys
 from tests.http.conftest import PRINCIPAL
 from tests.support.pipeline import opened_pipeline, services_over
@@ -41,11 +43,20 @@ def key_of(**fields) -> tuple[ApiKey, str]:
     return ApiKey(**{**values, **fields}), secret
 
 
+def packages_of(quotas):
+    """The packages of an operator who allows two."""
+    parts = InstallerParts(None, None, None, None, None, None)
+    installer = PackageInstaller(
+        parts, InstallLimits(120, 1_000, 100, 60), ("scikit-image", "tiny"), quotas.packages
+    )
+    return lambda principal: installer.describe(principal.caller)
+
+
 @pytest.fixture
 async def asked(services, stores, flags):
     """Asks a route with a key of these fields; others may be listed."""
 
-    async def ask(path, *others, allowed=None, **fields):
+    async def ask(path, *others, allowed=None, has_packages=False, **fields):
         key, secret = key_of(**fields)
         flags.operations.listed = [key, *others]
         keys = SqlApiKeys(stores.database)
@@ -56,6 +67,7 @@ async def asked(services, stores, flags):
             authenticator=Authenticator(PRINCIPAL, Keyring(keys), required=True),
             quotas=quotas,
             network_of=network_policy(["pypi.org", "*.example.com"], quotas.network).list_hosts,
+            packages_of=packages_of(quotas) if has_packages else lambda _: None,
         )
         transport = httpx.ASGITransport(create_app(guarded), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://api.example.com") as client:
@@ -105,6 +117,28 @@ async def test_a_caller_learns_the_hosts_that_its_programs_may_reach(asked, of_k
     assert [host["host"] for host in answer.json()["network"]] == hosts
 
 
+@pytest.mark.parametrize(
+    ("of_key", "names"), [(None, ["scikit-image", "tiny"]), (("Tiny", "evil"), ["tiny"]), ((), [])]
+)
+async def test_a_caller_learns_the_packages_that_its_programs_may_have(asked, of_key, names):
+    operator = Allowances(package_count=60, package_bytes=1_000, package_install_s=120)
+    limits = {"package_count": 5, "package_bytes": 9_000}
+    _, answer = await asked("/v1/caller", allowed=operator, has_packages=True, packages=of_key, limits=limits)
+    assert answer.json()["packages"] == {"names": names}
+    shown = {each["name"]: (each["limit"], each["own"]) for each in answer.json()["limits"]}
+    assert shown["package_count"] == (5, True)
+    assert shown["package_bytes"] == (1_000, True)
+    assert shown["package_install_s"] == (120, False)
+    _, catalogue = await asked("/v1/tools", has_packages=True, packages=of_key)
+    assert ("packages" in catalogue.json()["tools"][0]["params_schema"]["properties"]) == bool(names)
+
+
+async def test_without_an_index_no_limit_of_packages_is_shown(asked):
+    _, answer = await asked("/v1/caller", allowed=Allowances(package_count=60))
+    assert answer.json()["packages"] is None
+    assert [each for each in answer.json()["limits"] if each["name"].startswith("package_")] == []
+
+
 async def test_the_used_part_of_a_limit_counts_this_request(asked):
     _, answer = await asked("/v1/caller", allowed=Allowances(requests_per_minute=100))
     limits = {limit["name"]: limit["used"] for limit in answer.json()["limits"]}
@@ -118,8 +152,9 @@ async def test_a_caller_without_a_key_has_all_scopes(client):
 
 async def test_keys_are_listed_without_secrets_and_only_those_of_the_tenant(asked):
     other, _ = key_of(tenant="other", name="of another tenant")
-    key, answer = await asked("/v1/keys", other, project=None, limits={"calls_per_minute": 5})
+    key, answer = await asked("/v1/keys", other, project=None, limits={"calls_per_minute": 5}, packages=("tiny",))
     [listed] = answer.json()["keys"]
+    assert (listed["network"], listed["packages"]) == (None, ["tiny"])
     assert (listed["key_id"], listed["state"], listed["limits"]) == (key.id, "works", {"calls_per_minute": 5})
     assert key.sha256 not in answer.text
 

@@ -24,6 +24,7 @@ KEY = ApiKey(
     created="2026-01-01T00:00:00.000Z",
     limits={"calls_per_minute": 5, "stored_bytes": 0},
     network=("pypi.org:443",),
+    packages=("scikit-image", "tiny"),
     expires="2030-01-01T00:00:00.000Z",
 )
 OTHER = ApiKey("zzzzzzzzzzzz", "b", "t", "p", "bot", None, ALL_PERMISSIONS, "b" * 64, "2026-01-02T00:00:00.000Z")
@@ -186,6 +187,31 @@ def test_a_key_can_have_fewer_hosts_than_the_operator_allows(proofbox, options, 
     assert made["network"] == network
     [listed] = json.loads(proofbox("keys", "list", "--json")[1])
     assert listed["network"] == network
+
+
+@pytest.mark.parametrize(
+    ("options", "packages", "limits"),
+    [
+        ((), None, {}),
+        (("--package", "Scikit.Image", "--package", "a"), ["a", "scikit-image"], {}),
+        (("--package", "none"), [], {}),
+        (
+            ("--limit", "package_count=3", "--limit", "package_bytes=9"),
+            None,
+            {"package_count": 3, "package_bytes": 9},
+        ),
+    ],
+)
+def test_a_key_can_have_fewer_packages_than_the_operator_allows(proofbox, options, packages, limits):
+    made = json.loads(proofbox("keys", "create", "--name", "ci", "--json", *options)[1])
+    assert (made["packages"], made["limits"]) == (packages, limits)
+    [listed] = json.loads(proofbox("keys", "list", "--json")[1])
+    assert (listed["packages"], listed["limits"]) == (packages, limits)
+
+
+def test_a_package_of_a_key_is_a_name_without_versions(proofbox):
+    status, _, said = proofbox("keys", "create", "--name", "ci", "--package", "tiny==1.0")
+    assert (status, "'tiny==1.0' is not the name of a package" in said) == (2, True)
 
 
 def test_only_a_hash_lies_in_the_database(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """Claims of workers on every database: one worker has a call, its number rises, and a lost claim writes no end."""
 
 import asyncio
+import math
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,16 @@ from proofbox.service.dispatch.effects import (
     ResumeDispatch,
     SuspendClaimed,
 )
-from proofbox.service.dispatch.port import ClaimedCall, DispatchState, GivenBack, QueuedCall, Refusal, StopReason
+from proofbox.service.dispatch.port import (
+    ClaimedCall,
+    DispatchState,
+    GivenBack,
+    Lead,
+    QueuedCall,
+    QueueFigures,
+    Refusal,
+    StopReason,
+)
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
 from proofbox.service.storage.dispatch.effects import dispatch_effects
@@ -295,10 +305,64 @@ async def test_queued_calls_are_due_in_their_order_and_bounded(store, dispatches
 
 async def test_one_process_leads_until_it_stops_or_is_not_heard_of(database):
     members = SqlMemberStore(database)
-    assert await members.beat("one", "api", LONG_S)
-    assert not await members.beat("two", "worker", LONG_S)
+    assert (await members.beat("one", "api", LONG_S, Lead)).leads == set(Lead)
+    found = await members.beat("two", "worker", LONG_S, Lead)
+    assert (found.leads, LONG_S - 100 < found.free_in_s <= LONG_S) == (set(), True)
     assert await members.living() == {"one", "two"}
     await members.leave("one")
-    assert await members.beat("two", "worker", EXPIRED_S)
-    assert await members.beat("three", "worker", LONG_S)  # the other one is not heard of any more
+    assert (await members.beat("two", "worker", EXPIRED_S, Lead)).leads == set(Lead)
+    assert (await members.beat("three", "worker", LONG_S, Lead)).leads == set(
+        Lead
+    )  # the other one is not heard of any more
     assert await members.living() == {"two", "three"}  # for a minute
+
+
+async def test_a_process_that_does_not_want_a_lead_gives_it_to_another_one(database):
+    members = SqlMemberStore(database)
+    await members.beat("one", "api", LONG_S, Lead)
+    assert (await members.beat("one", "api", LONG_S, [Lead.JOBS])).leads == {Lead.JOBS}
+    assert (await members.beat("two", "worker", LONG_S, Lead)).leads == {Lead.QUEUE}
+    assert (await members.beat("one", "api", LONG_S, Lead)).leads == {Lead.JOBS}
+    found = await members.beat("three", "worker", LONG_S, [])
+    assert (found.leads, found.free_in_s) == (set(), math.inf)
+
+
+async def test_a_look_counts_what_there_is_and_what_needs_something_done(database, store, dispatches):
+    assert await dispatches.look() == QueueFigures(0, 0.0, 0, 0, 0, 0, 0, 0)
+    names = ("waits", "overdue", "due", "held", "expired", "dead")
+    numbers = {
+        name: await queued(
+            store, key=replace(KEY, tool_call_id=name), queue_s=EXPIRED_S if name == "overdue" else 60
+        )
+        for name in names
+    }
+    await dispatches.unpublish([numbers["due"]])
+    await dispatches.claim(numbers["held"], "w1", LONG_S, 5)
+    await dispatches.claim(numbers["expired"], "w1", EXPIRED_S, 5)
+    await dispatches.claim(numbers["dead"], "w1", LONG_S, 0)
+    members = SqlMemberStore(database)
+    for name, role, lease_s in (
+        ("a", "api", LONG_S),
+        ("w", "worker", LONG_S),
+        ("b", "all", LONG_S),
+        ("l", "all", -1),
+    ):
+        await members.beat(name, role, lease_s, ())
+    found = await dispatches.look()
+    assert replace(found, oldest_waiting_s=0.0) == QueueFigures(
+        waiting=3, oldest_waiting_s=0.0, held=2, set_aside=1, expired=1, due=1, overdue=1, workers=2
+    )
+
+
+async def test_the_oldest_waiting_call_is_the_one_that_came_first(database, store, dispatches):
+    numbers = [await queued(store, key=replace(KEY, tool_call_id=f"call-{n}"), queue_s=60) for n in range(2)]
+    for number, created in zip(numbers, ("2026-01-01T00:00:00.000Z", "2026-01-01T01:00:00.000Z"), strict=True):
+        await set_created(database, number, created)
+    older = (await dispatches.look()).oldest_waiting_s
+    await dispatches.claim(numbers[0], "w1", LONG_S, 5)
+    assert 3_500 < older - (await dispatches.look()).oldest_waiting_s <= 3_600
+
+
+async def set_created(database, number, created):
+    changed = text("UPDATE calls SET created = :created WHERE id = :number")
+    await database.write(lambda connection: connection.execute(changed, {"created": created, "number": number}))

@@ -236,6 +236,19 @@ async def test_a_released_run_comes_back_by_claim_after_the_answer(asking):
     assert (await asking.post_call("ask", lease=2)).json()["ret"] == {"yes": True}
 
 
+async def test_a_release_that_is_sent_again_answers_the_run_until_it_is_claimed(asking):
+    async def release(lease):
+        route = f"/v1/runs/{asking.run['run_id']}/release"
+        answer = (await asking.web.post(route, headers=asking.leased(lease))).json()
+        return answer["status"] if "run_id" in answer else answer["code"]
+
+    assert [await release(1), await release(1)] == ["queued", "queued"]
+    asking.run = (await asking.web.post("/v1/runs/claim", json={})).json()
+    assert await release(1) == "lease_lost"
+    await asking.ask()
+    assert [await release(2), await release(2)] == ["waiting_tool", "waiting_tool"]
+
+
 async def test_a_run_waits_for_twenty_answers_at_most(asking):
     for _ in range(20):
         await asking.ask()

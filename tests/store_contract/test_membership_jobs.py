@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from proofbox.service.dispatch.membership import Membership
+from proofbox.service.dispatch.port import Lead
 from proofbox.service.storage.dispatch.members import SqlMemberStore
 
 LEASE_S = 0.6
@@ -16,12 +17,12 @@ class CountedMembers(SqlMemberStore):
     count = 0
     on_beat = None
 
-    async def beat(self, boot_id, role, lease_s):
-        leads = await super().beat(boot_id, role, lease_s)
+    async def beat(self, boot_id, role, lease_s, wants=tuple(Lead)):
+        reported = await super().beat(boot_id, role, lease_s, wants)
         self.count += 1
         if self.on_beat is not None:
             await self.on_beat()
-        return leads
+        return reported
 
     async def counted(self, count):
         """Waits for so many more reports."""
@@ -65,7 +66,7 @@ async def test_a_slow_begin_is_not_disturbed_and_the_process_keeps_the_lead(memb
     jobs.goes_on.set()
     await membership.stop()
     assert jobs.log == ["begins", "began", "ended"]
-    assert await members.beat("other", "api", 60.0)
+    assert Lead.JOBS in (await members.beat("other", "api", 60.0)).leads
 
 
 async def test_a_lead_that_is_lost_during_a_slow_begin_is_ended_after_it(members):
@@ -73,7 +74,7 @@ async def test_a_lead_that_is_lost_during_a_slow_begin_is_ended_after_it(members
     starting = asyncio.create_task(membership.start(jobs.begin, jobs.end))
     await jobs.begins.wait()
     await members.leave("one")
-    assert await members.beat("other", "api", 60.0)
+    assert Lead.JOBS in (await members.beat("other", "api", 60.0)).leads
     await members.counted(2)
     jobs.goes_on.set()
     await starting
@@ -102,4 +103,30 @@ async def test_a_report_that_is_under_way_does_not_outlive_the_process(members):
     assert not done
     assert jobs.log == ["begins", "began", "ended"]
     members.on_beat = None
-    assert await members.beat("other", "api", 60.0)
+    assert Lead.JOBS in (await members.beat("other", "api", 60.0)).leads
+
+
+async def test_a_process_leads_as_soon_as_the_lead_of_a_lost_one_ends(members):
+    jobs, membership = Jobs(), Membership(members, "one", "api", 3_600.0)  # its next report is in twenty minutes
+    jobs.goes_on.set()
+    await members.beat("lost", "api", 0.3)
+    await membership.start(jobs.begin, jobs.end)
+    assert not membership.leads
+    await jobs.begins.wait()
+    assert (membership.leads, membership.leads_queue) == (True, True)
+    await membership.stop()
+
+
+async def test_a_process_without_its_link_leads_the_jobs_and_not_the_queue(members):
+    wants, told, heard = [Lead.JOBS], asyncio.Event(), []
+    jobs, membership = Jobs(), Membership(members, "one", "api", LEASE_S, lambda: wants)
+    jobs.goes_on.set()
+    membership.on_lead, membership.on_report = told.set, heard.append
+    await membership.start(jobs.begin, jobs.end)
+    assert (membership.leads, membership.leads_queue, len(heard)) == (True, False, 1)
+    told.clear()
+    wants.append(Lead.QUEUE)
+    await told.wait()
+    assert membership.leads_queue
+    await membership.stop()
+    assert not membership.leads_queue

@@ -90,6 +90,27 @@ async def test_a_closed_database_is_locked_no_more(postgres_url, tmp_path):
             assert other.execute(ADVISORY_LOCKS).fetchone() == (0,)
 
 
+async def test_a_connection_is_used_again_without_a_question_to_the_server(database, postgres_url):
+    def last_statement(connection):
+        return connection.exec_driver_sql("SELECT 4242, pg_backend_pid()").one()[1]
+
+    pid = await database.read(last_statement)
+    used = set()
+    while pid not in used:  # each connection of the pool in turn
+        used.add(await database.read(lambda connection: connection.connection.driver_connection.info.backend_pid))
+    with psycopg.connect(postgres_url.get_secret_value()) as administrator:
+        query = "SELECT query FROM pg_stat_activity WHERE pid = %s"
+        assert administrator.execute(query, (pid,)).fetchone() == ("SELECT 4242, pg_backend_pid()",)
+
+
+async def test_connections_that_the_server_has_closed_are_replaced_before_they_are_used(database, postgres_url):
+    for use in (database.read, database.write):
+        await use(lambda connection: connection.exec_driver_sql("SELECT 1").scalar_one())
+    assert end_connections(postgres_url) > 0
+    for use in (database.read, database.write) * 5:
+        assert await use(lambda connection: connection.exec_driver_sql("SELECT 42").scalar_one()) == 42
+
+
 async def test_two_schemas_of_one_database_are_two_services(database, postgres_url, tmp_path, scope):
     with psycopg.connect(postgres_url.get_secret_value(), autocommit=True) as administrator:
         administrator.execute("DROP SCHEMA IF EXISTS second CASCADE")

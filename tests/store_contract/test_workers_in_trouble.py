@@ -16,9 +16,10 @@ from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import CallKey, CallState, NewCall
 from proofbox.service.dispatch.effects import QueueCall
 from proofbox.service.dispatch.held import HeldClaim
-from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.port import DispatchState, QueuedCall
-from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
+from proofbox.service.dispatch.sweep import QueueSweep
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
@@ -173,7 +174,6 @@ async def test_calls_that_nats_does_not_take_stay_due(opened):
     ]
     await dispatches.unpublish(numbers)
     link = NatsLink(NatsSettings(("nats://127.0.0.1:1",), "test", "test", 3.0))  # which is not open
-    parts = WorkerParts(link, dispatches, store, None, None, None, lambda: True, None)
-    await Worker(parts, WorkerSettings("w1", 3, 5, 1)).publish_due()
+    await QueueSweep(dispatches, None, link, None, 3.0, None).publish_due()
     assert {each.number for each in await dispatches.due(60, 100)} == set(numbers)
     assert QueuedCall(numbers[0], 0) not in await dispatches.due(60, 100)

@@ -13,10 +13,11 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
+from proofbox.contracts.tool_call_response import EnvelopeError, SandboxInfo, ToolCallResponse
 from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.api.app import release
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
@@ -25,7 +26,7 @@ from proofbox.service.calls.suspension import Suspension
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.identity import ConversationKey, Principal
-from proofbox.service.observability.metrics_port import NoMeter
+from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.database import Database
@@ -76,7 +77,11 @@ class RecordingTool:
         async def resume(ended):
             return run_on if ended.value == "go" else response(f"answered {ended.value}")
 
-        return PreparedCall(run, lambda why: response(why.message, ok=False), resume=resume, announces_start=True)
+        def interrupt(why):
+            error = EnvelopeError(code=why.code, message=why.message, where="run", managed=True)
+            return ToolCallResponse(ok=False, error=error, report=why.message, blocks=[])
+
+        return PreparedCall(run, interrupt, resume=resume, announces_start=True)
 
     def _limits_of(self, caller):
         return f"hosts {self.quotas.network(caller)}, running {self.quotas.share(caller).running}"
@@ -180,6 +185,7 @@ class Process:
     tool: RecordingTool
     admission: Admission
     keys: SqlApiKeys
+    meter: PrometheusMeter
 
 
 @asynccontextmanager
@@ -195,17 +201,17 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
         share_of = callers.running_share if share is None else lambda _: share
         admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=share_of)
         tool = RecordingTool(place.folder, admission, quotas)
-        call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
+        call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", release(), grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
-        known = quotas, callers
+        known, meter = (quotas, callers), PrometheusMeter({})
         needs = DispatchNeeds(
-            database, store, calls, admission, *known, Engine(), NoMeter(), call_settings, lambda: tool.preparing
+            database, store, calls, admission, *known, Engine(), meter, call_settings, lambda: tool.preparing
         )
         dispatching = Dispatching(settings, needs)
         async with dispatching.opened():
             await dispatching.start(nothing, nothing)
             try:
-                yield Process(calls, store, dispatching, tool, admission, keys)
+                yield Process(calls, store, dispatching, tool, admission, keys, meter)
             finally:
                 await dispatching.stop_work()
                 await dispatching.membership.stop()

@@ -2,16 +2,20 @@
 
 import hashlib
 import io
+import json
 import zipfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proofbox.service.calls.admission import Admission
+from proofbox.service.access.quotas import PackageAllowance
+from proofbox.service.identity import Principal
 from proofbox.service.packages.downloads import Downloads
-from proofbox.service.packages.installer import InstallerParts, InstallLimits, PackageInstaller
+from proofbox.service.packages.installer import InstallerParts, PackageInstaller
+from proofbox.service.packages.limits import InstallLimits
 from proofbox.service.packages.overlays import Overlays
+from proofbox.service.packages.places import InstallPlaces
 from proofbox.service.packages.resolutions import Resolutions
 from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits
 from proofbox.service.packages.target import Target
@@ -20,6 +24,14 @@ from proofbox.service.web.client.tls import loaded_when_asked, read_roots
 from tests.support.web_server import WebServer, response, web_server
 
 MIB = 1024 * 1024
+JSON = "application/vnd.pypi.simple.v1+json"
+
+
+def caller(tenant: str, key_id: str | None = None) -> Principal:
+    """Who asks for packages."""
+    return Principal(tenant, "default", "registered", "user", key_id)
+
+
 TARGET = Target("sha256:1", "3.13.5", "x86_64", 41, {"numpy": "2.3.1", "pandas": "2.2.3"})
 
 
@@ -98,6 +110,20 @@ class PackageIndex:
         self.link(name, f"{filename}#sha256={sha256}", "data-dist-info-metadata='true'")
         return sha256
 
+    def announce(self, name: str, version: str, size: int | None = None, **more: object) -> None:
+        """Lists one wheel as JSON, with its size, in place of the page of links; ``more``: other fields of it."""
+        filename = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+        content = self.server.answers[f"/files/{filename}"].partition(b"\r\n\r\n")[2]
+        facts = {
+            "filename": filename,
+            "url": self.server.url(f"/files/{filename}"),
+            "hashes": {"sha256": hashlib.sha256(content).hexdigest()},
+            "core-metadata": True,
+            "size": len(content) if size is None else size,
+        }
+        page = {"meta": {"api-version": "1.1"}, "name": name, "versions": [version], "files": [{**facts, **more}]}
+        self.server.answers[f"/simple/{name}/"] = response(json.dumps(page).encode(), JSON)
+
     def link(self, name: str, target: str, attributes: str = "") -> None:
         """Adds a link to the page of a package."""
         filename = target.partition("#")[0]
@@ -141,7 +167,10 @@ def installer(  # noqa: PLR0913 - its limits
     target: Target = TARGET,
     allowed: Sequence[str] = (),
     time_s: float = 30,
-    places: Admission | None = None,
+    places: InstallPlaces | None = None,
+    of_caller: Callable[[str], PackageAllowance] = lambda _: PackageAllowance(),
+    count_max: int = 10,
+    ca_file: Path | None = None,
 ) -> PackageInstaller:
     """An installer that is open."""
     overlays = Overlays(folder, "mounted", cache_bytes)
@@ -150,13 +179,13 @@ def installer(  # noqa: PLR0913 - its limits
         return target
 
     parts = InstallerParts(
-        resolver(index, time_s=time_s),
-        Downloads(Index(index.url), bytes_max, SystemResolver(), (), loaded_when_asked(None)),
+        resolver(index, time_s=time_s, ca_file=ca_file),
+        Downloads(Index(index.url), SystemResolver(), (), loaded_when_asked(ca_file)),
         overlays,
         Resolutions(overlays.resolutions, index.url, resolution_s),
-        places or Admission(running_max=2, queue_max=10),
+        places or InstallPlaces(2, 40),
         of_image,
     )
-    made = PackageInstaller(parts, InstallLimits(time_s, bytes_max, files_max), allowed)
+    made = PackageInstaller(parts, InstallLimits(time_s, bytes_max, files_max, count_max), allowed, of_caller)
     made.open()
     return made

@@ -35,6 +35,8 @@ def check_package_index(settings: Settings) -> Finding:
             asyncio.run(Resolver(index, limits, roots).resolve([name], {}, target, Path(folder)))
         except PackageIndexError as exc:
             remedy = "check PROOFBOX_PACKAGE_INDEX, PROOFBOX_PACKAGE_INDEX_LOGIN and the network of this machine"
+            if "certificate" in exc.message:
+                remedy = "set PROOFBOX_WEB_CA_FILE to the authority of the index, PEM, or correct its certificate"
             return Finding("packages", "warn", exc.message.removeprefix("packages: "), remedy)
         except PackageRefusedError as exc:
             if exc.code is ContractCode.PACKAGE_NOT_FOUND and settings.package_names:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from proofbox.cli.keys import NO_HOST
+from proofbox.cli.keys import NONE
 from proofbox.service.access.api_keys import (
     ApiKey,
     new_key_id,
@@ -83,10 +83,16 @@ def _make_key(settings: Settings, arguments: argparse.Namespace) -> tuple[ApiKey
         sha256=secret_sha256(secret),
         created=_utc(now),
         limits=dict(arguments.limit),
-        network=None if arguments.network is None else tuple(sorted({*arguments.network} - {NO_HOST})),
+        network=_list_of(arguments.network),
+        packages=_list_of(arguments.package),
         expires=None if arguments.expires is None else _utc(now + arguments.expires),
     )
     return key, secret
+
+
+def _list_of(given: list[str] | None) -> tuple[str, ...] | None:
+    """What an option that may be repeated names; None if it is not given."""
+    return None if given is None else tuple(sorted({*given} - {NONE}))
 
 
 def _show(key: ApiKey, arguments: argparse.Namespace, secret: str | None = None) -> None:
@@ -126,6 +132,7 @@ def _fields_of(key: ApiKey) -> dict[str, Any]:
         "scopes": ",".join(sorted(key.permissions)),
         "limits": dict(key.limits),
         "network": None if key.network is None else list(key.network),
+        "packages": None if key.packages is None else list(key.packages),
         "state": state,
         "created": key.created,
         "expires": key.expires or "never",

@@ -89,6 +89,7 @@ async def get_caller(request: Request, services: InjectedServices, principal: An
         scopes=sorted(caller.permissions),
         limits=await describe_limits(services, principal, state["meter"]),
         network=services.network_of(principal),
+        packages=services.packages_of(principal),
     )
     return model_response(info, headers=NO_STORE)
 

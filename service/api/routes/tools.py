@@ -95,7 +95,7 @@ def _either() -> dict[str, Any]:
 )
 async def list_tools(
     request: Request,
-    _caller: AnyCaller,
+    principal: AnyCaller,
     services: InjectedServices,
     format: Annotated[  # noqa: A002 - the name of the parameter
         Format,
@@ -117,10 +117,10 @@ async def list_tools(
     began; with `agent_id` the servers are asked, as when a run begins.
     """
     image = _contents(await services.image.get())
+    packages = services.packages_of(principal)
+    has_packages = packages is not None and packages.names != []
     tools = [
-        tool
-        for tool in catalogue(image, has_packages=services.has_packages)
-        if tool.tool_id not in services.absent_tools
+        tool for tool in catalogue(image, has_packages=has_packages) if tool.tool_id not in services.absent_tools
     ]
     if run_id is not None or agent_id is not None:
         of_agent, warnings = await _tools_of(request, services, run_id, agent_id)

@@ -41,6 +41,6 @@ class PackageSettings(BaseSettings):
     """Time for compiling the modules of installed packages in a sandbox, and the longest wait for a place to do so;
     0: each call compiles what it imports."""
     package_installing_max: int = Field(default=2, ge=1, le=64)
-    """Calls whose packages are being installed at the same time; of one caller one less, but at least one."""
+    """Calls whose packages are being installed at the same time; of one tenant one less, but at least one."""
     package_resolution_s: float = Field(default=86_400, ge=0)
     """Time for which the versions found for a list of packages are used again without asking the index."""

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from proofbox.service.access.quotas import Share
+from proofbox.service.access.quotas import Quotas
 from proofbox.service.app.settings import Settings
-from proofbox.service.calls.admission import Admission
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.packages.port import Packages
@@ -38,11 +37,14 @@ class SandboxParts:
     image: ImageInventory
 
 
-def build_packages(settings: Settings, sandboxes: SandboxParts, resolve: Resolver) -> Packages | None:
+def build_packages(
+    settings: Settings, quotas: Quotas, sandboxes: SandboxParts, resolve: Resolver
+) -> Packages | None:
     """Build what installs packages; None if the operator has no index.
 
     Args:
         settings: of the service.
+        quotas: know what callers may have.
         sandboxes: what packages have to fit, and are compiled in.
         resolve: resolves host names.
     """
@@ -52,13 +54,15 @@ def build_packages(settings: Settings, sandboxes: SandboxParts, resolve: Resolve
     from proofbox.service.packages.bytecode import BytecodeCompiler  # noqa: PLC0415
     from proofbox.service.packages.downloads import Downloads  # noqa: PLC0415
     from proofbox.service.packages.image_target import find_target  # noqa: PLC0415
-    from proofbox.service.packages.installer import InstallerParts, InstallLimits, PackageInstaller  # noqa: PLC0415
+    from proofbox.service.packages.installer import InstallerParts, PackageInstaller  # noqa: PLC0415
+    from proofbox.service.packages.limits import InstallLimits  # noqa: PLC0415
     from proofbox.service.packages.overlays import Overlays  # noqa: PLC0415
+    from proofbox.service.packages.places import InstallPlaces  # noqa: PLC0415
     from proofbox.service.packages.resolutions import Resolutions  # noqa: PLC0415
     from proofbox.service.packages.resolver import Index, Resolver, ResolverLimits  # noqa: PLC0415
 
     index = Index(settings.package_index, settings.package_index_login.get_secret_value())
-    calls, installing_max = sandboxes.jobs.admission, settings.package_installing_max
+    count_max = settings.package_call_count_max
     bytes_max, time_s = settings.package_call_bytes_max, settings.package_install_s
     compile_s = settings.package_compile_s
     principal = Principal(settings.tenant, settings.project, settings.user_type, settings.user)
@@ -66,30 +70,18 @@ def build_packages(settings: Settings, sandboxes: SandboxParts, resolve: Resolve
     parts = InstallerParts(
         Resolver(
             index,
-            ResolverLimits(time_s, bytes_max, settings.package_call_count_max),
+            ResolverLimits(time_s, bytes_max, count_max),
             cache(lambda: read_roots(settings.web_ca_file)),
         ),
-        Downloads(
-            index, bytes_max, resolve, settings.package_index_ranges, loaded_when_asked(settings.web_ca_file)
-        ),
+        Downloads(index, resolve, settings.package_index_ranges, loaded_when_asked(settings.web_ca_file)),
         overlays,
         Resolutions(overlays.resolutions, index.url, settings.package_resolution_s),
-        Admission(
-            running_max=installing_max,
-            queue_max=settings.queue_max,
-            share_of=lambda owner: share_of_installing(calls.share_of(owner), installing_max),
-        ),
+        InstallPlaces(settings.package_installing_max, settings.queue_max, sandboxes.jobs.admission.share_of),
         lambda: find_target(sandboxes.image),
         BytecodeCompiler(sandboxes.jobs, sandboxes.policy, principal, compile_s) if compile_s else None,
     )
-    limits = InstallLimits(time_s, bytes_max, settings.package_call_files_max)
-    return PackageInstaller(parts, limits, settings.package_names)
-
-
-def share_of_installing(share: Share, installing_max: int) -> Share:
-    """What a caller may have of the places to install: its share of calls, never all of several places."""
-    running = max(1, installing_max - 1)
-    return Share(min(running, share.running) if share.running else running, share.queued)
+    limits = InstallLimits(time_s, bytes_max, settings.package_call_files_max, count_max)
+    return PackageInstaller(parts, limits, settings.package_names, quotas.packages)
 
 
 def _folder(settings: Settings) -> Path:

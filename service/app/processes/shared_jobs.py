@@ -1,11 +1,11 @@
 """What one process does for all processes of a service, as long as it leads."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
 from proofbox.service.app.gateway import Gateway
 from proofbox.service.app.settings import Settings
+from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.conversations.retention import RetentionSweeper
 from proofbox.service.storage.audit_signing import HeadSigner
 
@@ -37,8 +37,7 @@ class SharedJobs:
         self._gateway = gateway
         self._retention = retention
         self._heads = heads
-        self._undo_lost = undo_lost
-        self._undoing: asyncio.Task[None] | None = None
+        self._undoing = RepeatedJob(undo_lost, _UNDONE_EVERY_S, "the saves of lost processes cannot be undone")
         files = settings.audit_key_file, settings.audit_heads_file
         self._signs = bool(settings.audit_head_s) and None not in files
 
@@ -47,7 +46,7 @@ class SharedJobs:
         log.info("this process does the jobs of the service")
         await self._gateway.start_jobs()
         self._retention.start()
-        self._undoing = asyncio.create_task(self._undo_for_ever())
+        self._undoing.start(at_once=True)
         if self._signs:
             self._heads.start()
 
@@ -55,16 +54,6 @@ class SharedJobs:
         """End: another process begins."""
         await self._gateway.stop_jobs()
         await self._retention.stop()
-        if self._undoing is not None:
-            self._undoing.cancel()
-            await asyncio.gather(self._undoing, return_exceptions=True)
+        await self._undoing.stop()
         if self._signs:
             await self._heads.stop()
-
-    async def _undo_for_ever(self) -> None:
-        while True:
-            try:
-                await self._undo_lost()
-            except Exception:
-                log.exception("the saves of lost processes could not be undone")
-            await asyncio.sleep(_UNDONE_EVERY_S)

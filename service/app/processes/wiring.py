@@ -1,30 +1,41 @@
 """Builds what the processes of a service share: the NATS link, the worker, and the jobs of the one that leads."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
+from proofbox.service.app.processes.difference_watch import DifferenceWatch
+from proofbox.service.app.processes.equal_settings import facts_of
+from proofbox.service.app.processes.readings import dispatch_readings
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.call_runner import CallRunner, CallSettings
 from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
+from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.dispatch.bridge import ChangeBridge
-from proofbox.service.dispatch.left import LeftCalls, repeat_for_ever
+from proofbox.service.dispatch.effects import QueuePlace
+from proofbox.service.dispatch.figures import QueueCounts
+from proofbox.service.dispatch.left import LeftCalls
 from proofbox.service.dispatch.membership import Jobs, Membership
-from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
+from proofbox.service.dispatch.port import Lead
 from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
+from proofbox.service.dispatch.sweep import QueueSweep
+from proofbox.service.dispatch.turns import Turns, published_max
 from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
 from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.observability.metrics_port import Meter
+from proofbox.service.observability.metrics_port import Meter, Reading
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
 from proofbox.service.storage.dispatch.members import SqlMemberStore
+
+_SPREAD = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,7 @@ class DispatchNeeds:
         quotas: the shares of callers.
         callers: learns them of calls that other processes accepted.
         engine: the sandbox engine.
-        meter: counts calls that end here.
+        meter: counts calls that end here, and shows the queue.
         call_settings: the settings of calls.
         preparing: how many calls of this process wait for their packages.
     """
@@ -67,16 +78,28 @@ class Dispatching:
     def __init__(self, settings: Settings, needs: DispatchNeeds) -> None:
         boot_id = needs.call_settings.boot_id
         self._settings = settings
+        self.boot_id = boot_id
         self.database = needs.database
         self._changes = needs.database.changes
         self._is_stopping = False
-        self._sweep: asyncio.Task[None] | None = None
-        self.link = NatsLink(_nats_settings(settings, boot_id))
+        self.counts = QueueCounts()
+        self.link = NatsLink(_nats_settings(settings, boot_id), self.counts)
         self._engine = needs.engine
         dispatches = SqlDispatchStore(needs.database)
-        self._left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link)
+        self._quotas = needs.quotas
+        turns = Turns(self.link, dispatches, published_max(settings.running_max))
+        lease_s = settings.dispatch_lease_s
+        left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link, self.counts)
         self.members = SqlMemberStore(needs.database)
-        self.membership = Membership(self.members, boot_id, settings.role, settings.dispatch_lease_s)
+        self._facts = facts_of(settings, needs.call_settings.version)
+        self.membership = Membership(self.members, boot_id, settings.role, lease_s, self._could_lead)
+        self._watch = DifferenceWatch(self.members)
+        self.sweep = QueueSweep(dispatches, left, self.link, self.membership, lease_s, turns)
+        self._sweeping = RepeatedJob(
+            self._sweep_all, self.sweep.pause_s, "calls without a worker stay open", spread=_SPREAD
+        )
+        self.membership.on_lead = self._sweeping.wake
+        needs.meter.add_readings(self.readings)
         self.remote = RemoteDispatch(
             RemoteParts(
                 self.link,
@@ -84,8 +107,7 @@ class Dispatching:
                 needs.store,
                 needs.calls.runner,
                 needs.calls.waiting,
-                settings.queue_max,
-                needs.quotas.share,
+                self._place_of,
                 settings.queue_s,
             )
         )
@@ -102,14 +124,16 @@ class Dispatching:
                 needs.admission,
                 lambda: needs.engine.is_up,
                 needs.callers,
+                turns,
+                left,
+                self.counts,
                 needs.preparing,
             )
             self.worker = Worker(
                 parts,
-                WorkerSettings(
-                    boot_id, settings.dispatch_lease_s, settings.dispatch_attempts_max, settings.running_max
-                ),
+                WorkerSettings(boot_id, lease_s, settings.dispatch_attempts_max, settings.running_max),
             )
+            self.membership.on_report = self.worker.keeper.note_answer
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -123,15 +147,10 @@ class Dispatching:
             await self.link.open()
             self.remote.start()
             stack.push_async_callback(self.remote.stop)
-            stack.push_async_callback(self._stop_sweep)
-            self._sweep = asyncio.create_task(repeat_for_ever(self._end_left, "calls without a worker stay open"))
+            stack.push_async_callback(self._sweeping.stop)
+            self._sweeping.start()
             await stack.enter_async_context(ChangeBridge(self._changes, self.link).opened())
             yield
-
-    async def _stop_sweep(self) -> None:
-        if self._sweep is not None:
-            self._sweep.cancel()
-            await asyncio.gather(self._sweep, return_exceptions=True)
 
     async def start(self, begin: Jobs, end: Jobs) -> None:
         """Begin to run calls, and the jobs of the service if this process leads.
@@ -140,6 +159,7 @@ class Dispatching:
             StoreFailedError: the store failed.
         """
         await self.membership.start(begin, end)
+        await self.members.describe(self.boot_id, self._facts)
         if self.worker is not None:
             self.worker.start()
 
@@ -157,9 +177,27 @@ class Dispatching:
         """
         await artifacts.undo_lost(await self.members.living())
 
-    async def _end_left(self) -> None:
+    def _place_of(self, caller: str) -> QueuePlace:
+        settings, share = self._settings, self._quotas.share(caller)
+        return QueuePlace(
+            caller,
+            published_max=published_max(settings.running_max),
+            running_max=share.running_together,
+            queued_max=share.queued,
+            queue_max=settings.queue_max,
+        )
+
+    async def _sweep_all(self) -> None:
+        await self.sweep.sweep()
         if self.membership.leads:
-            await self._left.end()
+            await self._watch.look()
+
+    def _could_lead(self) -> Collection[Lead]:
+        return (Lead.JOBS, Lead.QUEUE) if self.link.is_up else (Lead.JOBS,)
+
+    def readings(self) -> Iterable[Reading]:
+        """The metrics of the queue, the workers and the link; see `dispatch_readings`."""
+        return dispatch_readings(lambda: self.sweep.figures, self.counts, is_up=self.link.is_up)
 
     async def ping_worker(self) -> None:
         """Check the sandbox engine, and that calls begin.
@@ -178,7 +216,8 @@ class Dispatching:
             EngineUnavailableError: the NATS servers are away, or have lost the queue.
         """
         if not self.link.is_up:
-            raise EngineUnavailableError("the NATS servers do not answer; calls are accepted and wait")
+            why = self.link.why_down or "the NATS servers do not answer"
+            raise EngineUnavailableError(f"{why}; calls are accepted and wait")
         try:
             await self.link.check()
         except DispatchUnavailableError as exc:
@@ -195,6 +234,8 @@ def _nats_settings(settings: Settings, boot_id: str) -> NatsSettings:
         name=f"proofbox-{settings.role}-{boot_id}",
         lease_s=settings.dispatch_lease_s,
         credentials_file=settings.nats_credentials_file,
+        nkey_file=settings.nats_nkey_file,
+        token=settings.nats_token.get_secret_value(),
         user=settings.nats_user,
         password=settings.nats_password.get_secret_value(),
         ca_file=settings.nats_ca_file,

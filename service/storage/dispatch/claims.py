@@ -3,9 +3,10 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, exists, select, tuple_, update
+from sqlalchemy import Connection, Select, bindparam, delete, exists, func, select, tuple_, update
 from typing_extensions import override
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
@@ -16,6 +17,7 @@ from proofbox.service.dispatch.port import (
     DispatchStore,
     GivenBack,
     QueuedCall,
+    QueueFigures,
     Refusal,
     Refused,
     StopAnswer,
@@ -25,7 +27,9 @@ from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import calls, conversations, dispatches, principals
+from proofbox.service.storage.dispatch.tables import dispatches, members
+from proofbox.service.storage.dispatch.turns import DEFERRED, HAS_MORE, release_turns, waiting_callers
+from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
 _NO_CLAIM = (0, 0)
@@ -35,7 +39,7 @@ _DEAD, _SUSPENDED = DispatchState.DEAD.value, DispatchState.SUSPENDED.value
 _CALL, _CLAIM = _c.call == bindparam("of_call"), _c.claim == bindparam("of_claim")
 _BY = _c.worker == bindparam("by_worker")
 _IS_HELD = _c.state.in_([_CLAIMED, _STARTED])
-_IS_FREE = (_c.state == _QUEUED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
+_IS_FREE = ((_c.state == _QUEUED) & ~DEFERRED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
 _UNTIL = epoch_now() + bindparam("lease_s")
 _IS_OPEN = exists().where(calls.c.id == _c.call, calls.c.state == CallState.OPEN.value)
 """A service of one process may have ended the call, or let it wait, since it was queued."""
@@ -43,7 +47,8 @@ _TAKEN = (
     update(dispatches)
     .where(_CALL, _IS_FREE, _IS_OPEN, _c.attempts < bindparam("attempts_max"))
     .values(state=_CLAIMED, claim=_c.claim + 1, attempts=_c.attempts + 1, worker=bindparam("by_worker"), due=_UNTIL)
-    .returning(*_c)
+    .values(workspace=None)
+    .returning(*_c, HAS_MORE.label("more"))
 )
 _SET_ASIDE = (
     update(dispatches)
@@ -79,10 +84,34 @@ _RELEASED = (
         attempts=_c.attempts - bindparam("given_back"),
     )
 )
+_oldest = (
+    select(calls.c.created)
+    .join_from(dispatches, calls, _c.call == calls.c.id)
+    .where(_c.state == _QUEUED, _c.deadline.is_not(None))
+    .order_by(_c.call)
+    .limit(1)
+    .scalar_subquery()
+)
+_workers = (
+    select(func.count())
+    .where(members.c.until > epoch_now(), members.c.role.in_(["worker", "all"]))
+    .scalar_subquery()
+)
+_LOOK = select(
+    epoch_now().label("now"),
+    func.count().filter(_c.state == _QUEUED).label("waiting"),
+    func.count().filter(_IS_HELD).label("held"),
+    func.count().filter(_c.state == _DEAD).label("set_aside"),
+    func.count().filter(_IS_HELD, _c.due < epoch_now()).label("expired"),
+    func.count().filter(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED).label("due"),
+    func.count().filter(_c.state == _QUEUED, _c.deadline < epoch_now()).label("overdue"),
+    _oldest.label("oldest"),
+    _workers.label("workers"),
+).select_from(dispatches)
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
 _some_due = (
     select(_c.call)
-    .where(_c.state == _QUEUED, _c.due < epoch_now())
+    .where(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED)
     .order_by(_c.due)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
@@ -187,7 +216,9 @@ class SqlDispatchStore(DispatchStore):
             if taken is not None:
                 stop = None if taken.stop is None else StopReason(taken.stop)
                 stored = _stored(connection, taken)
-                return ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
+                makes_room = bool(taken.caller_max or taken.more)
+                found = ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
+                return replace(found, caller=taken.caller, makes_room=makes_room)
             if (dead := connection.execute(_SET_ASIDE, aside).first()) is not None:
                 return Refused(Refusal.DEAD, dead.claim)
             return _refusal(connection, number)
@@ -218,6 +249,24 @@ class SqlDispatchStore(DispatchStore):
         return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
 
     @override
+    async def look(self) -> QueueFigures:
+        def work(connection: Connection) -> QueueFigures:
+            row = connection.execute(_LOOK).one()
+            waited_s = 0.0 if row.oldest is None else row.now - datetime.fromisoformat(row.oldest).timestamp()
+            return QueueFigures(
+                row.waiting,
+                max(0.0, waited_s),
+                row.held,
+                row.set_aside,
+                row.expired,
+                row.due,
+                row.overdue,
+                row.workers,
+            )
+
+        return await self._database.read(work)
+
+    @override
     async def lost(self, limit: int) -> Sequence[QueuedCall]:
         return await self._database.read(lambda connection: _queued(connection.execute(_LOST, {"most": limit})))
 
@@ -230,6 +279,14 @@ class SqlDispatchStore(DispatchStore):
     async def unpublish(self, numbers: Sequence[int]) -> None:
         values = {"numbers": list(numbers)}
         await self._database.write(lambda connection: connection.execute(_UNPUBLISHED, values))
+
+    @override
+    async def release_turns(self, caller: str, published_max: int) -> Sequence[int]:
+        return await self._database.write(lambda connection: release_turns(connection, caller, published_max))
+
+    @override
+    async def waiting_callers(self, limit: int) -> Sequence[str]:
+        return await self._database.read(lambda connection: waiting_callers(connection, limit))
 
     @override
     async def left(self, limit: int) -> Sequence[StoredCall]:
@@ -294,7 +351,7 @@ class SqlDispatchStore(DispatchStore):
 
 def _refusal(connection: Connection, number: int) -> Refused:
     row = connection.execute(_FOUND, {"of_call": number}).first()
-    if row is None or row.state == DispatchState.SUSPENDED:
+    if row is None or row.is_deferred or row.state == DispatchState.SUSPENDED:
         return Refused(Refusal.GONE)
     if row.state == DispatchState.DEAD:
         return Refused(Refusal.DEAD, row.claim)

@@ -147,13 +147,16 @@ def _write(
     values = {**project_values(principal), "of_agent": agent_id}
     known = connection.execute(_AGENT.with_for_update(key_share=True), values).first()
     current = 0 if known is None or known.deleted is not None else known.current
-    if if_version is not None and if_version != current:
+    stored = (
+        _build(connection.execute(_CURRENT.where(agents.c.agent_id == agent_id), values).one()) if current else None
+    )
+    is_same = stored is not None and stored.sha256 == new.sha256
+    # The same document over the version before: the same request again, whose first answer was lost.
+    if if_version is not None and if_version != current and not (is_same and if_version == current - 1):
         has = f"has version {current}" if current else "does not exist"
         raise VersionMovedError(f"If-Match: agent '{agent_id[:100]}' {has}, not \"{if_version}\"; read it again")
-    if current:
-        stored = _build(connection.execute(_CURRENT.where(agents.c.agent_id == agent_id), values).one())
-        if stored.sha256 == new.sha256:
-            return stored, False
+    if stored is not None and is_same:
+        return stored, False
     now = utc_now()
     if known is None:
         row = {"project": project, "agent_id": agent_id, "current": 1, "created": now}

@@ -224,8 +224,12 @@ class SqlRunStore(RunStore):
     @override
     async def release(self, principal: Principal, run_id: str, lease: int) -> StoredRun:
         def work(connection: Connection) -> StoredRun:
-            held = hold_run(connection, principal, run_id, lease)
-            if held.run.status is RunStatus.RUNNING:
+            held = find_own_run(connection, principal, run_id, lock=True)
+            run = held.run
+            if run.lease == lease and not run.is_held and not run.status.is_ended:
+                return run  # the same request again
+            require_lease(connection, held, lease)
+            if run.status is RunStatus.RUNNING:
                 return give_back(connection, held).run
             connection.execute(update(runs).where(runs.c.id == held.row).values(holder=None, lease_until=None))
             return run_of_row(connection, held.row).run

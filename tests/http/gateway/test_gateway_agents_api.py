@@ -88,6 +88,17 @@ async def test_if_match_protects_what_somebody_else_wrote(web):
         assert await put(wrong) == (422, "invalid_request")
 
 
+async def test_the_same_conditional_write_again_is_answered_as_the_first(web):
+    async def put(condition, **more):
+        answer = await web.put("/v1/agents/helper", json=document(**more), headers={"If-Match": condition})
+        return answer.status_code, answer.json().get("version")
+
+    assert [await put('"0"'), await put('"0"')] == [(201, 1), (200, 1)]
+    assert [await put('"1"', model={"name": "m"}) for _ in range(2)] == [(200, 2), (200, 2)]
+    assert await put('"0"', model={"name": "m"}) == (412, None)
+    assert await put('"1"') == (412, None)
+
+
 async def test_all_mistakes_are_in_one_problem(web):
     wrong = document(
         {**WEATHER, "visibility": "loud", "execution": {"url": "https://{{input.host}}/", "timeout": 0}},

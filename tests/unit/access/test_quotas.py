@@ -1,12 +1,12 @@
 """How much a caller may ask for: buckets that refill, debts, and what the headers say of them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas, Share, TokenBucket
+from proofbox.service.access.quotas import NO_LIMITS, Allowances, PackageAllowance, Quotas, Share, TokenBucket
 from proofbox.service.errors import RateLimitedError, StorageQuotaError
 
 LIMITS = Allowances(
@@ -94,11 +94,19 @@ def test_without_limits_nothing_is_refused_and_nothing_said(clock):
     assert quotas.share("tenant default") == quotas.share("came by no door") == Share(0, 0)
 
 
+def test_a_limit_of_running_calls_that_follows_from_one_process_is_none_of_all_processes(clock):
+    allowed, own = replace(LIMITS, running_calls=3), Allowances()
+    for is_set, together in ((False, 0), (True, 3)):
+        quotas = Quotas(allowed, clock=clock, has_running_limit=is_set)
+        quotas.meter("k", own)
+        assert (quotas.share("k").running, quotas.share("k").running_together) == (3, together)
+
+
 def test_a_key_has_its_own_numbers_and_the_operators_for_the_rest(clock):
     quotas = Quotas(LIMITS, clock=clock)
     meter = quotas.meter("k", Allowances(calls_per_minute=1, queued_calls=0, running_calls=7))
     assert meter.allowed == Allowances(120, 1, 6_000, 7, 0, 1_000)
-    assert quotas.share("k") == Share(running=7, queued=0)
+    assert quotas.share("k") == Share(running=7, queued=0, running_together=7)
     assert quotas.share("other") == Share()
     meter.take_request(is_call=True)
     with pytest.raises(RateLimitedError):
@@ -166,8 +174,9 @@ async def test_a_project_that_keeps_as_much_as_it_may_is_refused_more(clock):
 
 
 def test_no_limits_is_none_of_each():
-    # No list of hosts: all that the operator allows.
-    expected = {field.name: None if field.name == "network" else 0 for field in fields(Allowances)}
+    # No list of hosts and of packages: all that the operator allows.
+    lists = {"network", "packages"}
+    expected = {field.name: None if field.name in lists else 0 for field in fields(Allowances)}
     assert {name: getattr(NO_LIMITS, name) for name in expected} == expected
 
 
@@ -183,3 +192,16 @@ def test_no_pattern_of_requests_gets_more_than_the_bucket_and_its_refill(steps, 
                 bucket.take(1)
                 taken += 1
         assert taken <= per_minute + (clock.now - began) * per_minute / 60 + 1e-6
+
+
+def test_limits_of_packages_are_narrowed_by_a_key_and_never_widened():
+    quotas = Quotas(Allowances(package_count=60, package_bytes=1_000, package_install_s=120))
+    quotas.meter("key 1", Allowances(package_count=5, package_bytes=9_000, packages=("tiny",)))
+    quotas.meter("key 2", NO_LIMITS)
+    assert quotas.packages("key 1") == PackageAllowance(("tiny",), 5, 1_000, 120)
+    assert quotas.packages("key 2") == PackageAllowance(None, 60, 1_000, 120)
+
+
+def test_a_key_whose_limits_are_not_known_may_ask_for_no_package():
+    assert Quotas(NO_LIMITS).packages("key 1").names == ()
+    assert Quotas(NO_LIMITS).packages("tenant acme").names is None

@@ -21,9 +21,16 @@ EXPRESSIONS = [target["expr"] for panel in DASHBOARD["panels"] for target in pan
 @pytest.fixture(scope="module")
 def families(tmp_path_factory):
     """What the service exports, by the names that are in the text."""
-    service = build(Settings(data_dir=tmp_path_factory.mktemp("data")))
-    found = text_string_to_metric_families(service.meter.text().decode())
-    return {family.name + ("_total" if family.type == "counter" else ""): family for family in found}
+    many = {"dispatch": "nats", "nats_urls": "nats://127.0.0.1:1", "database_url": "postgresql://a:b@127.0.0.1:1/c"}
+    found = {}
+    for settings in (
+        {},
+        many | {"s3_bucket": "unused", "keys_dir": tmp_path_factory.mktemp("keys")},
+    ):  # nothing is connected
+        service = build(Settings(data_dir=tmp_path_factory.mktemp("data"), **settings))
+        for family in text_string_to_metric_families(service.meter.text().decode()):
+            found[family.name + ("_total" if family.type == "counter" else "")] = family
+    return found
 
 
 def test_the_page_names_every_metric_and_no_other(families):

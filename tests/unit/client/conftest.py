@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import operator
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.support.scripted_service import Scripted, ScriptedService
 
 
 class UseClient:
-    """Calls a method of a new client and returns its result; an iterator is read to its end."""
+    """Calls a method of a new client, such as ``gateway.get_run``; an iterator is read to its end."""
 
     def __init__(self, *, is_async: bool) -> None:
         self.is_async = is_async
@@ -23,12 +24,12 @@ class UseClient:
         if self.is_async:
             return asyncio.run(self._call_async(url, settings, method, *args, **options))
         with Client(url, **settings) as client:
-            result = getattr(client, method)(*args, **options)
+            result = operator.attrgetter(method)(client)(*args, **options)
             return list(result) if isinstance(result, Iterator) else result
 
     async def _call_async(self, url: str, settings: Any, method: str, *args: Any, **options: Any) -> Any:
         async with AsyncClient(url, **settings) as client:
-            result = getattr(client, method)(*args, **options)
+            result = operator.attrgetter(method)(client)(*args, **options)
             if isinstance(result, AsyncIterator):
                 return [item async for item in result]
             return await result if inspect.isawaitable(result) else result

@@ -5,8 +5,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from proofbox.contracts.codes import VerdictCode
 from proofbox.contracts.tool_call_response import ArtifactResult, Rehosted, SandboxInfo, Timings, ToolCallResponse
-from proofbox.service.observability.metrics_port import EndedCall
-from proofbox.service.observability.prometheus import PrometheusMeter, Reading
+from proofbox.service.observability.metrics_port import EndedCall, Reading
+from proofbox.service.observability.prometheus import PrometheusMeter
 
 TOOL = "exec_tools.execute_code_python"
 

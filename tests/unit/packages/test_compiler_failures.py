@@ -40,7 +40,7 @@ def compiler(admission, error=None, time_s=5.0):
     "error", [EngineUnavailableError("the engine is away"), OSError("odd"), KeyError("defect")]
 )
 async def test_an_engine_that_fails_costs_the_bytecode_only(tmp_path, caplog, error):
-    assert await compiler(Admission(running_max=1, queue_max=1), error).add_to(tmp_path, "3.13.5", OWNER) == 0
+    assert await compiler(Admission(running_max=1, queue_max=1), error).add_to(tmp_path, "3.13.5", OWNER, MIB) == 0
     assert "packages are used without bytecode" in caplog.text
     assert str(error) in caplog.text
 
@@ -48,6 +48,6 @@ async def test_an_engine_that_fails_costs_the_bytecode_only(tmp_path, caplog, er
 async def test_a_service_without_a_free_place_costs_the_bytecode_only(tmp_path, caplog):
     admission = Admission(running_max=1, queue_max=1)
     with await admission.enter(float("inf"), lambda _: None, "other"):
-        assert await compiler(admission, time_s=0.01).add_to(tmp_path, "3.13.5", OWNER) == 0
+        assert await compiler(admission, time_s=0.01).add_to(tmp_path, "3.13.5", OWNER, MIB) == 0
         assert "packages are used without bytecode" in caplog.text
     assert (admission.running, admission.queued) == (0, 0)

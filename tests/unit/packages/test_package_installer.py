@@ -7,12 +7,11 @@ import pytest
 
 from proofbox.contracts.codes import ContractCode
 from proofbox.service.access.quotas import Share
-from proofbox.service.app.packages.wiring import share_of_installing
-from proofbox.service.calls.admission import Admission
 from proofbox.service.errors import PackageIndexError, QueueFullError, StoreFailedError, StoreFullError
 from proofbox.service.packages.lock import LockedWheel
+from proofbox.service.packages.places import InstallPlaces
 from proofbox.service.packages.refusal import PackageRefusedError
-from tests.support.package_index import MIB, TARGET, installer, package_index, wheel_bytes
+from tests.support.package_index import MIB, TARGET, caller, installer, package_index, wheel_bytes
 from tests.support.web_server import redirect, response, web_server
 
 
@@ -27,8 +26,8 @@ def folder(tmp_path):
     return tmp_path / "packages"
 
 
-async def use(packages, *requirements, pinned=None, owner="owner"):
-    async with packages.use(requirements, owner, pinned) as found:
+async def use(packages, *requirements, pinned=None, owner="owner", key=None):
+    async with packages.use(requirements, caller(owner, key), pinned) as found:
         return found
 
 
@@ -129,7 +128,7 @@ async def test_a_caller_that_leaves_ends_no_installation_of_others(index, folder
 async def test_callers_of_the_same_packages_wait_in_their_own_lines_and_install_once(index, folder):
     index.add("tiny", "1.0")
     gate = Gate(index, TINY)
-    places = Admission(running_max=2, queue_max=10, share_of=lambda _: share_of_installing(Share(0, 1), 2))
+    places = InstallPlaces(2, 10, lambda _: Share(0, 1))
     packages = installer(index, folder, places=places)
     first = [asyncio.create_task(use(packages, "tiny", owner="a")) for _ in range(2)]
     await gate.reached.wait()
@@ -150,7 +149,7 @@ async def test_callers_of_the_same_packages_wait_in_their_own_lines_and_install_
 async def test_an_installation_has_its_place_until_its_end_although_its_caller_left(index, folder):
     index.add("tiny", "1.0")
     gate = Gate(index, TINY)
-    places = Admission(running_max=1, queue_max=0)
+    places = InstallPlaces(1, 0)
     packages = installer(index, folder, places=places)
     leaving = asyncio.create_task(use(packages, "tiny"))
     await gate.reached.wait()
@@ -176,11 +175,6 @@ async def test_who_joins_late_has_time_of_its_own(index, folder):
         await starting
     gate.opened.set()
     assert (await joining).packages[0].name == "tiny"
-
-
-def test_one_caller_never_has_all_places_if_there_are_several():
-    assert [share_of_installing(Share(), most).running for most in (1, 2, 4)] == [1, 1, 3]
-    assert share_of_installing(Share(2, 5), 8) == Share(2, 5)
 
 
 async def test_closing_waits_for_the_thread_that_unpacks_and_leaves_no_file(index, folder):
@@ -315,7 +309,7 @@ async def test_a_full_disk_is_not_a_failure_of_the_index(index, folder, tmp_path
     (tmp_path / "0.whl").symlink_to("/dev/full")
     packages = installer(index, folder)
     with pytest.raises(StoreFullError, match="the disk has no room"):
-        await packages.parts.downloads.fetch([wheel], tmp_path, 30)
+        await packages.parts.downloads.fetch([wheel], tmp_path, packages.limits)
 
 
 async def test_a_redirect_within_the_index_is_followed(index, folder):
@@ -340,6 +334,6 @@ def test_names_that_are_not_allowed_or_double_are_mistakes(folder):
         url = "http://127.0.0.1:1/simple"
 
     packages = installer(NoIndex(), folder, allowed=["Scikit.Image", "tiny"])
-    found = packages.find_mistakes(["scikit-image==1.*", "evil", "tiny", "tiny>1", "scikit-image==1.*.2"])
+    found = packages.find_mistakes(["scikit-image==1.*", "evil", "tiny", "tiny>1", "scikit-image==1.*.2"], "key 1")
     assert [number for number, _ in found] == [1, 3, 4]
     assert "not allowed by the operator (Scikit.Image, tiny)" in found[0][1]

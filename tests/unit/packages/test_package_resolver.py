@@ -1,8 +1,6 @@
 """The resolver itself, on an index of the test's: what it finds, and how it says what it does not find."""
 
 import asyncio
-import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,8 @@ import pytest
 from proofbox.contracts.codes import ContractCode
 from proofbox.service.errors import PackageIndexError
 from proofbox.service.packages.refusal import PackageRefusedError
-from tests.support.package_index import MIB, TARGET, PackageIndex, package_index, resolver
-from tests.support.web_server import certificate, response, web_server
+from tests.support.package_index import MIB, TARGET, package_index, resolver
+from tests.support.web_server import response
 
 
 @pytest.fixture
@@ -223,38 +221,3 @@ async def test_no_proxy_of_the_machine_is_between_resolver_and_index(index, tmp_
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert [name for name, _, _ in await resolve(index, tmp_path, "plain")] == ["plain"]
-
-
-class SecuredIndex(PackageIndex):
-    @property
-    def url(self) -> str:
-        return self.server.url("/simple", "localhost")
-
-
-def signed_certificate(folder: Path) -> Path:
-    """A certificate for localhost that the authority of the folder signed, with its key."""
-    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost")
-    kind = ("-addext", "basicConstraints=critical,CA:FALSE", "-newkey", "rsa:2048", "-nodes")
-    by = ("-CA", str(folder / "cert.pem"), "-CAkey", str(folder / "key.pem"))
-    files = ("-keyout", str(folder / "own_key.pem"), "-out", str(folder / "own.pem"))
-    subprocess.run(
-        ["openssl", "req", "-x509", "-days", "2", *names, *kind, *by, *files], check=True, capture_output=True
-    )
-    both = folder / "own_both.pem"
-    both.write_bytes((folder / "own_key.pem").read_bytes() + (folder / "own.pem").read_bytes())
-    return both
-
-
-async def test_the_operators_authorities_are_trusted_and_others_are_not(index, tmp_path):
-    certificate(tmp_path, "authority")
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(signed_certificate(tmp_path))
-    async with web_server(tls) as server:
-        server.answers = index.server.answers
-        secured = SecuredIndex(server)
-        index.add("plain", "1.0")
-        with pytest.raises(PackageIndexError):
-            await resolve(secured, tmp_path, "plain")
-        (tmp_path / "work").rename(tmp_path / "first")
-        found = await resolve(secured, tmp_path, "plain", ca_file=tmp_path / "cert.pem")
-    assert [name for name, _, _ in found] == ["plain"]

@@ -10,6 +10,8 @@ from proofbox.service.errors import PackagesNotAllowedError
 from proofbox.service.packages.port import InstalledPackages, check_packages
 from tests.support.package_index import installer
 
+CALLER = "key 1"
+
 
 class NoIndex:
     url = "http://127.0.0.1:1/simple"
@@ -34,23 +36,23 @@ def request(*packages):
 
 def test_without_an_index_a_call_is_refused_with_the_setting():
     with pytest.raises(PackagesNotAllowedError, match="PROOFBOX_PACKAGE_INDEX") as refused:
-        check_packages(request("tiny"), ExecParams(explore=True), Language.PYTHON, None)
+        check_packages(request("tiny"), ExecParams(explore=True), Language.PYTHON, None, CALLER)
     assert refused.value.errors[0].field == "packages"
     with pytest.raises(InvalidParamsError, match="PROOFBOX_PACKAGE_INDEX"):
-        check_packages(request(), ExecParams(explore=True, packages=["tiny"]), Language.PYTHON, None)
-    check_packages(request(), ExecParams(explore=True), Language.PYTHON, None)
+        check_packages(request(), ExecParams(explore=True, packages=["tiny"]), Language.PYTHON, None, CALLER)
+    check_packages(request(), ExecParams(explore=True), Language.PYTHON, None, CALLER)
 
 
 def test_programs_of_node_have_no_packages(packages):
     with pytest.raises(PackagesNotAllowedError, match="programs in node find no Python packages"):
-        check_packages(request("tiny"), ExecParams(explore=True), Language.NODE, packages)
-    check_packages(request("tiny"), ExecParams(explore=True), Language.BASH, packages)
+        check_packages(request("tiny"), ExecParams(explore=True), Language.NODE, packages, CALLER)
+    check_packages(request("tiny"), ExecParams(explore=True), Language.BASH, packages, CALLER)
 
 
 def test_a_model_reads_which_of_its_entries_is_wrong(packages):
     params = ExecParams(explore=True, packages=["other", "tiny>=1"])
     with pytest.raises(InvalidParamsError) as refused:
-        check_packages(request("tiny"), params, Language.PYTHON, packages)
+        check_packages(request("tiny"), params, Language.PYTHON, packages, CALLER)
     [error] = refused.value.errors
     assert (error["field"], "asked for twice" in error["message"]) == ("params.packages[1]", True)
 

@@ -734,6 +734,8 @@ export const extendRunLease = <ThrowOnError extends boolean = false>(options: Op
  * Give a run back
  *
  * It is queued at once; a run that waits is queued when its last wait has ended.
+ *
+ * The same request again answers the run as it is, until somebody claims it.
  */
 export const releaseRun = <ThrowOnError extends boolean = false>(options: Options<ReleaseRunData, ThrowOnError>): RequestResult<ReleaseRunResponses, ReleaseRunErrors, ThrowOnError> => (options.client ?? client).post<ReleaseRunResponses, ReleaseRunErrors, ThrowOnError>({
     security: [{

@@ -290,6 +290,20 @@ export type AlignedTimeline = {
 };
 
 /**
+ * AllowedPackages
+ *
+ * The Python packages that a caller's programs may have, beside the libraries of the image.
+ */
+export type AllowedPackages = {
+    /**
+     * Names
+     *
+     * The names that calls may ask for, sorted; what these need comes with them. Null: all of the index.
+     */
+    names?: Array<string> | null;
+};
+
+/**
  * AppendedBlock
  *
  * A block of a loop on its way into the stored timeline.
@@ -1479,6 +1493,10 @@ export type CallerInfo = {
      * The hosts that its programs may connect to; empty: none.
      */
     network?: Array<ReachableHost>;
+    /**
+     * The packages that its programs may have; null: none, because the operator has no package index.
+     */
+    packages?: AllowedPackages | null;
 };
 
 /**
@@ -3139,6 +3157,12 @@ export type ListedKey = {
      * The hosts and ports that its programs may connect to, within the operator's; null: all of those.
      */
     network?: Array<string> | null;
+    /**
+     * Packages
+     *
+     * The names of packages that its calls may ask for, within the operator's; null: all of those.
+     */
+    packages?: Array<string> | null;
     /**
      * State
      *

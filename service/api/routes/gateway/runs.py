@@ -224,7 +224,10 @@ async def extend_run_lease(
 async def release_run(
     gateway: InjectedGateway, principal: WritesRuns, run_id: RunIdInPath, run_lease: LeaseInHeader
 ) -> Response:
-    """It is queued at once; a run that waits is queued when its last wait has ended."""
+    """It is queued at once; a run that waits is queued when its last wait has ended.
+
+    The same request again answers the run as it is, until somebody claims it.
+    """
     return _response(await gateway.runs.release(principal, run_id, run_lease))
 
 
