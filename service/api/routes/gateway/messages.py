@@ -27,7 +27,7 @@ from proofbox.service.gateway.spaces.port import ListedArtifact
 
 ROUTE = "/v1/spaces/{space_id}/messages"
 _SEQ_MAX = 2**53
-_VERSIONS_MAX = 200  # in which the version of a call is looked for
+_VERSIONS_MAX = 200  # of a file, in which that of a call is searched
 _SeqInQuery = Annotated[int | None, Query(ge=0, le=_SEQ_MAX)]
 router = APIRouter(tags=["spaces"])
 
