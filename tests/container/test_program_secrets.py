@@ -1,4 +1,4 @@
-"""Secrets of hosts in real sandboxes of both engines: the program has a placeholder, the host has the secret."""
+"""Secrets of hosts, on both engines and under gVisor: the program has a placeholder, the host has the secret."""
 
 import asyncio
 import json
@@ -10,10 +10,9 @@ import pytest_asyncio
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.app.bootstrap import build, running
 from proofbox.service.app.settings import Settings
-from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.identity import Principal
-from proofbox.service.sandbox.oci.containers import usable_cgroups
 from tests.container.calling import Caller
+from tests.container.program_engines import engine_settings, program_engines
 from tests.support.api_server import api_server, ok
 from tests.support.certificates import make_issuer
 from tests.support.program_proxy import all_on
@@ -24,14 +23,6 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 MIB = 1024 * 1024
 BYTES_MAX = 300 * MIB
 PLACEHOLDER = f"placeholder-of-{VARIABLE}"
-
-
-def engines():
-    try:
-        usable_cgroups()
-    except EngineUnavailableError:
-        return ["docker"]
-    return ["docker", "oci"]
 
 
 class Box:
@@ -59,7 +50,7 @@ class Box:
         return {"allow": [f"{HOST}:{self.server.port}", f"{OTHER}:{self.other.port}"]}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=engines())
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=program_engines())
 async def box(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("secrets")
     issuer = make_issuer(folder)
@@ -67,7 +58,7 @@ async def box(request, tmp_path_factory):
     async with api_server(issuer.server_tls(HOST)) as server, api_server(issuer.server_tls(OTHER)) as other:
         secret = {"hosts": [f"{HOST}:{server.port}"], "projects": ["default/*"], "prefix": "Bearer "}
         settings = Settings(
-            engine=request.param,
+            **engine_settings(request),
             data_dir=folder / "data",
             service_name=f"proofbox-secrets-{request.param}",
             pool_size=1,
