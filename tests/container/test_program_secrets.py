@@ -115,6 +115,45 @@ http.request({{host: "127.0.0.1", port: 3128, method: "CONNECT", path, headers: 
     assert box.server.requests[0].values("authorization") == [f"Bearer {SECRET}".encode()]
 
 
+CHILD = """
+import json, os, subprocess, sys
+URL = {url!r}
+CLIENTS = {{
+    "urllib": "import urllib.request; print(urllib.request.urlopen(sys.argv[1]).status)",
+    "requests": "import requests; print(requests.get(sys.argv[1]).status_code)",
+    "certifi": "import requests, certifi; print(requests.get(sys.argv[1], verify=certifi.where()).status_code)",
+}}
+proxies = {{name: value for name, value in os.environ.items() if name.upper().endswith("_PROXY")}}
+for client, variable in {pairs!r}:
+    env = {{"PATH": os.environ["PATH"], **proxies, **({{variable: os.environ[variable]}} if variable else {{}})}}
+    ran = subprocess.run([sys.executable, "-c", "import sys;" + CLIENTS[client], URL], env=env, capture_output=True)
+    print(client, ran.stdout.decode().strip() or ran.stderr.decode().strip().splitlines()[-1])
+"""
+
+
+async def test_each_client_trusts_the_authority_by_the_variable_that_it_reads(box):
+    box.server.answers["/"] = ok(b"hello")
+    pairs = [("urllib", "SSL_CERT_FILE"), ("requests", "REQUESTS_CA_BUNDLE"), ("requests", "CURL_CA_BUNDLE")]
+    answer = await box.call(CHILD.format(url=box.url + "/", pairs=pairs), network=box.network)
+    assert answer.output.stdout == "urllib 200\nrequests 200\nrequests 200\n", answer.report
+    assert [(each.tls_ended, each.why) for each in answer.network.connections] == [(True, None)] * 3
+
+
+async def test_a_client_with_certificates_of_its_own_gets_no_answer_and_reads_which_file_to_trust(box):
+    box.server.requests.clear()
+    pairs = [("requests", "SSL_CERT_FILE"), ("certifi", "REQUESTS_CA_BUNDLE"), ("certifi", "")]
+    answer = await box.call(CHILD.format(url=box.url + "/", pairs=pairs), network=box.network)
+    lines = answer.output.stdout.splitlines()
+    assert len(lines) == 3, answer.report
+    assert all("CERTIFICATE_VERIFY_FAILED" in line for line in lines), lines
+    assert box.server.requests == []
+    [why] = {
+        each.why for each in answer.network.connections if each.why
+    }  # the program may end before its last alert
+    assert why.endswith("let it trust the file that SSL_CERT_FILE names")
+    assert f"Note: Network: {why}" in answer.report
+
+
 async def test_neither_secret_nor_key_is_anywhere_in_the_sandbox(box):
     box.server.answers["/"] = ok(b"hello")
     code = f"""
