@@ -32,6 +32,7 @@ _EXAMPLES: dict[str, Any] = {
     "nats_certificate_file": "/etc/proofbox/nats.pem",
     "nats_certificate_key_file": "/etc/proofbox/nats-key.pem",
     "nats_credentials_file": "/etc/proofbox/nats.creds",
+    "nats_nkey_file": "/etc/proofbox/nats.nk",
     "oci_image_archive": "/var/lib/proofbox/proofbox-sandbox.tar",
     "package_dir": "/var/lib/proofbox/packages",
     "pool_reserve": 2,

@@ -198,10 +198,18 @@ class CallerMeter:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many calls of one caller may run and wait; 0: no limit of its own."""
+    """How many calls of one caller may run and wait; 0: no limit of its own.
+
+    Attributes:
+        running: in this process.
+        queued: of all processes together, if there are many.
+        running_together: in all processes together; only a limit that somebody set, not the one that follows from
+            the slots of a process.
+    """
 
     running: int = 0
     queued: int = 0
+    running_together: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +236,20 @@ class Quotas:
         allowed: the limits of a caller without limits of its own.
         stored_bytes: returns the stored bytes of a project; None: no storage quota.
         clock: a monotonic clock, in seconds.
+        has_running_limit: whether somebody set ``allowed.running_calls``; else it follows from the slots of this
+            process.
     """
 
     def __init__(
-        self, allowed: Allowances, stored_bytes: StoredBytes | None = None, clock: Clock = time.monotonic
+        self,
+        allowed: Allowances,
+        stored_bytes: StoredBytes | None = None,
+        clock: Clock = time.monotonic,
+        *,
+        has_running_limit: bool = False,
     ) -> None:
         self._allowed = allowed
+        self._has_running_limit = has_running_limit
         self._stored_bytes = stored_bytes
         self._clock = clock
         self._meters: dict[str, CallerMeter] = {}
@@ -262,7 +278,9 @@ class Quotas:
         meter = self._meters.get(caller)
         if meter is None:
             return Share()  # not an HTTP request
-        return Share(meter.allowed.running_calls or 0, meter.allowed.queued_calls or 0)
+        running = meter.allowed.running_calls or 0
+        is_set = self._has_running_limit or meter.own.running_calls is not None
+        return Share(running, meter.allowed.queued_calls or 0, running if is_set else 0)
 
     def network(self, caller: str) -> tuple[str, ...] | None:
         """Return the hosts that a caller's programs are limited to; None: to those of the operator.

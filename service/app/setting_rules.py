@@ -3,6 +3,7 @@
 Those without an effect are listed by themselves: a service works with them.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _S3_NEEDS_BUCKET = ("s3_prefix", "s3_endpoint", "s3_link_endpoint", "s3_region", "s3_access_key", "s3_secret_key")
 _LIBRECHAT = ("librechat_key_file", "librechat_issuer", "librechat_audience")
+_NATS_CREDENTIALS = ("nats_credentials_file", "nats_nkey_file", "nats_token", "nats_user")
 _OCI = ("oci_runtime", "oci_image_archive")
 _BARE_BYTES = 16 * 1024 * 1024  # what a waiting container counts
 _GVISOR = "runsc"
@@ -166,7 +168,7 @@ def _secrets_are_for_allowed_hosts(settings: "Settings") -> Iterator[Conflict]:
 def _dispatch_is_used(settings: "Settings") -> Iterator[Conflict]:
     if settings.is_shared:
         return
-    for name in ("role", "nats_urls", "nats_user", "nats_credentials_file"):
+    for name in ("role", "nats_urls", *_NATS_CREDENTIALS):
         if _is_changed(settings, name):
             yield Conflict(
                 (name, "dispatch"),
@@ -217,11 +219,9 @@ def _nats_is_whole(settings: "Settings") -> Iterator[Conflict]:
         if is_one != is_other:
             message = f"{_variable(one)} and {_variable(other)} belong together: set both or none"
             yield Conflict((one, other), message)
-    if settings.nats_credentials_file is not None and settings.nats_user:
-        yield Conflict(
-            ("nats_credentials_file", "nats_user"),
-            "PROOFBOX_NATS_CREDENTIALS_FILE and PROOFBOX_NATS_USER are both set: set one",
-        )
+    given = [name for name in _NATS_CREDENTIALS if _is_changed(settings, name)]
+    for one, other in itertools.pairwise(given):
+        yield Conflict((one, other), f"{_variable(one)} and {_variable(other)} are both set: set one")
 
 
 _ALWAYS: tuple[Rule, ...] = (

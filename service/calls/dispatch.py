@@ -39,7 +39,7 @@ class Dispatch(Protocol):
         """Refuse a new call early.
 
         Raises:
-            QueueFullError: too many calls of this process, or of the caller, wait for a worker.
+            QueueFullError: too many calls wait; a dispatch to other processes counts when the call is stored.
         """
 
     def stored_with(self, accepted: Accepted) -> Sequence[Effect]:

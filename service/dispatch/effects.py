@@ -1,8 +1,35 @@
 """What is stored of dispatched calls in the transactions of the calls themselves."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from proofbox.service.calls.port import Effect
+
+
+def _ignore(_number: int) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """The place of a new call among those that wait, of its caller and of all; counted for all processes together.
+
+    Attributes:
+        caller: who asked.
+        published_max: how many of its calls may be in the queue of NATS; more wait in the database for their turn,
+            so that the calls of others are never behind all of them. 0: any number.
+        running_max: how many of its calls workers may have at a time; more wait likewise. 0: any number.
+        queued_max: how many of its calls may wait; more are refused. 0: any number.
+        queue_max: how many calls of all callers may wait. None: any number.
+        on_deferred: gets the number of the call if it waits in the database; in a thread of the database.
+    """
+
+    caller: str = ""
+    published_max: int = 0
+    running_max: int = 0
+    queued_max: int = 0
+    queue_max: int | None = None
+    on_deferred: Callable[[int], None] = field(default=_ignore, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +41,14 @@ class QueueCall(Effect):
         request_id: the HTTP request.
         detached: whether it runs on without clients.
         queue_s: how long it may wait for a worker; None: for ever.
+        place: its place among those that wait; the call is refused with `QueueFullError` if there is none.
     """
 
     key_id: str | None
     request_id: str
     detached: bool
     queue_s: float | None = None
+    place: QueuePlace = QueuePlace()
 
 
 @dataclass(frozen=True, slots=True)

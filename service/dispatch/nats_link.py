@@ -4,14 +4,13 @@ import asyncio
 import json
 import logging
 import random
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from proofbox.service.dispatch.figures import QueueCounts
+from proofbox.service.dispatch.messages import queued_fields
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.streams import NatsRefusedError, QueueStreams
 from proofbox.service.errors import OurError, ServiceError
 
@@ -37,33 +36,6 @@ class DispatchUnavailableError(OurError):
     where = "dispatch"
 
 
-@dataclass(frozen=True, slots=True)
-class NatsSettings:
-    """How the NATS servers are reached.
-
-    Attributes:
-        urls: their URLs.
-        prefix: the begin of the names of streams and subjects.
-        name: this process, as the servers show it.
-        lease_s: after which time a call that was delivered is delivered again.
-        credentials_file: the credentials of the user.
-        user: its name, with ``password``.
-        password: see ``user``.
-        ca_file: the certificate authorities of the servers.
-        certificate: the client's certificate and its key.
-    """
-
-    urls: tuple[str, ...]
-    prefix: str
-    name: str
-    lease_s: float
-    credentials_file: Path | None = None
-    user: str = ""
-    password: str = ""
-    ca_file: Path | None = None
-    certificate: tuple[Path, Path] | None = None
-
-
 class NatsLink:
     """A connection that is made again when it was lost.
 
@@ -85,6 +57,10 @@ class NatsLink:
         """Called when the link was lost and is back."""
         self.stream = self._streams.calls
         self.name = settings.name
+        self._refusals = 0
+        self._all_refuse = asyncio.Event()
+        self.why_down: str | None = None
+        """Why the servers refused the last attempt to connect, with the remedy; None if they did not."""
 
     @property
     def is_up(self) -> bool:
@@ -112,12 +88,13 @@ class NatsLink:
         Raises:
             NatsRefusedError: no server answers, or the account or its JetStream does not allow it.
         """
-        from nats.aio.client import Client  # noqa: PLC0415 - a service of one process does not have it
-        from nats.errors import Error  # noqa: PLC0415
+        from nats.errors import Error  # noqa: PLC0415 - a service of one process does not have it
 
-        settings, options = self._settings, self._options()
+        from proofbox.service.dispatch.nats_client import LastingClient, connection_options  # noqa: PLC0415
+
+        settings, options = self._settings, connection_options(self._settings)
         try:
-            self._client = Client()
+            self._client = LastingClient(requires_tls=settings.requires_tls)
             connecting = self._client.connect(
                 list(settings.urls),
                 name=settings.name,
@@ -133,10 +110,13 @@ class NatsLink:
                 **options,
             )
             # The client itself never gives up, so that a lost link is made again.
-            await asyncio.wait_for(connecting, _CONNECT_S)
+            await self._connected(connecting)
             await self._streams.prepare()
         except (Error, OSError, TimeoutError) as exc:
+            why = self.why_down
             await self.close()
+            if why is not None:
+                raise NatsRefusedError(why) from exc
             raise NatsRefusedError(
                 f"nats_urls: no NATS server of {', '.join(settings.urls)} can be used "
                 f"({type(exc).__name__}: {exc}); start one with JetStream, or correct PROOFBOX_NATS_URLS and the "
@@ -144,18 +124,19 @@ class NatsLink:
             ) from exc
         self._mending = asyncio.create_task(self._mend_for_ever())
 
-    def _options(self) -> dict[str, Any]:
-        settings, options = self._settings, dict[str, Any]()
-        if settings.credentials_file is not None:
-            options["user_credentials"] = str(settings.credentials_file)
-        if settings.user:
-            options |= {"user": settings.user, "password": settings.password}
-        if settings.ca_file is not None or settings.certificate is not None:
-            context = ssl.create_default_context(cafile=settings.ca_file)
-            if settings.certificate is not None:
-                context.load_cert_chain(*settings.certificate)
-            options["tls"] = context
-        return options
+    async def _connected(self, connecting: Coroutine[Any, Any, None]) -> None:
+        """Wait for a link; not any longer once each server has refused it."""
+        tasks = [asyncio.create_task(connecting), asyncio.create_task(self._all_refuse.wait())]
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=_CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+            if tasks[0] not in done:
+                raise TimeoutError
+            await tasks[0]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._refusals, self.why_down = 0, None
 
     def later(self, seconds: float, work: Coroutine[None, None, None]) -> None:
         """Do something in a moment, or when the link is closed."""
@@ -233,13 +214,13 @@ class NatsLink:
         Raises:
             DispatchUnavailableError: that is not certain.
         """
-        answer = await self._ask(self.subject("calls", number), {"call": number})
+        answer = await self._ask(self.subject("calls", number), queued_fields(number))
         error = answer.get("error")
         if error and not (error.get("err_code") == _STORE_FAILED and "per subject" in error.get("description", "")):
             raise DispatchUnavailableError(f"the queue of calls refused a call: {error.get('description')}")
 
-    async def set_aside(self, number: int, facts: Mapping[str, Any]) -> None:
-        """Record a call in the stream of dead letters, for alerts.
+    async def set_aside(self, number: int | str, facts: Mapping[str, Any]) -> None:
+        """Record a call, or a message that names none, in the stream of dead letters, for alerts.
 
         Raises:
             DispatchUnavailableError: that is not certain.
@@ -293,7 +274,18 @@ class NatsLink:
             await end_subscription(subscription)
 
     async def _on_error(self, exc: Exception) -> None:
-        log.info("NATS: %s", exc)
+        from proofbox.service.dispatch.nats_client import find_refusal  # noqa: PLC0415
+
+        log.info("NATS: %s: %s", type(exc).__name__, exc)
+        why = find_refusal(exc, self._settings)
+        if why is None or self._client is None:
+            return
+        self._refusals += 1
+        if self._refusals >= len(self._settings.urls):
+            self._all_refuse.set()
+        if why != self.why_down and self._client.is_reconnecting:
+            log.error("the link to the NATS servers is refused: %s", why)
+        self.why_down = why
 
     async def _on_disconnected(self) -> None:
         if self._client is not None:
@@ -302,6 +294,7 @@ class NatsLink:
 
     async def _on_reconnected(self) -> None:
         log.warning("the link to the NATS servers is back")
+        self._refusals, self.why_down = 0, None
         self.doubt()
         if self.on_reconnected is not None:
             self.on_reconnected()

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
+from proofbox.service.dispatch.differences import Member, ProcessFacts
 
 
 class DispatchState(StrEnum):
@@ -56,6 +57,8 @@ class ClaimedCall:
         stop: why it is to be ended; None if it is to be run.
         events: how many events it has had.
         outcome: how the wait ended after which it runs on, as JSON text; None if it has not waited.
+        caller: who asked.
+        makes_room: whether calls of that caller may wait in the database until this one has ended.
     """
 
     stored: StoredCall
@@ -64,6 +67,8 @@ class ClaimedCall:
     stop: StopReason | None
     events: int
     outcome: str | None = None
+    caller: str = ""
+    makes_room: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +218,20 @@ class DispatchStore(Protocol):
     async def unpublish(self, numbers: Sequence[int]) -> None:
         """Record that queued calls of `due` were not published: they are due now."""
 
+    async def release_turns(self, caller: str, published_max: int) -> Sequence[int]:
+        """Give the oldest calls of a caller that wait for their turn a place in the queue, as far as there is room.
+
+        Args:
+            caller: who asked for them.
+            published_max: how many of its calls may be in the queue at a time.
+
+        Returns:
+            Their numbers: they have to be published.
+        """
+
+    async def waiting_callers(self, limit: int) -> Sequence[str]:
+        """Callers of whom calls wait for their turn."""
+
     async def left(self, limit: int) -> Sequence[StoredCall]:
         """Open calls that were never queued: a service of one process accepted or resumed them, and was lost."""
 
@@ -278,6 +297,12 @@ class MemberStore(Protocol):
             lease_s: see above.
             wants: what it could lead.
         """
+
+    async def describe(self, boot_id: str, facts: ProcessFacts) -> None:
+        """Record what a process that has reported is like."""
+
+    async def members(self) -> Sequence[Member]:
+        """The processes that live, in the order of their ids."""
 
     async def leave(self, boot_id: str) -> None:
         """Record that a process stops."""

@@ -29,12 +29,10 @@ class CallPuller:
     Args:
         link: the NATS servers.
         room: waits until there is room, and returns for how many.
-        take: gets the number of a call and its message; returns at once.
+        take: gets a message; returns at once.
     """
 
-    def __init__(
-        self, link: NatsLink, room: Callable[[], Awaitable[int]], take: Callable[[int, "Msg"], None]
-    ) -> None:
+    def __init__(self, link: NatsLink, room: Callable[[], Awaitable[int]], take: Callable[["Msg"], None]) -> None:
         self._link = link
         self._room = room
         self._take = take
@@ -87,7 +85,7 @@ class CallPuller:
                     return
                 continue
             wanted -= 1
-            self._take(int(message.subject.rpartition(".")[2]), message)
+            self._take(message)
 
 
 async def _nak(message: "Msg") -> None:

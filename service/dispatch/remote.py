@@ -4,14 +4,12 @@ import asyncio
 import json
 import logging
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.events import TERMINAL_EVENTS
 from proofbox.contracts.tool_call_response import ProgramOutput
-from proofbox.service.access.quotas import Share
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.call_runner import CallRunner
 from proofbox.service.calls.claim import ClaimLostError
@@ -25,7 +23,7 @@ from proofbox.service.calls.suspension import WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
 from proofbox.service.concurrency import RepeatedJob
-from proofbox.service.dispatch.effects import EndQueued, ForgetDispatch, QueueCall, ResumeDispatch
+from proofbox.service.dispatch.effects import EndQueued, ForgetDispatch, QueueCall, QueuePlace, ResumeDispatch
 from proofbox.service.dispatch.messages import decode_event, decode_replay
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import DispatchState, DispatchStore, StopReason
@@ -34,7 +32,6 @@ from proofbox.service.errors import (
     CallCancelledError,
     CallSetAsideError,
     OurError,
-    QueueFullError,
     ServiceError,
     UnknownCallError,
 )
@@ -46,7 +43,6 @@ log = logging.getLogger("proofbox.dispatch")
 
 _POLL_S = 1.0
 _REPLAY_S = 1.0
-_RETRY_AFTER_S = 5.0
 _AT_ONCE = 1000
 """Calls of one statement that looks for those that ended."""
 
@@ -90,8 +86,7 @@ class RemoteParts:
         store: the calls.
         runner: follows them.
         waiting: the calls that wait for an answer from outside.
-        queue_max: how many calls of this process may wait for a worker.
-        share_of: what one caller may have of them.
+        place_of: what one caller may have of the queue.
         queue_s: how long a call may wait for a worker.
     """
 
@@ -100,8 +95,7 @@ class RemoteParts:
     store: CallStore
     runner: CallRunner
     waiting: WaitingCalls
-    queue_max: int
-    share_of: Callable[[str], Share]
+    place_of: Callable[[str], QueuePlace]
     queue_s: float
 
 
@@ -120,7 +114,8 @@ class RemoteDispatch:
         self._parts = parts
         self._link = parts.link
         self._followed: dict[int, asyncio.Queue[_Item]] = {}
-        self._queued: dict[RunningCall, str] = {}
+        self._deferred: set[int] = set()
+        """New calls of this process that wait in the database for their turn, until they are followed."""
         self._polling = RepeatedJob(self._poll_all, _POLL_S, "calls that ended cannot be looked for")
 
     def start(self) -> None:
@@ -132,29 +127,19 @@ class RemoteDispatch:
         await self._polling.stop()
 
     def admit(self, caller: str) -> None:
-        """See `Dispatch.admit`."""
-        waiting = Counter(caller for running, caller in self._queued.items() if not running.has_started)
-        own_max = self._parts.share_of(caller).queued
-        if own_max and waiting[caller] >= own_max:
-            raise QueueFullError(
-                f"queued_calls: {waiting[caller]} calls of yours wait, {own_max} may; come again later",
-                retry_after_s=_RETRY_AFTER_S,
-            )
-        if waiting.total() >= self._parts.queue_max:
-            raise QueueFullError(
-                f"{waiting.total()} calls wait for a worker, {self._parts.queue_max} may; come again later",
-                retry_after_s=_RETRY_AFTER_S,
-            )
+        """See `Dispatch.admit`; the calls of all processes are counted when this one is stored."""
 
     def stored_with(self, accepted: Accepted) -> Sequence[Effect]:
         """See `Dispatch.stored_with`."""
-        queue_s = self._parts.queue_s
-        return (QueueCall(accepted.principal.key_id, accepted.request_id, accepted.detached, queue_s),)
+        principal, queue_s = accepted.principal, self._parts.queue_s
+        place = replace(self._parts.place_of(principal.caller), on_deferred=self._deferred.add)
+        return (QueueCall(principal.key_id, accepted.request_id, accepted.detached, queue_s, place),)
 
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:  # noqa: ARG002
         """See `Dispatch.begin`."""
-        self._queued[running] = running.owner
-        self._carry(runner, running, stored, is_new=True)
+        is_deferred = stored.number in self._deferred
+        self._deferred.discard(stored.number)
+        self._carry(runner, running, stored, None if is_deferred else _Publish())
 
     async def join(self, stored: StoredCall) -> None:
         """See `Dispatch.join`."""
@@ -162,7 +147,7 @@ class RemoteDispatch:
 
     def follow(self, runner: CallRunner, running: RunningCall, stored: StoredCall) -> None:
         """See `Dispatch.follow`."""
-        self._carry(runner, running, stored, is_new=False)
+        self._carry(runner, running, stored, _Join())
 
     def resumed_with(self, outcome: WaitOutcome) -> Sequence[Effect]:
         """See `Elsewhere.resumed_with`."""
@@ -177,15 +162,15 @@ class RemoteDispatch:
         running = RunningCall(stored.key, asked_of(stored), grace_s=0)
         running.detach()
         running.take_over(waiting)
-        self._carry(self._parts.runner, running, stored, is_new=is_new)
+        self._carry(self._parts.runner, running, stored, _Publish() if is_new else _Join())
 
-    def _carry(self, runner: CallRunner, running: RunningCall, stored: StoredCall, *, is_new: bool) -> None:
+    def _carry(self, runner: CallRunner, running: RunningCall, stored: StoredCall, first: _Item | None) -> None:
         followed = _FollowedCall(self._parts, runner, running, stored)
         running.on_cancel = followed.request_stop
-        runner.carry(running, self._see_to_end(followed, running, stored.number, is_new=is_new))
+        runner.carry(running, self._see_to_end(followed, running, stored.number, first))
 
     async def _see_to_end(
-        self, followed: "_FollowedCall", running: RunningCall, number: int, *, is_new: bool
+        self, followed: "_FollowedCall", running: RunningCall, number: int, first: _Item | None
     ) -> None:
         inbox = followed.inbox
 
@@ -195,13 +180,13 @@ class RemoteDispatch:
         self._followed[number] = inbox
         try:
             async with self._link.listening(self._link.subject("events", number), on_message):
-                inbox.put_nowait(_Publish() if is_new else _Join())
+                if first is not None:
+                    inbox.put_nowait(first)
                 await followed.follow()
         except DispatchUnavailableError as exc:
             log.info("call %s is not followed any more: %s", running.key.tool_call_id, exc)
         finally:
             self._followed.pop(number, None)
-            self._queued.pop(running, None)
 
     async def _poll_all(self) -> None:
         waiting = self._parts.waiting.followed()

@@ -8,6 +8,7 @@ from proofbox.service.dispatch.left import LeftCalls
 from proofbox.service.dispatch.membership import Membership
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import DispatchStore, QueueFigures
+from proofbox.service.dispatch.turns import Turns
 
 _PUBLISHED_AGAIN_S = 30.0
 _SWEPT_MAX = 500
@@ -28,11 +29,19 @@ class QueueSweep:
         link: the NATS servers.
         membership: what this process leads.
         lease_s: how long a claim is valid, in seconds.
+        turns: publishes calls that wait for the turn of their caller.
     """
 
     def __init__(
-        self, dispatches: DispatchStore, left: LeftCalls, link: NatsLink, membership: Membership, lease_s: float
+        self,
+        dispatches: DispatchStore,
+        left: LeftCalls,
+        link: NatsLink,
+        membership: Membership,
+        lease_s: float,
+        turns: Turns,
     ) -> None:
+        self._turns = turns
         self._dispatches = dispatches
         self._left = left
         self._link = link
@@ -71,6 +80,8 @@ class QueueSweep:
         if self._membership.leads_queue:
             if found is None or found.due or found.expired:
                 await self.publish_due()
+            if found is None or found.waiting:
+                await self._turns.sweep()
             await self._check_replicas()
 
     async def _end(self, found: QueueFigures) -> None:

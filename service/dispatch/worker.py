@@ -27,12 +27,14 @@ from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim, WorkerCall
+from proofbox.service.dispatch.inbox import QueueInbox
 from proofbox.service.dispatch.left import LeftCalls
 from proofbox.service.dispatch.messages import LOOK
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import ClaimedCall, DispatchStore, Refusal, Refused
 from proofbox.service.dispatch.published import PublishedEvents
 from proofbox.service.dispatch.pull import CallPuller
+from proofbox.service.dispatch.turns import Turns
 from proofbox.service.errors import CallerError, EngineUnavailableError, OurError, ShuttingDownError
 
 if TYPE_CHECKING:
@@ -79,6 +81,7 @@ class WorkerParts:
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
         callers: learns the limits of who asked.
+        turns: publishes the next calls of callers.
         left: ends calls whose worker was lost.
         counts: counts what is delivered.
         preparing: how many calls wait for their packages, before they wait for a slot.
@@ -92,6 +95,7 @@ class WorkerParts:
     admission: Admission
     can_run: Callable[[], bool]
     callers: KnownCallers
+    turns: Turns
     left: LeftCalls
     counts: QueueCounts
     preparing: Callable[[], int] = lambda: 0
@@ -109,26 +113,30 @@ class Worker:
         self._parts = parts
         self._settings = settings
         self.keeper = ClaimKeeper(parts.dispatches, settings.worker, settings.lease_s)
+        self._inbox = QueueInbox(parts.link, parts.dispatches, self._handle)
         self._handling: set[asyncio.Task[None]] = set()
         self._is_stopping = False
         self._failures = 0
         """How many calls in a row the sandbox engine could not begin."""
         self._paused_until = -math.inf
         self._has_room = asyncio.Event()
-        self._pulling: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Begin to pull calls."""
+        """Begin to pull calls, and to publish those that get their turn."""
         self.keeper.start()
         puller = CallPuller(self._parts.link, self._room, self._take)
-        self._pulling = asyncio.create_task(puller.pull_for_ever())
+        self._tasks = [
+            asyncio.create_task(puller.pull_for_ever()),
+            asyncio.create_task(self._parts.turns.publish_for_ever()),
+        ]
 
     async def stop(self, grace_s: float) -> None:
         """Pull no more, give the calls that run ``grace_s`` seconds, and give those back that have not begun."""
         self._is_stopping = True
-        if self._pulling is not None:
-            self._pulling.cancel()
-            await asyncio.gather(self._pulling, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._parts.runner.close(grace_s)
         while self._handling:
             # A call that was prepared meanwhile may have begun.
@@ -166,9 +174,9 @@ class Worker:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
 
-    def _take(self, number: int, message: "Msg") -> None:
+    def _take(self, message: "Msg") -> None:
         self._parts.counts.note_delivery(again=(message.metadata.num_delivered or 1) > 1)
-        task = asyncio.create_task(self._handle(number, message))
+        task = asyncio.create_task(self._inbox.handle(message))
         self._handling.add(task)
         task.add_done_callback(self._handled)
 
@@ -221,6 +229,8 @@ class Worker:
         )
         claim.failure_counts = not self._failures
         self.keeper.claims[number] = claim
+        if claimed.makes_room:
+            self._parts.turns.note(claimed.caller)  # in the queue
         try:
             if self._is_stopping:
                 await claim.release(_STOPS)
@@ -232,6 +242,8 @@ class Worker:
         finally:
             if self.keeper.claims.get(number) is claim:
                 del self.keeper.claims[number]
+            if claimed.makes_room:
+                self._parts.turns.note(claimed.caller)
         if isinstance(claim.given_back_for, ShareTakenError):
             return _delay_s(message)
         self._note_engine(claim)

@@ -40,8 +40,9 @@ from proofbox.service.storage.conversation_rows import (
     utc_now,
 )
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
-from proofbox.service.storage.schema import calls, conversations, dispatches, idempotency_keys, principals
+from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
 from proofbox.service.storage.timelines import append_rows, block_rows
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value

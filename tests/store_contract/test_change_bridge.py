@@ -8,7 +8,8 @@ import pytest
 
 from proofbox.service.concurrency import Changes
 from proofbox.service.dispatch.bridge import ChangeBridge
-from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 
 
 @pytest.fixture

@@ -61,10 +61,11 @@ async def test_a_new_sqlite_database_is_the_very_one_that_the_revisions_make(ope
             (stamped,) = database.execute("SELECT version_num FROM alembic_version").fetchall()
             texts = {name: " ".join((sql or "").split()) for name, sql in rows}
             # A column that was added stands behind the constraints of its table.
-            texts["conversations"] = [
-                sorted(row[1:] for row in database.execute(f"PRAGMA {what}(conversations)"))
-                for what in ("table_xinfo", "foreign_key_list", "index_list")
-            ]
+            for table in ("conversations", "dispatches", "members_of_service"):
+                texts[table] = [
+                    sorted(repr(row[1:]) for row in database.execute(f"PRAGMA {what}({table})"))
+                    for what in ("table_xinfo", "foreign_key_list", "index_list")
+                ]
             return texts, stamped
 
     assert len(said(tmp_path)[0]) > 30

@@ -2,69 +2,14 @@
 
 import asyncio
 import json
-import socket
-import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
-from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.streams import NatsRefusedError
 from tests.support.dispatching import SCOPE, Place, noted, notes, opened_process, submit
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-class Broker:
-    """One server with JetStream, whose data outlives it."""
-
-    def __init__(self, folder, *, with_streams=True):
-        self._folder = folder
-        self._port = free_port()
-        self._streams = ["--jetstream", "--store_dir", str(folder)] if with_streams else []
-        self._process = None
-
-    @property
-    def url(self):
-        return f"nats://127.0.0.1:{self._port}"
-
-    async def start(self):
-        program = Path(sys.executable).with_name("nats-server")
-        self._process = await asyncio.create_subprocess_exec(
-            program,
-            "--addr",
-            "127.0.0.1",
-            "--port",
-            str(self._port),
-            *self._streams,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", self._port)
-            except OSError:
-                await asyncio.sleep(0.02)
-            else:
-                writer.close()
-                return
-
-    async def kill(self):
-        self._process.kill()
-        await self._process.wait()
-
-
-@asynccontextmanager
-async def started(broker):
-    await broker.start()
-    try:
-        yield broker
-    finally:
-        await broker.kill()
+from tests.support.nats_broker import Broker, started
 
 
 @pytest.fixture
@@ -120,7 +65,7 @@ async def test_a_process_without_its_link_shows_that_and_gives_the_queue_to_anot
             started(there),
             opened_process(Place(tmp_path, postgres_url, {"nats_urls": there.url}), "api") as other,
         ):
-            while not other.dispatching.membership.leads_queue:  # noqa: ASYNC110 - at its next report
+            while not other.dispatching.membership.leads_queue:  # noqa: ASYNC110 - of another process
                 await asyncio.sleep(0.02)
             assert first.dispatching.membership.leads
             assert not first.dispatching.membership.leads_queue

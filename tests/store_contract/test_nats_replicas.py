@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from tests.services.nats_config import USER, Broker, build_config
 from tests.services.nats_ready import wait_until_ready
 

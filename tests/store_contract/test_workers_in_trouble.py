@@ -16,7 +16,8 @@ from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import CallKey, CallState, NewCall
 from proofbox.service.dispatch.effects import QueueCall
 from proofbox.service.dispatch.held import HeldClaim
-from proofbox.service.dispatch.nats_link import NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.port import DispatchState, QueuedCall
 from proofbox.service.dispatch.sweep import QueueSweep
 from proofbox.service.errors import EngineUnavailableError
@@ -173,6 +174,6 @@ async def test_calls_that_nats_does_not_take_stay_due(opened):
     ]
     await dispatches.unpublish(numbers)
     link = NatsLink(NatsSettings(("nats://127.0.0.1:1",), "test", "test", 3.0))  # which is not open
-    await QueueSweep(dispatches, None, link, None, 3.0).publish_due()
+    await QueueSweep(dispatches, None, link, None, 3.0, None).publish_due()
     assert {each.number for each in await dispatches.due(60, 100)} == set(numbers)
     assert QueuedCall(numbers[0], 0) not in await dispatches.due(60, 100)

@@ -17,6 +17,7 @@ from proofbox.contracts.tool_call_response import EnvelopeError, SandboxInfo, To
 from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
+from proofbox.service.api.app import release
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
@@ -200,7 +201,7 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
         share_of = callers.running_share if share is None else lambda _: share
         admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=share_of)
         tool = RecordingTool(place.folder, admission, quotas)
-        call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", lost_connection_grace_s=grace_s)
+        call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", release(), grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
         known, meter = (quotas, callers), PrometheusMeter({})
         needs = DispatchNeeds(

@@ -18,6 +18,7 @@ from pydantic_settings import SettingsError
 from proofbox.cli.checks.engine_facts import EngineFacts, engine_address, find_image, open_engine, read_facts
 from proofbox.cli.checks.finding import Finding
 from proofbox.cli.checks.package_index import check_package_index
+from proofbox.cli.checks.processes import check_processes
 from proofbox.cli.checks.trial import run_trial
 from proofbox.service.app.config.check import find_mistakes, find_warnings
 from proofbox.service.app.config.mistakes import ConfigurationError
@@ -51,6 +52,8 @@ def check_all(*, has_trial: bool) -> Iterator[Finding]:
     yield check_port_of(settings)
     if settings.package_index:
         yield check_package_index(settings)
+    if settings.is_shared:
+        yield from check_processes(settings)
     engine = list(check_engine(settings) if settings.engine == "docker" else check_oci(settings))
     yield from engine
     if has_trial and not any(finding.status == "fail" for finding in engine):

@@ -21,13 +21,17 @@ class DispatchSettings(BaseSettings):
     nats_prefix: str = Field(default="proofbox", pattern=r"^[A-Za-z0-9_-]{1,32}$")
     """Begin of the names of streams and subjects; it belongs to one service."""
     nats_credentials_file: Path | None = None
-    """Credentials of the NATS user, a .creds file; none: nats_user, or no authentication."""
+    """Credentials of the NATS user, a .creds file; none: one of the next three, or no authentication."""
+    nats_nkey_file: Path | None = None
+    """Seed of the NATS user's NKey, a file that begins with SU."""
+    nats_token: SecretStr = SecretStr("")
+    """Token of the NATS servers."""
     nats_user: str = ""
     """User name at the NATS servers."""
     nats_password: SecretStr = SecretStr("")
     """Password of nats_user."""
     nats_ca_file: Path | None = None
-    """Certificate authorities of the NATS servers, PEM; none: those of the system."""
+    """Certificate authorities of the NATS servers, PEM; none: those of the system. It requires TLS."""
     nats_certificate_file: Path | None = None
     """Client certificate for the NATS servers, PEM; needs nats_certificate_key_file."""
     nats_certificate_key_file: Path | None = None

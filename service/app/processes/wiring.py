@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
+from proofbox.service.app.processes.difference_watch import DifferenceWatch
+from proofbox.service.app.processes.equal_settings import facts_of
 from proofbox.service.app.processes.readings import dispatch_readings
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.admission import Admission
@@ -14,13 +16,16 @@ from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
 from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.dispatch.bridge import ChangeBridge
+from proofbox.service.dispatch.effects import QueuePlace
 from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.left import LeftCalls
 from proofbox.service.dispatch.membership import Jobs, Membership
-from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink, NatsSettings
+from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.port import Lead
 from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
 from proofbox.service.dispatch.sweep import QueueSweep
+from proofbox.service.dispatch.turns import Turns, published_max
 from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.metrics_port import Meter, Reading
@@ -73,6 +78,7 @@ class Dispatching:
     def __init__(self, settings: Settings, needs: DispatchNeeds) -> None:
         boot_id = needs.call_settings.boot_id
         self._settings = settings
+        self.boot_id = boot_id
         self.database = needs.database
         self._changes = needs.database.changes
         self._is_stopping = False
@@ -80,13 +86,17 @@ class Dispatching:
         self.link = NatsLink(_nats_settings(settings, boot_id), self.counts)
         self._engine = needs.engine
         dispatches = SqlDispatchStore(needs.database)
+        self._quotas = needs.quotas
+        turns = Turns(self.link, dispatches, published_max(settings.running_max))
         lease_s = settings.dispatch_lease_s
         left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link, self.counts)
         self.members = SqlMemberStore(needs.database)
+        self._facts = facts_of(settings, needs.call_settings.version)
         self.membership = Membership(self.members, boot_id, settings.role, lease_s, self._could_lead)
-        self.sweep = QueueSweep(dispatches, left, self.link, self.membership, lease_s)
+        self._watch = DifferenceWatch(self.members)
+        self.sweep = QueueSweep(dispatches, left, self.link, self.membership, lease_s, turns)
         self._sweeping = RepeatedJob(
-            self.sweep.sweep, self.sweep.pause_s, "calls without a worker stay open", spread=_SPREAD
+            self._sweep_all, self.sweep.pause_s, "calls without a worker stay open", spread=_SPREAD
         )
         self.membership.on_lead = self._sweeping.wake
         needs.meter.add_readings(self.readings)
@@ -97,8 +107,7 @@ class Dispatching:
                 needs.store,
                 needs.calls.runner,
                 needs.calls.waiting,
-                settings.queue_max,
-                needs.quotas.share,
+                self._place_of,
                 settings.queue_s,
             )
         )
@@ -115,6 +124,7 @@ class Dispatching:
                 needs.admission,
                 lambda: needs.engine.is_up,
                 needs.callers,
+                turns,
                 left,
                 self.counts,
                 needs.preparing,
@@ -149,6 +159,7 @@ class Dispatching:
             StoreFailedError: the store failed.
         """
         await self.membership.start(begin, end)
+        await self.members.describe(self.boot_id, self._facts)
         if self.worker is not None:
             self.worker.start()
 
@@ -165,6 +176,21 @@ class Dispatching:
             StoreFailedError: the store failed.
         """
         await artifacts.undo_lost(await self.members.living())
+
+    def _place_of(self, caller: str) -> QueuePlace:
+        settings, share = self._settings, self._quotas.share(caller)
+        return QueuePlace(
+            caller,
+            published_max=published_max(settings.running_max),
+            running_max=share.running_together,
+            queued_max=share.queued,
+            queue_max=settings.queue_max,
+        )
+
+    async def _sweep_all(self) -> None:
+        await self.sweep.sweep()
+        if self.membership.leads:
+            await self._watch.look()
 
     def _could_lead(self) -> Collection[Lead]:
         return (Lead.JOBS, Lead.QUEUE) if self.link.is_up else (Lead.JOBS,)
@@ -190,7 +216,8 @@ class Dispatching:
             EngineUnavailableError: the NATS servers are away, or have lost the queue.
         """
         if not self.link.is_up:
-            raise EngineUnavailableError("the NATS servers do not answer; calls are accepted and wait")
+            why = self.link.why_down or "the NATS servers do not answer"
+            raise EngineUnavailableError(f"{why}; calls are accepted and wait")
         try:
             await self.link.check()
         except DispatchUnavailableError as exc:
@@ -207,6 +234,8 @@ def _nats_settings(settings: Settings, boot_id: str) -> NatsSettings:
         name=f"proofbox-{settings.role}-{boot_id}",
         lease_s=settings.dispatch_lease_s,
         credentials_file=settings.nats_credentials_file,
+        nkey_file=settings.nats_nkey_file,
+        token=settings.nats_token.get_secret_value(),
         user=settings.nats_user,
         password=settings.nats_password.get_secret_value(),
         ca_file=settings.nats_ca_file,

@@ -3,6 +3,9 @@
 They are saved together with the files of their calls, see `proofbox.service.storage.artifacts.store`.
 """
 
+import asyncio
+import logging
+import random
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,17 +17,22 @@ from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, StoredWorkspace
-from proofbox.service.errors import QueueFullError, StoreFailedError
+from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId
+from proofbox.service.errors import OurError, QueueFullError, StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import workspace_rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.database import Database
+from proofbox.service.storage.dispatch.workspace_holds import leave_workspace, take_workspace
 
 T = TypeVar("T")
 
 _WAITING_MAX = 32  # calls for the workspace of one conversation
 _RETRY_AFTER_S = 5.0
+_LOOK_AGAIN_S = 0.25
+
+log = logging.getLogger("proofbox.artifacts")
 
 
 class SqlWorkspaces(ArtifactStore):
@@ -50,7 +58,22 @@ class SqlWorkspaces(ArtifactStore):
                 retry_after_s=_RETRY_AFTER_S,
             )
         async with self._locks.held([name]):
-            yield
+            claim = CURRENT_CLAIM.get()
+            if claim is None:  # no other process runs calls
+                yield
+                return
+            while not await self._database.write(lambda connection: take_workspace(connection, claim)):  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(_LOOK_AGAIN_S * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            try:
+                yield
+            finally:
+                await self._leave_workspace(claim)
+
+    async def _leave_workspace(self, claim: ClaimId) -> None:
+        try:
+            await self._database.write(lambda connection: leave_workspace(connection, claim))
+        except OurError as exc:
+            log.warning("a call has the workspace of its conversation until it has ended: %s", exc)
 
     @override
     async def newest_number(self, scope: ConversationKey) -> int:

@@ -5,7 +5,8 @@ from sqlalchemy import Connection, bindparam, select
 from proofbox.service.calls.claim import ClaimId, ClaimLostError
 from proofbox.service.dispatch.port import DispatchState
 from proofbox.service.storage.conversation_rows import DELETED
-from proofbox.service.storage.schema import calls, conversations, dispatches, principals
+from proofbox.service.storage.dispatch.tables import dispatches
+from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
 _HELD = (

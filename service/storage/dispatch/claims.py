@@ -27,7 +27,9 @@ from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import calls, conversations, dispatches, members, principals
+from proofbox.service.storage.dispatch.tables import dispatches, members
+from proofbox.service.storage.dispatch.turns import DEFERRED, HAS_MORE, release_turns, waiting_callers
+from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
 _NO_CLAIM = (0, 0)
@@ -37,7 +39,7 @@ _DEAD, _SUSPENDED = DispatchState.DEAD.value, DispatchState.SUSPENDED.value
 _CALL, _CLAIM = _c.call == bindparam("of_call"), _c.claim == bindparam("of_claim")
 _BY = _c.worker == bindparam("by_worker")
 _IS_HELD = _c.state.in_([_CLAIMED, _STARTED])
-_IS_FREE = (_c.state == _QUEUED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
+_IS_FREE = ((_c.state == _QUEUED) & ~DEFERRED) | ((_c.state == _CLAIMED) & (_c.due < epoch_now()))
 _UNTIL = epoch_now() + bindparam("lease_s")
 _IS_OPEN = exists().where(calls.c.id == _c.call, calls.c.state == CallState.OPEN.value)
 """A service of one process may have ended the call, or let it wait, since it was queued."""
@@ -45,7 +47,8 @@ _TAKEN = (
     update(dispatches)
     .where(_CALL, _IS_FREE, _IS_OPEN, _c.attempts < bindparam("attempts_max"))
     .values(state=_CLAIMED, claim=_c.claim + 1, attempts=_c.attempts + 1, worker=bindparam("by_worker"), due=_UNTIL)
-    .returning(*_c)
+    .values(workspace=None)
+    .returning(*_c, HAS_MORE.label("more"))
 )
 _SET_ASIDE = (
     update(dispatches)
@@ -100,7 +103,7 @@ _LOOK = select(
     func.count().filter(_IS_HELD).label("held"),
     func.count().filter(_c.state == _DEAD).label("set_aside"),
     func.count().filter(_IS_HELD, _c.due < epoch_now()).label("expired"),
-    func.count().filter(_c.state == _QUEUED, _c.due < epoch_now()).label("due"),
+    func.count().filter(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED).label("due"),
     func.count().filter(_c.state == _QUEUED, _c.deadline < epoch_now()).label("overdue"),
     _oldest.label("oldest"),
     _workers.label("workers"),
@@ -108,7 +111,7 @@ _LOOK = select(
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
 _some_due = (
     select(_c.call)
-    .where(_c.state == _QUEUED, _c.due < epoch_now())
+    .where(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED)
     .order_by(_c.due)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
@@ -213,7 +216,9 @@ class SqlDispatchStore(DispatchStore):
             if taken is not None:
                 stop = None if taken.stop is None else StopReason(taken.stop)
                 stored = _stored(connection, taken)
-                return ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
+                makes_room = bool(taken.caller_max or taken.more)
+                found = ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
+                return replace(found, caller=taken.caller, makes_room=makes_room)
             if (dead := connection.execute(_SET_ASIDE, aside).first()) is not None:
                 return Refused(Refusal.DEAD, dead.claim)
             return _refusal(connection, number)
@@ -274,6 +279,14 @@ class SqlDispatchStore(DispatchStore):
     async def unpublish(self, numbers: Sequence[int]) -> None:
         values = {"numbers": list(numbers)}
         await self._database.write(lambda connection: connection.execute(_UNPUBLISHED, values))
+
+    @override
+    async def release_turns(self, caller: str, published_max: int) -> Sequence[int]:
+        return await self._database.write(lambda connection: release_turns(connection, caller, published_max))
+
+    @override
+    async def waiting_callers(self, limit: int) -> Sequence[str]:
+        return await self._database.read(lambda connection: waiting_callers(connection, limit))
 
     @override
     async def left(self, limit: int) -> Sequence[StoredCall]:
@@ -338,7 +351,7 @@ class SqlDispatchStore(DispatchStore):
 
 def _refusal(connection: Connection, number: int) -> Refused:
     row = connection.execute(_FOUND, {"of_call": number}).first()
-    if row is None or row.state == DispatchState.SUSPENDED:
+    if row is None or row.is_deferred or row.state == DispatchState.SUSPENDED:
         return Refused(Refusal.GONE)
     if row.state == DispatchState.DEAD:
         return Refused(Refusal.DEAD, row.claim)

@@ -18,10 +18,8 @@ from proofbox.service.dispatch.effects import (
 from proofbox.service.dispatch.port import DispatchState, StopReason
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import dispatches
-
-PUBLISHED_WITHIN_S = 5.0
-"""The process that accepts a call publishes it; if it has not done so by then, any other one does."""
+from proofbox.service.storage.dispatch.tables import dispatches
+from proofbox.service.storage.dispatch.turns import PUBLISHED_WITHIN_S, take_place
 
 _c = dispatches.c
 _NEW = dispatches.insert().values(
@@ -35,7 +33,11 @@ _NEW = dispatches.insert().values(
     events=0,
     key_id=bindparam("of_key"),
     request_id=bindparam("of_request"),
+    caller=bindparam("of_caller"),
+    caller_max=bindparam("of_caller_max"),
+    is_deferred=bindparam("deferred"),
 )
+_NOT_DEFERRED = {"of_caller": "", "of_caller_max": 0, "deferred": 0}
 _IS_OURS = (_c.call == bindparam("of_call"), _c.claim == bindparam("of_claim"))
 _IS_HELD = _c.state.in_([DispatchState.CLAIMED.value, DispatchState.STARTED.value])
 _IS_BY = _c.worker == bindparam("by_worker")
@@ -79,8 +81,13 @@ def dispatch_effects() -> Mapping[type[Effect], ApplyEffect]:
 
 
 def _queue(connection: Connection, call: CallRow, effect: QueueCall) -> None:
+    place = effect.place
+    is_deferred = take_place(connection, place)
     values = {"is_detached": int(effect.detached), "of_key": effect.key_id, "of_request": effect.request_id}
-    connection.execute(_NEW, {"of_call": call.number, "queue_s": effect.queue_s, **values})
+    turn = {"of_caller": place.caller, "of_caller_max": place.running_max, "deferred": int(is_deferred)}
+    connection.execute(_NEW, {"of_call": call.number, "queue_s": effect.queue_s, **values, **turn})
+    if is_deferred:
+        place.on_deferred(call.number)
 
 
 def _end_claimed(connection: Connection, call: CallRow, effect: EndClaimed) -> None:
@@ -107,9 +114,8 @@ def _resume(connection: Connection, call: CallRow, effect: ResumeDispatch) -> No
     if connection.execute(_RESUMED, values).rowcount == 1:
         return
     # It began to wait in a service of one process.
-    connection.execute(
-        _NEW, {"of_call": call.number, "queue_s": None, "is_detached": 1, "of_key": None, "of_request": ""}
-    )
+    new = {"of_call": call.number, "queue_s": None, "is_detached": 1, "of_key": None, "of_request": ""}
+    connection.execute(_NEW, {**new, **_NOT_DEFERRED})
     connection.execute(_OUTCOME, values)
 
 

@@ -1,21 +1,29 @@
 """The processes of a service in the database: a lease for each, and one for each lead."""
 
+import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from typing_extensions import override
 
+from proofbox.service.dispatch.differences import Member, ProcessFacts
 from proofbox.service.dispatch.port import Lead, MemberStore, Reported
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
-from proofbox.service.storage.schema import leaders, members
+from proofbox.service.storage.dispatch.tables import leaders, members
 
 _MAY_LIVE_S = 60.0
 _FORGOTTEN_AFTER_S = 3600.0
 _UNTIL = epoch_now() + bindparam("lease_s")
 _LIVING = select(members.c.boot_id).where(members.c.until > epoch_now() - _MAY_LIVE_S)
+_DESCRIBED = (
+    update(members)
+    .where(members.c.boot_id == bindparam("own"))
+    .values(release=bindparam("own_release"), settings=bindparam("own_settings"))
+)
+_MEMBERS = select(members).where(members.c.until > epoch_now()).order_by(members.c.boot_id)
 _LEFT = delete(members).where(members.c.boot_id == bindparam("own"))
 _RESIGNED = delete(leaders).where(leaders.c.boot_id == bindparam("own"))
 _RESIGNED_FROM = _RESIGNED.where(leaders.c.name.in_(bindparam("unwanted", expanding=True)))
@@ -64,6 +72,21 @@ class SqlMemberStore(MemberStore):
             return Reported(frozenset(leads), math.inf if free_in_s is None else free_in_s)
 
         return await self._database.write(work)
+
+    @override
+    async def describe(self, boot_id: str, facts: ProcessFacts) -> None:
+        values = {"own": boot_id, "own_release": facts.release, "own_settings": json.dumps(dict(facts.settings))}
+        await self._database.write(lambda connection: connection.execute(_DESCRIBED, values))
+
+    @override
+    async def members(self) -> Sequence[Member]:
+        def work(connection: Connection) -> list[Member]:
+            rows = connection.execute(_MEMBERS)
+            return [
+                Member(row.boot_id, row.role, ProcessFacts(row.release, json.loads(row.settings))) for row in rows
+            ]
+
+        return await self._database.read(work)
 
     @override
     async def leave(self, boot_id: str) -> None:

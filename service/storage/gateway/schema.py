@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from proofbox.service.storage.schema import metadata
+from proofbox.service.storage.dispatch.tables import metadata
 from proofbox.service.storage.text_columns import TEXT, Words
 
 # SQLite's own row ids are 64 bits wide under the name INTEGER only.

@@ -1,6 +1,6 @@
 """How much a caller may ask for: buckets that refill, debts, and what the headers say of them."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -94,11 +94,19 @@ def test_without_limits_nothing_is_refused_and_nothing_said(clock):
     assert quotas.share("tenant default") == quotas.share("came by no door") == Share(0, 0)
 
 
+def test_a_limit_of_running_calls_that_follows_from_one_process_is_none_of_all_processes(clock):
+    allowed, own = replace(LIMITS, running_calls=3), Allowances()
+    for is_set, together in ((False, 0), (True, 3)):
+        quotas = Quotas(allowed, clock=clock, has_running_limit=is_set)
+        quotas.meter("k", own)
+        assert (quotas.share("k").running, quotas.share("k").running_together) == (3, together)
+
+
 def test_a_key_has_its_own_numbers_and_the_operators_for_the_rest(clock):
     quotas = Quotas(LIMITS, clock=clock)
     meter = quotas.meter("k", Allowances(calls_per_minute=1, queued_calls=0, running_calls=7))
     assert meter.allowed == Allowances(120, 1, 6_000, 7, 0, 1_000)
-    assert quotas.share("k") == Share(running=7, queued=0)
+    assert quotas.share("k") == Share(running=7, queued=0, running_together=7)
     assert quotas.share("other") == Share()
     meter.take_request(is_call=True)
     with pytest.raises(RateLimitedError):

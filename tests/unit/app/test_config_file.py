@@ -182,7 +182,7 @@ def test_the_example_has_each_setting_once_with_its_default(tmp_path):
         "".join(
             line
             for line in text.splitlines(keepends=True)
-            if not re.match(r"(database_url|s3_secret_key|nats_password|package_index_login)_file", line)
+            if not re.match(r"(database_url|s3_secret_key|nats_password|nats_token|package_index_login)_file", line)
         )
     )
     found = read_config_file(whole, Settings)

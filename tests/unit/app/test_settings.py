@@ -91,6 +91,7 @@ UNITS += ("_s_max",)
 
 # Of many processes.
 NAMES |= {"dispatch", "role", "keys_dir", "nats_urls", "nats_prefix", "nats_user", "nats_password"}
+NAMES |= {"nats_token", "nats_nkey_file"}
 NAMES |= {"nats_credentials_file", "nats_ca_file", "nats_certificate_file", "nats_certificate_key_file"}
 COUNTS |= {"dispatch_attempts_max"}
 
@@ -147,6 +148,8 @@ def test_urls_of_nats_servers_have_no_password_and_no_other_scheme(monkeypatch, 
         {"nats_user": "proofbox"},
         {"nats_certificate_file": "/etc/nats.pem"},
         {"nats_user": "a", "nats_password": "b", "nats_credentials_file": "/etc/nats.creds"},
+        {"nats_user": "a", "nats_password": "b", "nats_token": "t"},
+        {"nats_nkey_file": "/etc/nats.nk", "nats_token": "t"},
     ],
 )
 def test_settings_of_the_nats_user_belong_together(monkeypatch, given):

@@ -9,7 +9,7 @@ from proofbox.client import NotFoundError, UnexpectedResponseError, UnreachableE
 from proofbox.client.api import Api
 from proofbox.client.exchange import ConnectionCut, Open, Read, Reply, Request, Silence, Sleep
 from proofbox.client.gateway_events import watch_run, watch_space
-from proofbox.client.gateway_requests import GatewayRequests
+from proofbox.client.run_requests import RunRequests
 from proofbox.contracts.gateway.runs import Run, RunEvent
 from proofbox.contracts.gateway.space_events import ResetEvent
 from proofbox.contracts.gateway.waits import Wait
@@ -120,13 +120,13 @@ def waiting() -> Reply:
 
 @pytest.mark.parametrize("timeout_s", [0.5, 1, 60])
 def test_a_call_that_waits_is_held_by_the_service_whatever_silence_is_allowed(timeout_s: float) -> None:
-    plan = GatewayRequests(api(timeout_s)).call_tool(run(), "look", {}, {"wait_s": 500, "call_id": "t1"})
+    plan = RunRequests(api(timeout_s)).call_tool(run(), "look", {}, wait_s=500, call_id="t1")
     [sent] = Steps(plan, waiting()).opened
     assert (sent.headers["Prefer"], sent.silence_s) == ("wait=30", timeout_s + 30)
 
 
 def test_a_service_that_holds_nothing_is_not_asked_without_a_pause() -> None:
-    plan = GatewayRequests(api()).call_tool(run(), "look", {}, {"wait_s": 500, "call_id": "t1"})
+    plan = RunRequests(api()).call_tool(run(), "look", {}, wait_s=500, call_id="t1")
     steps = Steps(plan, *[part for _ in range(5) for part in (waiting(), waiting().body, b"")])
     assert len(steps.opened) == 5
     assert [0.5 < pause <= 1 for pause in steps.slept] == [True] * 5
@@ -134,14 +134,14 @@ def test_a_service_that_holds_nothing_is_not_asked_without_a_pause() -> None:
 
 def test_a_claim_may_be_silent_for_as_long_as_it_waits() -> None:
     body = run().model_dump_json().encode()
-    plan = GatewayRequests(api(timeout_s=5)).claim_run(None, 20, None)
+    plan = RunRequests(api(timeout_s=5)).claim_run(wait_s=20)
     steps = Steps(plan, Reply(200, {}), body, b"")
     assert (steps.opened[0].silence_s, json.loads(steps.opened[0].body)["wait_s"]) == (25, 20)
     assert steps.result.run_id == "r1"
 
 
 def test_an_error_of_a_held_request_names_how_long_it_was_silent() -> None:
-    plan = GatewayRequests(api(timeout_s=5, retries=0)).claim_run(None, 20, None)
+    plan = RunRequests(api(timeout_s=5, retries=0)).claim_run(wait_s=20)
     with pytest.raises(UnreachableError, match="no byte for 25 s"):
         Steps(plan, Silence("silent"))
 

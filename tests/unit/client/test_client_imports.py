@@ -1,6 +1,7 @@
 """What importing the client costs, and what it leaves alone."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import proofbox.client
 from proofbox.client import call_bodies
 from proofbox.contracts import render_tools, tools
+from proofbox.contracts.gateway.runs import Run
 
 FOLDER = Path(proofbox.client.__file__).parent
 
@@ -71,6 +73,16 @@ def test_both_clients_have_the_same_methods() -> None:
     assert methods(proofbox.client.Client) == methods(proofbox.client.AsyncClient)
     assert methods(proofbox.client.CallHandle) == methods(proofbox.client.AsyncCallHandle)
     assert methods(proofbox.client.Download) == methods(proofbox.client.AsyncDownload)
+
+
+@pytest.mark.parametrize("kind", [proofbox.client.Gateway, proofbox.client.AsyncGateway])
+def test_methods_of_the_gateway_show_what_users_get(kind: type) -> None:
+    methods = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    shown = {name: inspect.signature(method).return_annotation for name, method in methods.items()}
+    assert (shown["get_run"], shown["delete_agent"]) == (Run, type(None))
+    assert "GatewayEvent" in str(shown["watch_run"])
+    assert not [name for name, result in shown.items() if "exchange" in str(result)]
+    assert all(method.__doc__ and method.__name__ == name for name, method in methods.items())
 
 
 def test_names_that_are_not_imported_are_those_of_the_contracts() -> None:
