@@ -47,7 +47,7 @@ trap 'rm -rf "$context"' EXIT
 mkdir "$context/wheel"
 cp "$(wheel)" "$context/wheel"
 cp "$repository/deploy/Dockerfile" "$context"
-"$python" "$repository/deploy/runtime_requirements.py" "${extras[@]}" >"$context/runtime.txt"
+"$python" "$repository/deploy/runtime_requirements.py" "$context" "${extras[@]}"
 lend_settings "$context/host"
 chmod -R u=rwX,go=rX "$context"
 # The classic builder is in every client and every engine.

@@ -1,6 +1,8 @@
-"""Print the lines of requirements.lock that an installation of the service needs, with its hashes.
+"""Write the lines of requirements.lock that an installation of the service needs, with their hashes.
 
-    python deploy/runtime_requirements.py EXTRA... >runtime.txt
+    python deploy/runtime_requirements.py FOLDER EXTRA...
+
+FOLDER gets runtime.txt, with what has wheels, sources.txt, with what is built, and tools.txt, with what builds it.
 
 The lock also names what tests and the sandbox image need. Runs in the environment that `make venv` made, since the
 requirements of each package are read from its metadata.
@@ -15,6 +17,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 LOCK = Path(__file__).parents[1] / "requirements.lock"
+WITHOUT_WHEELS = frozenset({"nkeys"})
+"""Pure Python, published as source alone."""
+TOOLS = ("setuptools",)
 _TARGET = {"python_version": "3.13", "python_full_version": "3.13.5"}  # of the image
 
 
@@ -46,12 +51,14 @@ def locked_blocks() -> dict[str, str]:
 
 
 def main() -> int:
-    """Print the lines; 1 if the lock lacks a package."""
-    blocks, names = locked_blocks(), needed_names(sys.argv[1:])
-    if missing := sorted(names - blocks.keys()):
+    """Write the files; 1 if the lock lacks a package."""
+    blocks, names = locked_blocks(), needed_names(sys.argv[2:])
+    if missing := sorted({*names, *TOOLS} - blocks.keys()):
         sys.stderr.write(f"requirements.lock has no {', '.join(missing)}: run make lock\n")
         return 1
-    sys.stdout.write("".join(blocks[name] for name in sorted(names)))
+    parts = {"runtime": names - WITHOUT_WHEELS, "sources": names & WITHOUT_WHEELS, "tools": TOOLS}
+    for name, packages in parts.items():
+        Path(sys.argv[1], f"{name}.txt").write_text("".join(blocks[package] for package in sorted(packages)))
     return 0
 
 

@@ -21,13 +21,7 @@ ServiceError
 │   ├── AssetRefusedError
 │   ├── SidConflictError
 │   ├── IdReusedError
-│   │   └── LinkUsedError
 │   ├── TimelineMovedError
-│   ├── NotAuthenticatedError
-│   ├── MissingPermissionError
-│   ├── WrongTenantError
-│   ├── OriginRefusedError
-│   ├── LinkRefusedError
 │   ├── StorageQuotaError
 │   ├── RequestTimeoutError
 │   └── CallCancelledError
@@ -46,7 +40,8 @@ ServiceError
         └── StoreNotReadyError
 
 Each class carries the HTTP status, a stable ``code``, whether a retry makes sense, and which part (``where``)
-speaks; the message is for the caller and names the field, the limit and the way out.
+speaks; the message is for the caller and names the field, the limit and the way out. `access_errors` and
+`gateway_errors` have more of them.
 """
 
 import errno
@@ -250,60 +245,6 @@ class CallCancelledError(CallerError):
 
 class CallAbandonedError(CallCancelledError):
     """Nobody asked for the call in the grace time after its connection was lost."""
-
-
-class NotAuthenticatedError(CallerError):
-    """The request has no API key, or one that does not work."""
-
-    code = ProblemCode.UNAUTHORIZED
-    status = 401
-    where = "Authorization"
-
-    def __init__(self, message: str, *, was_given: bool = False) -> None:
-        super().__init__(message)
-        self.was_given = was_given
-
-
-class MissingPermissionError(CallerError):
-    """The API key lacks the scope of the route."""
-
-    code = ProblemCode.FORBIDDEN
-    status = 403
-    where = "Authorization"
-
-    def __init__(self, message: str, permission: str = "") -> None:
-        super().__init__(message)
-        self.permission = permission
-
-
-class WrongTenantError(CallerError):
-    """The request names a tenant or project of another API key."""
-
-    code = ProblemCode.WRONG_TENANT
-    status = 403
-    where = "tenant"
-
-
-class OriginRefusedError(CallerError):
-    """A web page of another origin sent the request, or its Host is not allowed."""
-
-    code = ProblemCode.ORIGIN_REFUSED
-    status = 403
-    where = "Host"
-
-
-class LinkRefusedError(CallerError):
-    """The download link has expired, was changed, or is for another method or an old key."""
-
-    code = ProblemCode.LINK_REFUSED
-    status = 403
-    where = "link"
-
-
-class LinkUsedError(IdReusedError):
-    """The upload link has stored its file, and the request has other bytes."""
-
-    where = "link"
 
 
 class StorageQuotaError(CallerError):

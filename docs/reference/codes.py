@@ -11,7 +11,7 @@ from proofbox.contracts.codes import (
     VerdictCode,
     WebCode,
 )
-from proofbox.service import errors, gateway_errors
+from proofbox.service import access_errors, errors, gateway_errors
 from reference.gateway_codes import CONFIGURATION, GATEWAY, WARNING
 
 CONTRACT = {
@@ -164,7 +164,7 @@ WEB = {
 def problems() -> Iterator[tuple[str, str, str]]:
     """Code, status and meaning of each problem document."""
     kinds = [errors.CallerError, errors.OurError]
-    modules = (errors.__name__, gateway_errors.__name__)
+    modules = (errors.__name__, access_errors.__name__, gateway_errors.__name__)
     for cls in (cls for kind in kinds for cls in kind.__subclasses__() if cls.__module__ in modules):
         meaning = (cls.__doc__ or "").strip().replace("``", "`")
         yield str(cls.code), f"{cls.status}{', retry' if cls.retryable else ''}", meaning

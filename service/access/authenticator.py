@@ -12,13 +12,8 @@ from proofbox.service.access.api_keys import ALL_PERMISSIONS, ApiKey, KeyStore, 
 from proofbox.service.access.bearer_tokens import SPACE_PREFIX, find_bearer_token
 from proofbox.service.access.quotas import NO_LIMITS, Allowances
 from proofbox.service.access.space_tokens import SpaceGrant, SpaceTokens
-from proofbox.service.errors import (
-    MissingPermissionError,
-    NotAuthenticatedError,
-    OurError,
-    UnsafeNameError,
-    WrongTenantError,
-)
+from proofbox.service.access_errors import MissingPermissionError, NotAuthenticatedError, WrongTenantError
+from proofbox.service.errors import OurError, UnsafeNameError
 from proofbox.service.identity import Principal
 
 FRESH_S = 1.0

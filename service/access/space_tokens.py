@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from proofbox.service.access.bearer_tokens import SPACE_PREFIX
-from proofbox.service.errors import NotAuthenticatedError
+from proofbox.service.access_errors import NotAuthenticatedError
 
 _SIGNED_FOR = b"proofbox space token 1."  # download links are signed with the same keys
 _INVALID = "the space token is invalid or has expired; ask for another one"

@@ -8,15 +8,14 @@ from typing import Any
 from pydantic import BaseModel
 
 from proofbox.contracts.problems import Problem
-from proofbox.service.api.responses import JSON, PROBLEM_JSON
-from proofbox.service.errors import (
+from proofbox.service.access_errors import (
     MissingPermissionError,
     NotAuthenticatedError,
     OriginRefusedError,
-    RateLimitedError,
-    ServiceError,
     WrongTenantError,
 )
+from proofbox.service.api.responses import JSON, PROBLEM_JSON
+from proofbox.service.errors import RateLimitedError, ServiceError
 
 _REQUEST_ID = {
     "X-Request-ID": {

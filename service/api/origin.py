@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-from proofbox.service.errors import OriginRefusedError
+from proofbox.service.access_errors import OriginRefusedError
 
 _SHOWN_MAX = 200
 _DEFAULT_PORTS = {"http": 80, "https": 443}

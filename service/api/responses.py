@@ -9,8 +9,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Scope, Send
 
+from proofbox.service.access_errors import MissingPermissionError, NotAuthenticatedError
 from proofbox.service.calls.problem import problem_of, retry_after_s
-from proofbox.service.errors import MissingPermissionError, NotAuthenticatedError
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"

@@ -7,72 +7,66 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from proofbox.contracts.provenance import AuditService
 from proofbox.service.access.authenticator import Keyring
-from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.api.app import release
-from proofbox.service.app.auth_policy import allowances, allowances_without_key, refuse_without_keys
-from proofbox.service.app.extras import missing_modules
-from proofbox.service.app.gateway import Gateway, GatewayDependencies, build_gateway, build_gateway_parts
+from proofbox.service.app.auth_policy import refuse_without_keys
+from proofbox.service.app.calls.callers import CallerParts, build_callers
+from proofbox.service.app.calls.programs import (
+    Outside,
+    build_one_shot,
+    build_provenance,
+    build_tool_dependencies,
+    call_limits,
+)
+from proofbox.service.app.gateway import (
+    Gateway,
+    GatewayDependencies,
+    GatewayParts,
+    build_gateway,
+    build_gateway_parts,
+)
 from proofbox.service.app.maintenance import build_retention
 from proofbox.service.app.network import LOOKUPS, build_network
 from proofbox.service.app.operations import ProcessOperations, ProcessParts
-from proofbox.service.app.packages.wiring import SandboxParts, build_packages
 from proofbox.service.app.processes.shared_jobs import SharedJobs
 from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.app.sandbox_engine import sandbox_engine
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.stores import Stores, build_attachments, build_stores
 from proofbox.service.app.telemetry import build_meter, build_tracer
-from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy, program_tools
-from proofbox.service.app.web_client import build_web_client
+from proofbox.service.app.tools import ToolDependencies, all_tools, cache_policy
 from proofbox.service.artifacts.attachments import Attachments
-from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.upload_links import UploadLinks
-from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.identity import Principal
-from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
-from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
-from proofbox.service.jobs.output_retry import RetriedOutputs
-from proofbox.service.jobs.rerun import Provenance, RerunDependencies
-from proofbox.service.jobs.runner import JobRunner
+from proofbox.service.jobs.one_shot import OneShotJobs
+from proofbox.service.jobs.rerun import Provenance
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.observability.tracing import Tracer
 from proofbox.service.packages.port import Packages
 from proofbox.service.previews.service import Previews
-from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
-from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.containers import Containers
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
-from proofbox.service.sandbox.limits import CallLimits, CallPolicy, limit_names
-from proofbox.service.sandbox.workspace import ArchiveBounds
-from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
-from proofbox.service.storage.asset_folders import AssetFolders
-from proofbox.service.storage.audit import SqlAuditStore
 from proofbox.service.storage.audit_head_files import HeadFiles
 from proofbox.service.storage.audit_signing import HeadSigner
-from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.link_keys import LinkKeyFile
-from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.recent_calls import SqlRecentCalls
-from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.storage.sources import SqlSourcePool
-from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.client.resolver import Resolver, SystemResolver
 
@@ -152,110 +146,91 @@ class Service:
     dispatching: Dispatching | None = None
 
 
-def _call_limits(settings: Settings) -> CallLimits:
-    return CallLimits(**{name: getattr(settings, name) for name in limit_names()})
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What calls are built on."""
+
+    audited: AuditService
+    stores: Stores
+    tracer: Tracer
+    callers: CallerParts
+    engine: PooledEngine
+    image: ImageInventory
+    network: NetworkPolicy
+    resolvers: tuple[SystemResolver, SystemResolver]
+    tools: ToolDependencies
+    heads: HeadSigner
+    meter: PrometheusMeter
 
 
-def _memory_search(settings: Settings, stores: Stores, files: ConversationFiles) -> MemorySearchTool | None:
-    """The search of past turns; None if its libraries are not installed."""
-    if missing_modules("memory"):
-        return None
-    return MemorySearchTool(
-        stores.timelines,
-        SqlPassageStore(stores.database),
-        files,
-        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
-        half_life_days=settings.memory_half_life_days,
+def _build_base(settings: Settings, containers: Containers | None, resolve: Resolver | None) -> _Base:
+    audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
+    stores = build_stores(settings, audited.boot_id)
+    tracer = build_tracer(settings, audited.boot_id)
+    callers = build_callers(settings, stores)
+    limits = call_limits(settings)
+    engine = sandbox_engine(settings, limits, audited.boot_id, callers.load, tracer, containers)
+    image = ImageInventory(engine, limits)
+    resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
+    network = build_network(settings, callers.quotas, resolve or resolver_of_programs, os.environ)
+    outside = Outside(resolver, network)
+    tools = build_tool_dependencies(settings, stores, engine, image, callers, outside)
+    heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
+    meter = build_meter(settings, callers.admission, engine, heads)
+    stores.database.observer = stores.artifacts.observer = meter.store_used
+    network.observer = meter.connection_ended
+    if tools.packages is not None:
+        tools.packages.observer = meter
+    return _Base(
+        audited=audited,
+        stores=stores,
+        tracer=tracer,
+        callers=callers,
+        engine=engine,
+        image=image,
+        network=network,
+        resolvers=(resolver, resolver_of_programs),
+        tools=tools,
+        heads=heads,
+        meter=meter,
     )
-
-
-def _load(admission: Admission) -> float:
-    """The load of the machine as the pool sees it: running calls for each core, 1 while calls wait."""
-    return 1.0 if admission.queued else admission.running / (os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Outside:
-    resolver: SystemResolver
-    network: NetworkPolicy
-    quotas: Quotas
+class _CallParts:
+    """The life cycle of calls, and what takes part in it."""
+
+    calls: Calls
+    gateway: GatewayParts
+    dispatching: Dispatching | None
 
 
-def _tool_dependencies(
-    settings: Settings,
-    stores: Stores,
-    engine: PooledEngine,
-    image: ImageInventory,
-    admission: Admission,
-    outside: _Outside,
-) -> ToolDependencies:
-    files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(settings.asset_roots))
-    workspace = WorkspaceBounds(
-        settings.workspace_bytes_max,
-        settings.workspace_files_max,
-        settings.conversation_bytes_max,
-        settings.conversation_files_max,
+def _build_calls(settings: Settings, base: _Base) -> _CallParts:
+    stores, parts, callers, audited = base.stores, base.tools, base.callers, base.audited
+    call_settings = CallSettings(
+        settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
     )
-    fetcher, searcher = build_web_client(settings, outside.resolver)
-    jobs = JobRunner(
-        admission,
-        InputResolver(files, stores.sources, workspace),
-        engine,
-        stores.artifacts,
-        stores.sources,
-        # A disk that fails does not recover by itself, and its store may have moved the files.
-        RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
+    tools = all_tools(settings, parts)
+    needs = GatewayDependencies(
+        stores.database, stores.artifacts, tools, parts.jobs, parts.policy, base.resolvers[0], parts.tokens, audited
     )
-    policy = CallPolicy(
-        _call_limits(settings),
-        settings.queue_s,
-        settings.overhead_s,
-        settings.inline_bytes_max,
-        ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
+    gateway = build_gateway_parts(settings, needs)
+    calls = Calls(tools, callers.admission, stores.calls, call_settings, base.meter, gateway.tools)
+    if not settings.is_shared:
+        return _CallParts(calls, gateway, None)
+    shared = DispatchNeeds(
+        database=stores.database,
+        store=stores.calls,
+        calls=calls,
+        admission=callers.admission,
+        quotas=callers.quotas,
+        callers=callers.known,
+        engine=base.engine,
+        meter=base.meter,
+        call_settings=call_settings,
+        preparing=lambda: 0 if parts.packages is None else parts.packages.preparing,
     )
-    return ToolDependencies(
-        jobs=jobs,
-        policy=policy,
-        artifacts=stores.artifacts,
-        sources=stores.sources,
-        timelines=stores.timelines,
-        paths=LogicalPathResolver(files, stores.sources, FolderSkills(settings.skills_dir)),
-        tokens=BpeTokenCounter(),
-        memory=_memory_search(settings, stores, files),
-        fetcher=fetcher,
-        searcher=searcher,
-        network=outside.network,
-        image=image,
-        packages=build_packages(settings, outside.quotas, SandboxParts(jobs, policy, image), outside.resolver),
-    )
-
-
-def _provenance(settings: Settings, stores: Stores, parts: ToolDependencies, audited: AuditService) -> Provenance:
-    reruns = RerunDependencies(
-        parts.jobs,
-        partial(program_tools, settings, parts),
-        parts.paths.files,
-        parts.sources,
-        _call_limits(settings),
-        audited,
-    )
-    return Provenance(SqlCallStore(stores.database), SqlAuditStore(stores.database), reruns)
-
-
-def _one_shot(settings: Settings, stores: Stores, parts: ToolDependencies, audited: AuditService) -> OneShotJobs:
-    # The files of its answers are files, never base64 in blocks.
-    policy = replace(parts.policy, inline_bytes_max=0)
-    return OneShotJobs(
-        OneShotDependencies(
-            parts.jobs,
-            partial(program_tools, settings, replace(parts, policy=policy)),
-            stores.artifacts,
-            SqlAuditStore(stores.database),
-            policy,
-            settings.render_wall_s,
-            audited,
-        )
-    )
+    return _CallParts(calls, gateway, Dispatching(settings, shared))
 
 
 def build(settings: Settings, containers: Containers | None = None, resolve: Resolver | None = None) -> Service:
@@ -271,80 +246,46 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         StoreFailedError: the settings of the object store make no client.
         HostSecretRefusedError: a secret of ``sandbox_network_secrets`` cannot be used.
     """
-    audited = AuditService(version=release(), boot_id=secrets.token_hex(_BOOT_ID_BYTES))
-    stores = build_stores(settings, audited.boot_id)
-    tracer = build_tracer(settings, audited.boot_id)
-    has_limit = settings.key_running_calls is not None
-    quotas = Quotas(allowances(settings), stores.artifacts.stored_bytes, has_running_limit=has_limit)
-    keyring = Keyring(SqlApiKeys(stores.database))
-    callers = KnownCallers(keyring, quotas, allowances_without_key(settings))
-    share_of = callers.running_share if settings.is_shared else quotas.share
-    admission = Admission(running_max=settings.running_max, queue_max=settings.queue_max, share_of=share_of)
-    load = partial(_load, admission)
-    engine = sandbox_engine(settings, _call_limits(settings), audited.boot_id, load, tracer, containers)
-    image = ImageInventory(engine, _call_limits(settings))
-    resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
-    network = build_network(settings, quotas, resolve or resolver_of_programs, os.environ)
-    parts = _tool_dependencies(settings, stores, engine, image, admission, _Outside(resolver, network, quotas))
-    link_keys = LinkKeyFile(settings.keys_folder)
-    heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
-    meter = build_meter(settings, admission, engine, heads)
-    stores.database.observer = stores.artifacts.observer = meter.store_used
-    network.observer = meter.connection_ended
-    if parts.packages is not None:
-        parts.packages.observer = meter
-    call_settings = CallSettings(
-        settings.event_log_bytes_max, audited.boot_id, audited.version, settings.lost_connection_grace_s
-    )
-    tools, store = all_tools(settings, parts), stores.calls
-    needs = GatewayDependencies(
-        stores.database, stores.artifacts, tools, parts.jobs, parts.policy, resolver, parts.tokens, audited
-    )
-    gateway_parts = build_gateway_parts(settings, needs)
-    calls = Calls(tools, admission, store, call_settings, meter, gateway_parts.tools)
-    dispatching = None
-    if settings.is_shared:
-        shared = DispatchNeeds(
-            stores.database, store, calls, admission, quotas, callers, engine, meter, call_settings,
-            preparing=lambda: 0 if parts.packages is None else parts.packages.preparing,
-        )  # fmt: skip
-        dispatching = Dispatching(settings, shared)
-    conversations = Conversations(
-        SqlConversationStore(stores.database, stores.artifacts), stores.artifacts, calls, quotas, meter, audited
-    )
-    one_shot = _one_shot(settings, stores, parts, audited)
+    base = _build_base(settings, containers, resolve)
+    call_parts = _build_calls(settings, base)
+    stores, parts, callers, audited = base.stores, base.tools, base.callers, base.audited
+    calls, link_keys = call_parts.calls, LinkKeyFile(settings.keys_folder)
+    listed = SqlConversationStore(stores.database, stores.artifacts)
+    conversations = Conversations(listed, stores.artifacts, calls, callers.quotas, base.meter, audited)
+    one_shot = build_one_shot(settings, stores, parts, audited)
+    process = ProcessParts(callers.admission, base.engine, calls, callers.keyring, audited)
     return Service(
         settings=settings,
         principal=Principal(settings.tenant, settings.project, settings.user_type, settings.user),
-        keyring=keyring,
-        quotas=quotas,
+        keyring=callers.keyring,
+        quotas=callers.quotas,
         links=DownloadLinks(link_keys.in_use, settings.link_s, time.time),
         uploads=UploadLinks(link_keys.in_use, settings.link_s, time.time),
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=build_retention(settings, stores, conversations, admission, meter),
+        retention=build_retention(settings, stores, conversations, callers.admission, base.meter),
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
         attachments=build_attachments(settings, stores),
-        engine=engine,
-        image=image,
+        engine=base.engine,
+        image=base.image,
         calls=calls,
-        gateway=build_gateway(settings, stores.database, gateway_parts, store, calls, link_keys.in_use),
-        provenance=_provenance(settings, stores, parts, audited),
+        gateway=build_gateway(settings, stores.database, call_parts.gateway, stores.calls, calls, link_keys.in_use),
+        provenance=build_provenance(settings, stores, parts, audited),
         one_shot=one_shot,
         history=SqlFileHistory(stores.database),
         previews=Previews(one_shot, stores.artifacts),
         recent_calls=SqlRecentCalls(stores.database),
-        operations=ProcessOperations(settings, ProcessParts(admission, engine, calls, keyring, audited)),
-        heads=heads,
-        meter=meter,
-        tracer=tracer,
-        network=network,
+        operations=ProcessOperations(settings, process),
+        heads=base.heads,
+        meter=base.meter,
+        tracer=base.tracer,
+        network=base.network,
         packages=parts.packages,
-        resolvers=(resolver, resolver_of_programs),
-        dispatching=dispatching,
+        resolvers=base.resolvers,
+        dispatching=call_parts.dispatching,
     )
 
 

@@ -12,6 +12,7 @@ from proofbox.contracts.media_types import guess_mime, is_inline_binary
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.contracts.tool_call_response import Attachment
 from proofbox.service.access.quotas import Allowances
+from proofbox.service.access_errors import LinkUsedError
 from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
 from proofbox.service.artifacts.port import (
     ArtifactStore,
@@ -22,7 +23,6 @@ from proofbox.service.artifacts.port import (
 )
 from proofbox.service.errors import (
     BodyTooLargeError,
-    LinkUsedError,
     StoreFailedError,
     StoreFullError,
     UnsafeNameError,

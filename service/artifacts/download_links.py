@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from proofbox.service.access_errors import LinkRefusedError
 from proofbox.service.artifacts.port import StoredArtifact
-from proofbox.service.errors import LinkRefusedError
 from proofbox.service.identity import ConversationKey
 
 METHOD = "GET"

@@ -17,9 +17,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from proofbox.service.access.quotas import Allowances
+from proofbox.service.access_errors import LinkRefusedError
 from proofbox.service.artifacts.attachments import UploadTarget, parse_attachment_path
 from proofbox.service.artifacts.download_links import LinkKey
-from proofbox.service.errors import LinkRefusedError
 from proofbox.service.identity import ConversationKey, Principal
 
 _PURPOSE = b"proofbox upload link 2"

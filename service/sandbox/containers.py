@@ -148,4 +148,7 @@ class Containers(Protocol):
         """Whether a container ended because there were too many processes in it; False if nobody knows."""
 
     async def list_orphans(self) -> list[OrphanContainer]:
-        """All containers of this service, of any process of it, running or not."""
+        """All containers of this service, of any process of it, running or not.
+
+        Where services share an engine, also those of others that were created and abandoned before their start.
+        """

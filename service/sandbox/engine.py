@@ -68,7 +68,7 @@ class PooledEngine:
     """Fresh, single-use containers; see `SandboxEngine` for the promises.
 
     A service name has one process at a time (its store keeps others out), so a container of the same service and
-    another boot was left by a dead one.
+    another boot was left by a dead one. `Containers.list_orphans` lists no others of another boot that are in use.
     """
 
     def __init__(

@@ -29,6 +29,7 @@ SOME_ID = "0" * 64
 SERVICE = f"proxied-{uuid.uuid4().hex[:8]}"
 LIST = "/v1.41/containers/json?limit=-1&all=1&size=0&trunc_cmd=0"
 OURS = quote_plus('{"label": ["proofbox.service=x"]}')
+CREATED = quote_plus('{"label": ["proofbox.boot"], "status": ["created"]}')
 OTHERS = quote_plus('{"label": ["other"]}')
 
 
@@ -367,3 +368,7 @@ def test_limits_are_all_that_can_be_changed(proxy):
 
 def test_what_a_service_lists_is_let_through(proxy):
     assert ask(proxy, "GET", f"{LIST}&filters={OURS}") == (200, b"[]\n")
+    assert ask(proxy, "GET", f"{LIST}&filters={CREATED}")[0] == 200
+    for label, status in (("proofbox.boot", "running"), ("other", "created")):
+        other = quote_plus(json.dumps({"label": [label], "status": [status]}))
+        assert ask(proxy, "GET", f"{LIST}&filters={other}")[0] == 403

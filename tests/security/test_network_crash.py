@@ -63,7 +63,7 @@ def test_kill_9_in_a_download_leaves_no_container_no_connection_and_an_audit_lin
         body = request(_DOWNLOADS.format(port=server.port), network={"allow": [host]})
         assert service.post(body, Prefer="respond-async").status_code == 202
         assert len(eventually(service.busy, lambda busy: len(busy) == 1)) == 1
-        # One that the engine is just creating has no stream yet: it would stay until the service starts again.
+        # One that the engine is just creating has no stream yet: it would stay until a service sweeps it.
         counts = eventually(lambda: (service.ready_containers(), len(service.containers())), _are_all_started)
         assert _are_all_started(counts)
         assert not server.ended.is_set()

@@ -12,16 +12,12 @@ from sqlalchemy import insert, text
 from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft_of, fill, new_call, prompt, under
 
 from proofbox.contracts.paths import FilePath
+from proofbox.service.access_errors import LinkRefusedError
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
 from proofbox.service.artifacts.port import NewWorkspace
 from proofbox.service.calls.audit.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState
-from proofbox.service.errors import (
-    ConversationBusyError,
-    LinkRefusedError,
-    UnknownArtifactError,
-    UnknownConversationError,
-)
+from proofbox.service.errors import ConversationBusyError, UnknownArtifactError, UnknownConversationError
 from proofbox.service.file_content import FileContent
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.rows import hosted_latest, unfinished_saves

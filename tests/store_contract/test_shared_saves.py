@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.access_errors import LinkUsedError
 from proofbox.service.artifacts.attachments import Attachments, UploadTarget
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId, ClaimLostError
 from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.dispatch.effects import QueueCall
-from proofbox.service.errors import LinkUsedError
 from proofbox.service.file_content import FileContent
 from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore

@@ -12,17 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from proofbox.service.access.authenticator import Authenticator, Caller, RequestCredentials
 from proofbox.service.access.bearer_tokens import CALLBACK_PREFIX, find_bearer_token
 from proofbox.service.access.quotas import CallerMeter, Quotas
+from proofbox.service.access_errors import MissingPermissionError, NotAuthenticatedError, OriginRefusedError
 from proofbox.service.api.facade import Facade, facade_of
 from proofbox.service.api.origin import require_own_origin
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.api.services import Services
-from proofbox.service.errors import (
-    MissingPermissionError,
-    NotAuthenticatedError,
-    OriginRefusedError,
-    ServiceError,
-    UnsafeNameError,
-)
+from proofbox.service.errors import ServiceError, UnsafeNameError
 
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs", "/docs/site", "/openapi.json"})
 """Routes without a key: their responses are the same for everyone."""

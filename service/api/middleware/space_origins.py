@@ -5,9 +5,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from proofbox.service.access.bearer_tokens import SPACE_PREFIX, find_bearer_token
+from proofbox.service.access_errors import OriginRefusedError
 from proofbox.service.api.middleware.authentication import SPACES_BELOW
 from proofbox.service.api.responses import problem_response, request_id_of
-from proofbox.service.errors import OriginRefusedError
 
 _PREFLIGHT_S = 600
 _ALLOWED = {

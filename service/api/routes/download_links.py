@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from proofbox.service import errors
+from proofbox.service import access_errors, errors
 from proofbox.service.api.file_response import BINARY, PART_HEADERS, VERSION_HEADERS, Conditions, file_response
 from proofbox.service.api.openapi_responses import answer, problems
 from proofbox.service.api.services import InjectedServices, Services
@@ -81,7 +81,7 @@ def _target(link: Link) -> str:
         304: answer("It is still the version that `If-None-Match` names.", None, {"ETag": VERSION_HEADERS["ETag"]}),
         **problems(
             errors.UnsafeNameError,
-            errors.LinkRefusedError,
+            access_errors.LinkRefusedError,
             errors.RangeNotSatisfiableError,
             errors.StoreFailedError,
             for_anybody=True,
@@ -112,7 +112,7 @@ async def _verify_link(
     link = Link(_number(number), _number(query.expires), query.key, query.signature)
     found = await services.artifacts.numbered(link.number)
     if found is None or _sent_target(request) != _target(link):
-        raise errors.LinkRefusedError("invalid download link; request a new one")
+        raise access_errors.LinkRefusedError("invalid download link; request a new one")
     await asyncio.to_thread(services.links.check, link, request.method, *found)
     return found
 
@@ -127,5 +127,5 @@ def _sent_target(request: Request) -> str:
 def _number(text: str) -> int:
     digits_max = len(str(_NUMBER_MAX))
     if not (text.isascii() and text.isdigit()) or len(text) > digits_max or int(text) > _NUMBER_MAX:
-        raise errors.LinkRefusedError("invalid download link; request a new one")
+        raise access_errors.LinkRefusedError("invalid download link; request a new one")
     return int(text)

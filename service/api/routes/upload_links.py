@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from proofbox.contracts.tool_call_response import Attachment
-from proofbox.service import errors
+from proofbox.service import access_errors, errors
 from proofbox.service.access.quotas import Allowances, CallerMeter
 from proofbox.service.api.openapi_responses import json_answer, problems
 from proofbox.service.api.responses import NO_STORE, model_response
@@ -37,11 +37,11 @@ router = APIRouter(tags=["files"])
         ),
         **problems(
             errors.UnsafeNameError,
-            errors.LinkRefusedError,
+            access_errors.LinkRefusedError,
             errors.BodyTooLargeError,
             errors.RequestTimeoutError,
             errors.StorageQuotaError,
-            errors.LinkUsedError,
+            access_errors.LinkUsedError,
             errors.RateLimitedError,
             errors.InvalidRequestError,
             errors.StoreFailedError,

@@ -20,13 +20,14 @@ from starlette.types import Scope
 
 from proofbox.service.access.api_keys import PREFIX, Permission
 from proofbox.service.access.authenticator import Caller, RequestCredentials
+from proofbox.service.access_errors import NotAuthenticatedError
 from proofbox.service.api.connected_work import run_until_disconnected
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.responses import request_id_of, retry_after
 from proofbox.service.api.services import Services
 from proofbox.service.calls.problem import problem_of, retry_after_s
-from proofbox.service.errors import NotAuthenticatedError, OurError, ServiceError, ShuttingDownError
+from proofbox.service.errors import OurError, ServiceError, ShuttingDownError
 from proofbox.service.facades.gotenberg.conversion import Source, convert
 from proofbox.service.facades.gotenberg.errors import RequestRefusedError
 from proofbox.service.facades.gotenberg.fields import FieldReader

@@ -6,7 +6,7 @@ import binascii
 from starlette.datastructures import Headers
 
 from proofbox.service.access.authenticator import Authenticator, Caller, RequestCredentials
-from proofbox.service.errors import NotAuthenticatedError
+from proofbox.service.access_errors import NotAuthenticatedError
 from proofbox.service.facades.librechat.errors import RefusedError
 from proofbox.service.facades.librechat.tokens import TokenVerifier, is_token
 

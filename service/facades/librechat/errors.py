@@ -8,8 +8,9 @@ from starlette.responses import JSONResponse, Response
 
 from proofbox.contracts.codes import ProblemCode
 from proofbox.contracts.problems import Problem
+from proofbox.service.access_errors import NotAuthenticatedError
 from proofbox.service.calls.problem import problem_of, retry_after_s
-from proofbox.service.errors import CallerError, NotAuthenticatedError
+from proofbox.service.errors import CallerError
 
 _TOO_MANY = 429
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from proofbox.service.access.api_keys import USUAL_PERMISSIONS
 from proofbox.service.access.authenticator import Caller
 from proofbox.service.access.quotas import Allowances
-from proofbox.service.errors import NotAuthenticatedError
+from proofbox.service.access_errors import NotAuthenticatedError
 from proofbox.service.identity import Principal
 
 CLOCK_SKEW_S = 30

@@ -15,6 +15,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.sandbox.containers import OrphanContainer
+from proofbox.service.sandbox.docker.abandoned_starts import AbandonedStarts
 from proofbox.service.sandbox.docker.container_config import LABEL_BOOT, LABEL_SERVICE
 from proofbox.service.sandbox.docker.exit_watcher import ExitWatcher
 
@@ -32,6 +33,7 @@ class EngineClient:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="engine")
         self._client: docker.DockerClient | None = None
         self._deaths: ExitWatcher | None = None
+        self._abandoned = AbandonedStarts(timeout_s)
 
     async def connect(self) -> None:
         """Connects and agrees on an API version."""
@@ -208,17 +210,21 @@ class EngineClient:
         return None if deaths is None else await self._call("say", lambda: deaths.exit_code(container_id))
 
     async def list_orphans(self, service_name: str) -> list[OrphanContainer]:
-        """All containers of this service, of any process of it, running or not."""
+        """All containers of this service, running or not, and those that any service created and abandoned."""
 
         def listed() -> list[OrphanContainer]:
-            rows = self._api().containers(all=True, filters={"label": f"{LABEL_SERVICE}={service_name}"})
+            api = self._api()
+            own = api.containers(all=True, filters={"label": f"{LABEL_SERVICE}={service_name}"})
+            created = api.containers(all=True, filters={"label": LABEL_BOOT, "status": "created"})
+            abandoned = self._abandoned.find(str(row["Id"]) for row in created)
+            rows = {row["Id"]: row for row in [*own, *(row for row in created if row["Id"] in abandoned)]}
             return [
                 OrphanContainer(
                     container_id=str(row["Id"]),
                     name=str((row["Names"] or [""])[0]).lstrip("/"),  # one that is being removed has none
                     boot_id=str(row["Labels"].get(LABEL_BOOT, "")),
                 )
-                for row in rows
+                for row in rows.values()
             ]
 
         return await self._call("list sandboxes", listed)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, select
 
 from proofbox.service.access.api_keys import Permission
-from proofbox.service.errors import MissingPermissionError
+from proofbox.service.access_errors import MissingPermissionError
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway_errors import SpaceArchivedError, UnknownEntityError, UnknownSpaceError
 from proofbox.service.identity import Principal

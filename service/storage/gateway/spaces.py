@@ -23,8 +23,8 @@ from proofbox.contracts.gateway.spaces import (
     SpacePage,
 )
 from proofbox.service.access.api_keys import Permission
+from proofbox.service.access_errors import MissingPermissionError
 from proofbox.service.calls.validation import invalid_value
-from proofbox.service.errors import MissingPermissionError
 from proofbox.service.gateway.spaces.port import Actor, RequestKey, SpaceStore
 from proofbox.service.gateway_errors import NameTakenError, UnknownEntityError
 from proofbox.service.identity import Principal

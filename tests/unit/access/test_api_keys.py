@@ -18,13 +18,8 @@ from proofbox.service.access.api_keys import (
     secret_sha256,
 )
 from proofbox.service.access.authenticator import Authenticator, Keyring, RequestCredentials
-from proofbox.service.errors import (
-    MissingPermissionError,
-    NotAuthenticatedError,
-    StoreFailedError,
-    UnsafeNameError,
-    WrongTenantError,
-)
+from proofbox.service.access_errors import MissingPermissionError, NotAuthenticatedError, WrongTenantError
+from proofbox.service.errors import StoreFailedError, UnsafeNameError
 from proofbox.service.identity import Principal
 
 KEYLESS = Principal("default", "default", "registered", "local")

@@ -5,10 +5,11 @@ import base64
 import pytest
 
 from proofbox.service.access.quotas import Allowances
+from proofbox.service.access_errors import LinkRefusedError
 from proofbox.service.artifacts.attachments import UploadTarget
 from proofbox.service.artifacts.download_links import LinkKey
 from proofbox.service.artifacts.upload_links import UploadLinks
-from proofbox.service.errors import LinkRefusedError, UnsafeNameError
+from proofbox.service.errors import UnsafeNameError
 from proofbox.service.identity import ConversationKey, Principal
 
 TARGET = UploadTarget(

@@ -7,7 +7,7 @@ import pytest
 
 from proofbox.contracts.codes import ProblemCode
 from proofbox.contracts.problems import FieldError
-from proofbox.service import errors, gateway_errors
+from proofbox.service import access_errors, errors, gateway_errors
 from proofbox.service.calls.problem import problem_of
 from proofbox.service.errors import (
     CallerError,
@@ -20,15 +20,15 @@ from proofbox.service.errors import (
 
 KINDS = [
     kind
-    for module in (errors, gateway_errors)
+    for module in (errors, access_errors, gateway_errors)
     for _, kind in inspect.getmembers(module, inspect.isclass)
-    if issubclass(kind, ServiceError) and kind not in (ServiceError, CallerError, OurError)
+    if kind.__module__ == module.__name__ and kind not in (ServiceError, CallerError, OurError)
 ]
 
 RETRYABLE = {kind for kind in KINDS if issubclass(kind, OurError)} - {gateway_errors.GatewayNotInstalledError}
 RETRYABLE |= {RequestTimeoutError, ConversationBusyError}
 
-TREES = f"{errors.__doc__}\n{gateway_errors.__doc__}\n"
+TREES = f"{errors.__doc__}\n{access_errors.__doc__}\n{gateway_errors.__doc__}\n"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -7,10 +7,10 @@ from fastapi import Depends, Request, Security
 from pydantic import BaseModel
 
 from proofbox.service.access.api_keys import Permission
+from proofbox.service.access_errors import MissingPermissionError
 from proofbox.service.api.identity import principal_of
 from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.routes.tool_calls import REPLAYED
-from proofbox.service.errors import MissingPermissionError
 from proofbox.service.gateway.spaces.port import Actor, RequestKey
 from proofbox.service.identity import Principal
 

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 
 from proofbox.contracts.gateway.messages import Message, ResultAccepted
 from proofbox.contracts.gateway.waits import ResultSubmission
-from proofbox.service import errors, gateway_errors
+from proofbox.service import access_errors, errors, gateway_errors
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.gateway_services import GatewayServices, InjectedGateway
 from proofbox.service.api.identity import API_KEY
@@ -111,7 +111,7 @@ async def find_answered(
         token = callback_token(Headers(scope=request.scope)) or ""
         wait_id = gateway.waits.tokens.verify(token, tool_call_id)
         if wait_id is None:
-            raise errors.NotAuthenticatedError(
+            raise access_errors.NotAuthenticatedError(
                 "the callback token is not one of this call; use the one of its webhook", was_given=True
             )
         return await answers.find_for_callback(wait_id), Answerer("callback", "callback")
