@@ -24,7 +24,7 @@ export class Gateway {
   }
 
   /**
-   * Calls a tool of a run and waits for it as long as it runs.
+   * Calls a tool of a run and waits for it as long as it runs; the key needs `calls:read` for its events.
    *
    * A call that waits for a person or service for longer than `waitS` answers its status, with `wait`. The same call
    * with its `tool_call_id` again waits on.
