@@ -137,9 +137,9 @@ layers: venv ## imports point down only
 schemas: venv ## committed JSON Schemas and examples match the models
 	@$(BIN)/python -m proofbox.contracts --check
 
-# Two lanes of tests that start containers, which mostly wait, and the rest beside them.
+# Lanes of tests that start containers, which mostly wait, and the rest beside them: two for each of two processors.
 tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 3 --no-loadscope-reorder
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 4 --no-loadscope-reorder
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
 	@PROOFBOX_TEST_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http

@@ -88,8 +88,11 @@ def remapped_docker() -> Iterator[PrivateDocker]:
         engine.stop()
 
 
-_LANES = ("tests/container/", "tests/faults/", "tests/security/")
-"""Folders whose tests start services and containers, and look at what these share."""
+_LANES = (
+    "tests/container/gotenberg/", "tests/container/mcp_server/", "tests/container/model_programs/",
+    "tests/container/", "tests/faults/", "tests/security/",
+)  # fmt: skip
+"""Folders whose tests start services and containers, and look at what these share; the first that fits counts."""
 _COMMANDS_IN_IMAGE = ("tests/container/images/test_image.py", "tests/container/images/test_render_programs.py")
 """Programs in the image by the engine's own command, which no other test looks at."""
 _FIRST = ("tests/security/", "tests/container/images/test_render_programs.py", "tests/container/")
@@ -97,7 +100,7 @@ _FIRST = ("tests/security/", "tests/container/images/test_render_programs.py", "
 
 
 class _Lanes(LoadScopeScheduling):
-    """Where tests run side by side (``-n 3``): those of one lane run one after the other, in one process."""
+    """Where tests run side by side (``-n 4``): those of one lane run one after the other, in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]

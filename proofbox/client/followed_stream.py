@@ -54,7 +54,7 @@ class FollowedStream(ABC, Generic[E]):
         return False
 
     def has_ended(self) -> Plan[bool]:
-        """Whether a stream that the service ended has no more events."""
+        """Whether a stream that the service ended has no more events; `Silence` opens it again at once."""
         yield from ()
         return False
 

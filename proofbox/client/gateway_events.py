@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from proofbox.client.api import Api, target
 from proofbox.client.event_stream import build_event
-from proofbox.client.exchange import Plan, Request
+from proofbox.client.exchange import Plan, Request, Silence
 from proofbox.client.followed_stream import FollowedStream
 from proofbox.contracts.gateway.runs import ENDED_STATUSES, CallAnsweredEvent, Run, RunEvent, RunEventName
 from proofbox.contracts.gateway.space_events import (
@@ -36,6 +36,7 @@ GatewayEventData: TypeAlias = (
 _RUN_MODELS: dict[str, type[BaseModel]] = {
     name: CallAnsweredEvent if name == "call.answered" else RunEvent for name in get_args(RunEventName)
 }
+_LAST_OF_RUN = frozenset(f"run.{status}" for status in ENDED_STATUSES)
 _SPACE_MODELS: dict[str, type[BaseModel]] = {
     "message.created": MessageCreatedEvent,
     "message.delta": MessageDeltaEvent,
@@ -98,9 +99,19 @@ class _RunStream(_GatewayStream):
     def __init__(self, api: Api, run_id: str, after: int) -> None:
         super().__init__(api, target("runs", run_id, "events"), after, _RUN_MODELS)
         self._run = Request("GET", target("runs", run_id))
+        self._is_over = False  # since before the stream ended
+
+    def take(self, event: GatewayEvent) -> bool:
+        self._is_over = self._is_over or event.name in _LAST_OF_RUN
+        return super().take(event)
 
     def has_ended(self) -> Plan[bool]:
-        return self.api.parse(Run, (yield from self.api.request(self._run))).status in ENDED_STATUSES
+        if not self._is_over:
+            run = self.api.parse(Run, (yield from self.api.request(self._run)))
+            if run.status in ENDED_STATUSES:  # maybe after the service had stopped this stream
+                self._is_over = True
+                raise Silence("the last events may be left")
+        return self._is_over
 
 
 def _make_event(number: str, name: str, data: BaseModel) -> GatewayEvent:

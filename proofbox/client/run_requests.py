@@ -175,6 +175,9 @@ class RunRequests(GatewayRequests):
     ) -> Plan[ToolCallResponse | CallStatus]:
         """Call a tool of a run, and wait for it as long as it runs.
 
+        A tool that is silent for longer than ``timeout_s`` is followed by its events, which a key reads with
+        ``calls:read``.
+
         Args:
             run: the run, with its lease.
             tool: the tool's name for the model, or its ``tool_id``.

@@ -51,7 +51,21 @@ export interface RenderOptions extends Omit<CallOptions, "code"> {
 
 export interface CallEvent {
   id: number;
-  name: "queued" | "started" | "stdout" | "stderr" | "connection" | "result" | "error";
+  name: "queued" | "started" | "stdout" | "stderr" | "connection" | "waiting" | "result" | "error";
+  data: any;
+}
+
+export interface RunCallOptions
+  extends Partial<Omit<ToolCallRequest, "tool_id" | "params" | "run_id" | "conversation_id">> {
+  /** How long to wait in all for the answer of a person or service; 0 if it is not given. */
+  waitS?: number;
+}
+
+export interface GatewayEvent {
+  /** Its number; null for a part of a text that is being written. */
+  id: number | null;
+  /** Such as run.completed or message.created. */
+  name: string;
   data: any;
 }
 

@@ -1,6 +1,8 @@
 /** A thin class over the generated functions: ids, retries, events, files. */
 import { backoff, isProblem, problemError, ProofboxError, unreachable } from "./errors.js";
 import { createClient, type Client } from "./generated/client/index.js";
+import { follow, sleep, type Fields } from "./event_stream.js";
+import { Gateway } from "./gateway.js";
 import * as api from "./generated/sdk.gen.js";
 import type {
   Attachment,
@@ -14,14 +16,14 @@ import type { CallEvent, CallOptions, ProofboxOptions, RenderOptions, RunOptions
 const RETRY_AFTER_S_MAX = 60;
 const isLast = (event: CallEvent) => event.name === "result" || event.name === "error";
 const newId = (prefix: string) => `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;
-const sleep = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-
-type Fields<T> = { data?: T; error?: unknown; response?: Response };
+const ENDED = ["done", "failed", "cancelled"];
 
 export class Proofbox {
   readonly url: string;
   /** For the functions of `@proofbox/client/generated`. */
   readonly http: Client;
+  /** Runs of agents and spaces. */
+  readonly gateway: Gateway;
   readonly #retries: number;
 
   constructor({ url = "http://127.0.0.1:8080", apiKey, retries = 4, fetch }: ProofboxOptions = {}) {
@@ -30,6 +32,7 @@ export class Proofbox {
     const headers = apiKey ? { Authorization: `Bearer ${apiKey}` } : {};
     // No redirect: the key goes to this service only.
     this.http = createClient({ baseUrl: this.url, headers, redirect: "error", ...(fetch ? { fetch } : {}) });
+    this.gateway = new Gateway(this, (send) => this.#retry(send));
   }
 
   /** Runs a program. A program that fails is a result: `ok` is false. */
@@ -88,35 +91,22 @@ export class Proofbox {
     return this.#retry(() => api.cancelToolCall({ client: this.http, ...callOf(callId, conversation) }));
   }
 
-  /** The events of a call until it has ended; a lost stream is resumed after its last event. */
-  async *events(callId: string, conversation?: string, after = 0): AsyncGenerator<CallEvent> {
-    for (let attempt = 0; ; attempt++) {
-      const stop = new AbortController();
-      let event: CallEvent | undefined;
-      let failure: unknown;
-      const { stream } = await api.watchToolCall({
-        client: this.http,
-        ...callOf(callId, conversation, after),
-        signal: stop.signal,
-        sseMaxRetryAttempts: 1, // the loop here asks again, and knows a call that does not exist
-        onSseError: (error) => (failure = error),
-        onSseEvent: ({ id, event: name, data }) => (event = { id: Number(id), name, data } as CallEvent),
-      });
-      try {
-        for await (const _ of stream) {
-          // The last one may have a smaller id: of a call that ended before, only this one may be left.
-          if (!event || (event.id <= after && !isLast(event))) continue;
-          [after, attempt] = [event.id, 0];
-          yield event;
-          if (isLast(event)) return;
-        }
-      } finally {
-        stop.abort();
-      }
-      await this.status(callId, conversation); // a problem, such as a call that does not exist, is raised here
-      if (attempt >= this.#retries) throw unreachable(this.url, failure);
-      await sleep(backoff(attempt));
-    }
+  /** The events of a call until it has ended or `signal` ends them; a lost stream is resumed after its last event. */
+  events(callId: string, conversation?: string, after = 0, signal?: AbortSignal): AsyncGenerator<CallEvent> {
+    return follow<CallEvent>({
+      after,
+      signal,
+      open: (after, listeners) =>
+        api.watchToolCall({ client: this.http, ...callOf(callId, conversation, after), ...listeners }),
+      // The last one may have a smaller id: of a call that ended before, only this one may be left.
+      isNew: (event, after) => event.id > after || isLast(event),
+      isLast,
+      hasEnded: async (attempt, failure) => {
+        const { status } = await this.status(callId, conversation);
+        if (ENDED.includes(status) && attempt >= this.#retries) throw unreachable(this.url, failure);
+        return false;
+      },
+    });
   }
 
   /** Stores a file as an attachment of a turn; every program of the conversation finds it by its name. */

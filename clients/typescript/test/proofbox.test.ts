@@ -3,29 +3,17 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { Proofbox, ProofboxError, type CallEvent } from "../src/index.js";
+import { event, scripted } from "./scripted.js";
 
 const url = process.env.PROOFBOX_URL;
 assert.ok(url, "set PROOFBOX_URL to the address of a running service");
 const proofbox = new Proofbox({ url });
-
-async function scripted(listener: RequestListener, use: (url: string) => Promise<void>): Promise<void> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const address = server.address();
-  assert.ok(address && typeof address === "object");
-  try {
-    await use(`http://127.0.0.1:${address.port}`);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-}
 
 const problem = (code: string, status: number, retryable: boolean) =>
   JSON.stringify({ title: "", status, detail: "a detail", code, request_id: "r", retryable, where: "test" });
@@ -143,8 +131,6 @@ test("a large file is sent and read as a stream", async () => {
   for await (const piece of await proofbox.download("typescript_large", stored.logical_path)) count += piece.length;
   assert.deepEqual([stored.size_bytes, count], [size, size]);
 });
-
-const event = (id: number, name: string, data: object) => `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 test("the end of a call arrives also with a smaller id", async () => {
   const streams = [event(1, "started", {}) + event(2, "stdout", { text: "a" }), event(1, "result", { ok: true })];

@@ -11,6 +11,11 @@ test("only paths of artifacts are files", () => {
   assert.deepEqual(paths(...bad), []);
 });
 
+test("a file that was promised and not produced is none", () => {
+  const promised = (verdict) => filesOf({ artifacts: [{ artifact_path: "turn_1/files/a.png", verdict }] }).length;
+  assert.deepEqual(["produced", undefined, "missing_file", "artifact_invalid", "stale_file"].map(promised), [1, 1, 0, 0, 0]);
+});
+
 test("a picture states a size that may be shown", () => {
   assert.equal(isPicture({ mime: "image/png", size_bytes: 10 }), true);
   for (const size_bytes of [undefined, "many", 25_000_001]) assert.equal(isPicture({ mime: "image/png", size_bytes }), false);

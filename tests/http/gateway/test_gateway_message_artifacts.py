@@ -56,6 +56,17 @@ async def test_a_listed_file_is_a_link(people, message):
         assert (await client.get(_url(message, path))).json()["code"] == "unknown_space"
 
 
+async def test_a_message_leads_to_the_version_of_its_own_call(people, kitchen, message):
+    people.loop.pipeline.engine.program = lambda run: run.write("open.txt", b"a later text")
+    later = await people.loop.call("run_python", {"contract": CONTRACT[:1]}, code="print(2)")
+    path = message["tool"]["output"]["artifacts"][0]["artifact_path"]
+    for message_id, text in ((message["message_id"], "open text"), (later["posted"]["message_id"], "a later text")):
+        own = {"space_id": kitchen, "message_id": message_id}
+        answer = await people.ann.get(_url(own, path))
+        assert answer.status_code == 303, answer.text
+        assert (await people.ann.get(answer.headers["Location"])).text == text
+
+
 async def test_other_files_of_the_conversation_are_not_handed_out(people, message):
     turn = message["tool"]["output"]["artifacts"][0]["artifact_path"].split(".files/")[0]
     for path in (f"{turn}.files/inner.txt", f"{turn}.files/none.txt", "fi:x", "so:sources_pool[1]", "../a"):

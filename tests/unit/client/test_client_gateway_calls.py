@@ -159,9 +159,17 @@ def test_a_quiet_space_is_watched_however_often_its_stream_is_cut() -> None:
 def test_a_run_that_waits_for_days_is_watched(ends) -> None:
     asked = [Reply(200, {}), run("waiting_tool").model_dump_json().encode(), b""] if ends == b"" else []
     done = event(9, "run.completed", RunEvent(run=run("completed", None)))
-    over = [Reply(200, {}), run("completed", None).model_dump_json().encode(), b""]
-    steps = Steps(watch_run(api(retries=1), "r1", 8), *[STREAM, ends, *asked] * 20, STREAM, done, b"", *over)
+    steps = Steps(watch_run(api(retries=1), "r1", 8), *[STREAM, ends, *asked] * 20, STREAM, done, b"")
     assert [found.name for found in steps.delivered] == ["run.completed"]
+
+
+def test_the_last_events_of_a_run_arrive_that_ended_while_its_service_was_restarted() -> None:
+    asked = [Reply(200, {}), run("completed", None).model_dump_json().encode(), b""]
+    done = event(9, "run.completed", RunEvent(run=run("completed", None)))
+    steps = Steps(watch_run(api(retries=0), "r1", 8), STREAM, b"", *asked, STREAM, done, b"")
+    assert ([found.id for found in steps.delivered], len(steps.opened)) == ([9], 3)
+    nothing = Steps(watch_run(api(retries=0), "r1", 9), STREAM, b"", *asked, STREAM, b"")
+    assert (nothing.delivered, len(nothing.opened)) == ([], 3)
 
 
 def test_a_space_whose_service_is_gone_is_an_error(use, service) -> None:

@@ -126,7 +126,7 @@ def test_what_is_run_keeps_its_place():
 )  # fmt: skip
 @pytest.mark.parametrize("language", ["python", "bash", "node"])
 def test_a_program_of_many_brackets_and_quotes_is_read_in_bounded_time(part, language):
-    code = part * (250_000 // len(part))
+    code = part * (100_000 // len(part))
     began = time.process_time()
     assert len(runnable_text(code, language)) <= len(code)
-    assert time.process_time() - began < 4
+    assert time.process_time() - began < 2

@@ -20,11 +20,14 @@ from proofbox.service.api.routes.gateway.actors import (
     request_key,
 )
 from proofbox.service.api.routes.gateway.parameters import LimitInQuery, MessageIdInPath, SpaceIdInPath
-from proofbox.service.api.services import InjectedServices, require_gateway
+from proofbox.service.api.services import InjectedServices, Services, require_gateway
 from proofbox.service.api.strict_json import read_model
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.gateway.spaces.port import ListedArtifact
 
 ROUTE = "/v1/spaces/{space_id}/messages"
 _SEQ_MAX = 2**53
+_VERSIONS_MAX = 200  # of a file, in which that of a call is searched
 _SeqInQuery = Annotated[int | None, Query(ge=0, le=_SEQ_MAX)]
 router = APIRouter(tags=["spaces"])
 
@@ -179,10 +182,23 @@ async def get_message_artifact(
         path = FilePath.from_logical(logical_path)
     except UnsafePathError as exc:
         raise unknown from exc
-    stored = await services.artifacts.latest(listed.scope, path)
-    # A remote service may have named any path in its result: only files of this call are handed out.
-    if stored is None or stored.tool_call_id != listed.tool_call_id:
+    stored = await _find_version(services, listed, path)
+    if stored is None:
         raise unknown
     if stored.visibility != "external" and not listed.is_value:
         raise unknown
     return await link_response(services, listed.scope, stored, own_to)
+
+
+async def _find_version(services: Services, listed: ListedArtifact, path: FilePath) -> StoredArtifact | None:
+    """Return the version of a file that the message's own call made; later calls may have made newer ones.
+
+    A remote service may have named any path in its result: versions of other calls are not handed out.
+    """
+    latest = await services.artifacts.latest(listed.scope, path)
+    if latest is None or latest.tool_call_id == listed.tool_call_id:
+        return latest
+    for earlier in await services.history.versions(listed.scope, path, latest.version, _VERSIONS_MAX):
+        if earlier.tool_call_id == listed.tool_call_id:
+            return await services.artifacts.version(listed.scope, path, earlier.version)
+    return None

@@ -9,7 +9,7 @@ export function bytes(count) {
     size /= 1000;
     unit += 1;
   }
-  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`;
+  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)}\u00a0${UNITS[unit]}`;
 }
 
 export function duration(ms) {

@@ -22,6 +22,9 @@ export const isArtifactPath = (path) => /^(?:fi:)?turn_[^/]+/.test(path) && path
 const address = (message, path) =>
   `v1/spaces/${encodeURIComponent(message.space_id)}/messages/${encodeURIComponent(message.message_id)}/artifacts/${path.split("/").map(encodeURIComponent).join("/")}`;
 
+// The service hands out what a call produced; what it promised only is not there.
+const isThere = ({ artifact_path, verdict }) => typeof artifact_path === "string" && isArtifactPath(artifact_path) && (verdict === undefined || verdict === "produced");
+
 // The files that an output names: {artifact_path, mime, size_bytes, width?, height?, verdict?}, each once.
 export function filesOf(output) {
   const found = new Map();
@@ -29,7 +32,7 @@ export function filesOf(output) {
   for (let seen = 0; waiting.length > 0 && found.size < FILES_MAX && seen < VALUES_MAX; seen++) {
     const value = waiting.shift();
     if (typeof value !== "object" || value === null) continue;
-    if (typeof value.artifact_path === "string" && isArtifactPath(value.artifact_path) && !found.has(value.artifact_path)) found.set(value.artifact_path, value);
+    if (isThere(value) && !found.has(value.artifact_path)) found.set(value.artifact_path, value);
     waiting.push(...(Array.isArray(value) ? value : Object.values(value)).slice(0, VALUES_MAX));
   }
   return [...found.values()];

@@ -65,7 +65,7 @@ function Versions({ conversation, path, page }) {
         ${row.removed && html` <${Badge} kind="warn">removed<//>`}` },
     { title: "Stored", cell: (row) => time(row.created) },
     { title: "Size", align: "right", cell: (row) => bytes(row.size_bytes) },
-    { title: "Made by", cell: (row) => (row.tool_call_id ? html`<a href=${href("calls", conversation, row.tool_call_id)}><${Name}>${row.tool_call_id}<//></a>` : html`<span class="faint">upload</span>`) },
+    { title: "Made by", cell: (row) => (row.tool_call_id ? html`<a class="wrap" href=${href("calls", conversation, row.tool_call_id)}><${Name}>${row.tool_call_id}<//></a>` : html`<span class="faint">upload</span>`) },
     { title: "SHA-256", cell: (row) => html`<code class="faint" title=${row.sha256}>${shortHash(row.sha256)}</code>` },
     { title: html`<span class="hidden">Actions</span>`, align: "right", cell: (row) => html`<button type="button" class="icon-button" aria-label=${`Download version ${row.version}`} title="Download"
         onClick=${() => download(artifactPath(conversation, path), { version: row.version }, name)}><${Icon} name="download" /></button>` },

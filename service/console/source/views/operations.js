@@ -83,10 +83,10 @@ function Calls({ of }) {
   const open = calls.filter(isOpen);
   const rows = shown.value === "errors" ? failed : shown.value === "open" ? open : calls;
   const columns = [
-    { title: "Call", cell: (row) => html`<a class="strong" href=${href("calls", row.conversation_id, row.tool_call_id)}><${Name}>${row.tool_call_id}<//></a>` },
+    { title: "Call", cell: (row) => html`<a class="strong wrap" href=${href("calls", row.conversation_id, row.tool_call_id)}><${Name}>${row.tool_call_id}<//></a>` },
     { title: "Result", cell: (row) => html`<${Badge} kind=${isOpen(row) ? "info" : isError(row) ? "bad" : "good"}>${isOpen(row) ? row.status : words(row.code)}<//>` },
     { title: "Tool", cell: (row) => html`<span class="mono small">${row.tool_id ?? "–"}</span>` },
-    { title: "Conversation", cell: (row) => html`<a href=${href("conversations", row.conversation_id, "timeline")}><${Name}>${row.conversation_id}<//></a>` },
+    { title: "Conversation", cell: (row) => html`<a class="wrap" href=${href("conversations", row.conversation_id, "timeline")}><${Name}>${row.conversation_id}<//></a>` },
     { title: "Accepted", cell: (row) => html`<span title=${time(row.created)}>${ago(row.created)}</span>` },
     { title: "Took", align: "right", cell: (row) => (row.ended ? duration(new Date(row.ended) - new Date(row.created)) : "–") },
     { title: "Files", align: "right", cell: (row) => row.files },

@@ -18,7 +18,7 @@ export function Spaces({ parts: [space] }) {
 function List() {
   const pages = usePages((before, signal) => get("v1/spaces", { before, limit: PAGE }, { signal }), (answer) => answer.items, (answer) => answer.next, []);
   const columns = [
-    { title: "Space", cell: (row) => html`<a class="strong" href=${spaceHref(row.space_id)}><${Name}>${row.name}<//></a>${row.archived && html` <${Badge} kind="quiet">archived<//>`}` },
+    { title: "Space", cell: (row) => html`<a class="strong wrap" href=${spaceHref(row.space_id)}><${Name}>${row.name}<//></a>${row.archived && html` <${Badge} kind="quiet">archived<//>`}` },
     { title: "Members", cell: (row) => html`<span class="wrap">${membersOf(row)}</span>` },
     { title: "Messages", align: "right", cell: (row) => row.last_seq.toLocaleString("en") },
     { title: "Created", cell: (row) => html`<span class="faint" title=${time(row.created)}>${ago(row.created)}</span>` },
