@@ -39,7 +39,6 @@ class RuntimeCode(StrEnum):
     KILLED = "killed"
     NONZERO_EXIT = "nonzero_exit"
     SANDBOX_FAILED = "sandbox_failed"
-    OUTCOME_UNKNOWN = "outcome_unknown"
     CANCELLED = "cancelled"
     EXECUTION_FAILED = "execution_failed"
 

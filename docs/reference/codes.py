@@ -79,9 +79,8 @@ RUNTIME = {
     RuntimeCode.PROCESS_LIMIT: "The program needed too many processes or threads.",
     RuntimeCode.KILLED: "A signal ended the program.",
     RuntimeCode.NONZERO_EXIT: "The exit status was not 0; the message has the last line of stderr.",
-    RuntimeCode.SANDBOX_FAILED: "The sandbox terminated unexpectedly. Call again under a new id.",
-    RuntimeCode.OUTCOME_UNKNOWN: "The service or its worker was lost while the program ran; it may have had effects, "
-    "none of its files is stored, and it never runs again by itself.",
+    RuntimeCode.SANDBOX_FAILED: "The sandbox terminated unexpectedly, or the service or worker was lost meanwhile, as "
+    "the message states. The program may have had effects outside. Call again under a new id.",
     RuntimeCode.CANCELLED: "The call was cancelled; its blocks have the output so far.",
     RuntimeCode.EXECUTION_FAILED: "The program ended well but promised files are missing.",
 }

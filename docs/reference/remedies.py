@@ -105,9 +105,9 @@ REMEDIES = {
     "process_limit": "Start fewer processes or threads at a time, or raise `PROOFBOX_PIDS`.",
     "killed": "The message names the signal. SIGSEGV points to a library: try smaller data or another function.",
     "nonzero_exit": "Read the traceback in the report and correct the program.",
-    "sandbox_failed": "Call again under a new id. If it recurs, read the service's log, and run `proofbox doctor`.",
-    "outcome_unknown": "Check what the program may have changed outside, such as a message that it sent. Then call again "
-    "under a new id. If it recurs, look for workers that die ([operations](operations.md#proofboxworkerslost)).",
+    "sandbox_failed": "If the message states that the outcome is unknown, check what the program may have changed outside. Call "
+    "again under a new id. If it recurs, read the service's log, run `proofbox doctor`, and look for workers that die "
+    "([operations](operations.md#proofboxworkerslost)).",
     "cancelled": "Use a new id to run it. A client that disconnects has a [grace time](calls.md#lost-connections).",
     "execution_failed": "Follow the verdict of each file, correct the program, and call again under a new id.",
     # verdicts

@@ -30,13 +30,13 @@ class Interruption:
 
 
 SERVICE_STOPPED = Interruption(
-    RuntimeCode.OUTCOME_UNKNOWN,
+    RuntimeCode.SANDBOX_FAILED,
     "the service stopped while the call ran, its outcome is unknown: check what it may have changed outside, then "
     "call again under a new tool_call_id",
 )
 
 WORKER_LOST = Interruption(
-    RuntimeCode.OUTCOME_UNKNOWN,
+    RuntimeCode.SANDBOX_FAILED,
     "the worker that ran the call was lost, its outcome is unknown: check what it may have changed outside, then "
     "call again under a new tool_call_id",
 )

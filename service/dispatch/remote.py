@@ -27,6 +27,7 @@ from proofbox.service.dispatch.effects import EndQueued, ForgetDispatch, QueueCa
 from proofbox.service.dispatch.messages import decode_event, decode_replay
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.port import DispatchState, DispatchStore, StopReason
+from proofbox.service.dispatch.turns import Turns
 from proofbox.service.errors import (
     CallAbandonedError,
     CallCancelledError,
@@ -87,6 +88,7 @@ class RemoteParts:
         runner: follows them.
         waiting: the calls that wait for an answer from outside.
         place_of: what one caller may have of the queue.
+        turns: publishes calls that wait for the turn of their caller.
         queue_s: how long a call may wait for a worker.
     """
 
@@ -96,6 +98,7 @@ class RemoteParts:
     runner: CallRunner
     waiting: WaitingCalls
     place_of: Callable[[str], QueuePlace]
+    turns: Turns
     queue_s: float
 
 
@@ -139,6 +142,8 @@ class RemoteDispatch:
         """See `Dispatch.begin`."""
         is_deferred = stored.number in self._deferred
         self._deferred.discard(stored.number)
+        if is_deferred:  # what was before it may have got workers meanwhile, which did not know of it
+            self._parts.turns.note(running.owner)
         self._carry(runner, running, stored, None if is_deferred else _Publish())
 
     async def join(self, stored: StoredCall) -> None:

@@ -35,6 +35,7 @@ class Turns:
         self._link = link
         self._dispatches = dispatches
         self._published_max = published_max
+        self._publishing: asyncio.Task[None] | None = None
         self._callers: set[str] = set()
         self._has_callers = asyncio.Event()
 
@@ -43,8 +44,17 @@ class Turns:
         self._callers.add(caller)
         self._has_callers.set()
 
-    async def publish_for_ever(self) -> None:
-        """Publish calls of the callers that were noted, until the task is cancelled."""
+    def start(self) -> None:
+        """Begin to publish calls of the callers that are noted."""
+        self._publishing = asyncio.create_task(self._publish_for_ever())
+
+    async def stop(self) -> None:
+        """End that."""
+        if self._publishing is not None:
+            self._publishing.cancel()
+            await asyncio.gather(self._publishing, return_exceptions=True)
+
+    async def _publish_for_ever(self) -> None:
         while True:
             await self._has_callers.wait()
             self._has_callers.clear()

@@ -81,7 +81,7 @@ class WorkerParts:
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
         callers: learns the limits of who asked.
-        turns: publishes the next calls of callers.
+        turns: publishes the next calls of a caller when one has begun or ended.
         left: ends calls whose worker was lost.
         counts: counts what is delivered.
         preparing: how many calls wait for their packages, before they wait for a slot.
@@ -120,23 +120,20 @@ class Worker:
         """How many calls in a row the sandbox engine could not begin."""
         self._paused_until = -math.inf
         self._has_room = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._pulling: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to pull calls, and to publish those that get their turn."""
+        """Begin to pull calls."""
         self.keeper.start()
         puller = CallPuller(self._parts.link, self._room, self._take)
-        self._tasks = [
-            asyncio.create_task(puller.pull_for_ever()),
-            asyncio.create_task(self._parts.turns.publish_for_ever()),
-        ]
+        self._pulling = asyncio.create_task(puller.pull_for_ever())
 
     async def stop(self, grace_s: float) -> None:
         """Pull no more, give the calls that run ``grace_s`` seconds, and give those back that have not begun."""
         self._is_stopping = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._pulling is not None:
+            self._pulling.cancel()
+            await asyncio.gather(self._pulling, return_exceptions=True)
         await self._parts.runner.close(grace_s)
         while self._handling:
             # A call that was prepared meanwhile may have begun.

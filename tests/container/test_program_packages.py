@@ -1,4 +1,4 @@
-"""Programs with packages of their own, in real sandboxes of both engines, with an index on loopback."""
+"""Programs with packages of their own, in sandboxes of both engines and under gVisor, with an index on loopback."""
 
 import asyncio
 
@@ -8,23 +8,15 @@ import pytest_asyncio
 from proofbox.contracts.provenance import AuditLine
 from proofbox.service.app.bootstrap import build, running
 from proofbox.service.app.settings import Settings
-from proofbox.service.errors import EngineUnavailableError, PackagesNotAllowedError
-from proofbox.service.sandbox.oci.containers import usable_cgroups
+from proofbox.service.errors import PackagesNotAllowedError
 from tests.container.calling import Caller
+from tests.container.program_engines import engine_settings, program_engines
 from tests.support.package_index import PackageIndex
 from tests.support.web_server import web_server
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
 VERSION = "import tiny; print(tiny.VERSION, tiny.__file__)"
-
-
-def engines():
-    try:
-        usable_cgroups()
-    except EngineUnavailableError:
-        return ["docker"]
-    return ["docker", "oci"]
 
 
 class Box:
@@ -35,14 +27,14 @@ class Box:
         self.call = Caller(service)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=engines())
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=program_engines())
 async def box(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("packages")
     folder.chmod(0o711)
     async with web_server() as server:
         index = PackageIndex(server)
         settings = Settings(
-            engine=request.param,
+            **engine_settings(request),
             data_dir=folder / "data",
             service_name=f"proofbox-packages-{request.param}",
             pool_size=1,

@@ -1,4 +1,4 @@
-"""Secrets of hosts in real sandboxes of both engines: the program has a placeholder, the host has the secret."""
+"""Secrets of hosts, on both engines and under gVisor: the program has a placeholder, the host has the secret."""
 
 import asyncio
 import json
@@ -10,10 +10,9 @@ import pytest_asyncio
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.app.bootstrap import build, running
 from proofbox.service.app.settings import Settings
-from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.identity import Principal
-from proofbox.service.sandbox.oci.containers import usable_cgroups
 from tests.container.calling import Caller
+from tests.container.program_engines import engine_settings, program_engines
 from tests.support.api_server import api_server, ok
 from tests.support.certificates import make_issuer
 from tests.support.program_proxy import all_on
@@ -24,14 +23,6 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 MIB = 1024 * 1024
 BYTES_MAX = 300 * MIB
 PLACEHOLDER = f"placeholder-of-{VARIABLE}"
-
-
-def engines():
-    try:
-        usable_cgroups()
-    except EngineUnavailableError:
-        return ["docker"]
-    return ["docker", "oci"]
 
 
 class Box:
@@ -59,7 +50,7 @@ class Box:
         return {"allow": [f"{HOST}:{self.server.port}", f"{OTHER}:{self.other.port}"]}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=engines())
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=program_engines())
 async def box(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("secrets")
     issuer = make_issuer(folder)
@@ -67,7 +58,7 @@ async def box(request, tmp_path_factory):
     async with api_server(issuer.server_tls(HOST)) as server, api_server(issuer.server_tls(OTHER)) as other:
         secret = {"hosts": [f"{HOST}:{server.port}"], "projects": ["default/*"], "prefix": "Bearer "}
         settings = Settings(
-            engine=request.param,
+            **engine_settings(request),
             data_dir=folder / "data",
             service_name=f"proofbox-secrets-{request.param}",
             pool_size=1,
@@ -122,6 +113,45 @@ http.request({{host: "127.0.0.1", port: 3128, method: "CONNECT", path, headers: 
     answer = await box.call(code, language="node", network=box.network)
     assert answer.output.stdout.split() == ["hello"], answer.report
     assert box.server.requests[0].values("authorization") == [f"Bearer {SECRET}".encode()]
+
+
+CHILD = """
+import json, os, subprocess, sys
+URL = {url!r}
+CLIENTS = {{
+    "urllib": "import urllib.request; print(urllib.request.urlopen(sys.argv[1]).status)",
+    "requests": "import requests; print(requests.get(sys.argv[1]).status_code)",
+    "certifi": "import requests, certifi; print(requests.get(sys.argv[1], verify=certifi.where()).status_code)",
+}}
+proxies = {{name: value for name, value in os.environ.items() if name.upper().endswith("_PROXY")}}
+for client, variable in {pairs!r}:
+    env = {{"PATH": os.environ["PATH"], **proxies, **({{variable: os.environ[variable]}} if variable else {{}})}}
+    ran = subprocess.run([sys.executable, "-c", "import sys;" + CLIENTS[client], URL], env=env, capture_output=True)
+    print(client, ran.stdout.decode().strip() or ran.stderr.decode().strip().splitlines()[-1])
+"""
+
+
+async def test_each_client_trusts_the_authority_by_the_variable_that_it_reads(box):
+    box.server.answers["/"] = ok(b"hello")
+    pairs = [("urllib", "SSL_CERT_FILE"), ("requests", "REQUESTS_CA_BUNDLE"), ("requests", "CURL_CA_BUNDLE")]
+    answer = await box.call(CHILD.format(url=box.url + "/", pairs=pairs), network=box.network)
+    assert answer.output.stdout == "urllib 200\nrequests 200\nrequests 200\n", answer.report
+    assert [(each.tls_ended, each.why) for each in answer.network.connections] == [(True, None)] * 3
+
+
+async def test_a_client_with_certificates_of_its_own_gets_no_answer_and_reads_which_file_to_trust(box):
+    box.server.requests.clear()
+    pairs = [("requests", "SSL_CERT_FILE"), ("certifi", "REQUESTS_CA_BUNDLE"), ("certifi", "")]
+    answer = await box.call(CHILD.format(url=box.url + "/", pairs=pairs), network=box.network)
+    lines = answer.output.stdout.splitlines()
+    assert len(lines) == 3, answer.report
+    assert all("CERTIFICATE_VERIFY_FAILED" in line for line in lines), lines
+    assert box.server.requests == []
+    [why] = {
+        each.why for each in answer.network.connections if each.why
+    }  # the program may end before its last alert
+    assert why.endswith("let it trust the file that SSL_CERT_FILE names")
+    assert f"Note: Network: {why}" in answer.report
 
 
 async def test_neither_secret_nor_key_is_anywhere_in_the_sandbox(box):

@@ -191,7 +191,7 @@ async def test_a_call_that_a_dead_life_of_the_service_left_open_gets_its_line_fr
     async with running(service):
         kept = await service.provenance.line(service.principal, call.last_id, call.conversation)
     line = AuditLine.model_validate_json(kept.text)
-    assert (line.outcome.state, line.outcome.code, line.sandbox) == ("done", "outcome_unknown", None)
+    assert (line.outcome.state, line.outcome.code, line.sandbox) == ("done", "sandbox_failed", None)
     assert (line.request.code_sha256, line.call.request_id) == (sha256(SAME), None)
 
 

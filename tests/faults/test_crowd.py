@@ -114,7 +114,7 @@ def test_a_call_that_kills_its_service_each_time_runs_once_and_is_answered_as_in
                     service.wait()
                     service.start()
                 seen.append(told(service.post(poison)))
-            assert (seen, gate.seen) == (["200 outcome_unknown"] * 3, 1)
+            assert (seen, gate.seen) == (["200 sandbox_failed"] * 3, 1)
             assert "outcome is unknown" in service.post(poison).json()["report"]
             assert told(service.post(request(WRITES))) == "200 ok"
 

@@ -102,7 +102,7 @@ def test_a_service_that_is_told_to_stop_while_the_database_is_locked_ends(servic
         service.signal(signal.SIGTERM)
         assert service.wait() in {0, 1}
     service.start()
-    assert told(service.post(call.body)) in {"200 execution_failed", "200 outcome_unknown"}
+    assert told(service.post(call.body)) in {"200 execution_failed", "200 sandbox_failed"}
 
 
 # ---- gone, damaged, read-only ----

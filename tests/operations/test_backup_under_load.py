@@ -34,7 +34,7 @@ def check_restored(process, ended, long_call):
     with process.client() as client:
         assert find_losses(client, ended) == []
         interrupted = client.post("/v1/tool-calls", json=long_call)
-        assert (interrupted.status_code, interrupted.json()["error"]["code"]) == (200, "outcome_unknown")
+        assert (interrupted.status_code, interrupted.json()["error"]["code"]) == (200, "sandbox_failed")
         fresh = client.post("/v1/tool-calls", json=exec_request("fresh", "load-0"))
         assert (fresh.status_code, fresh.json()["ok"]) == (200, True)
 

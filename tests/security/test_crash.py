@@ -119,7 +119,7 @@ def test_calls_that_were_running_at_kill_9_have_one_stored_answer_and_never_run_
     for body in bodies:
         status = mortal.status(body)
         posted = [mortal.post(body) for _ in range(2)]
-        assert (status["status"], status["response"]["error"]["code"]) == ("done", "outcome_unknown")
+        assert (status["status"], status["response"]["error"]["code"]) == ("done", "sandbox_failed")
         assert [(r.status_code, r.headers["idempotent-replayed"]) for r in posted] == [(200, "true")] * 2
         assert [r.json() for r in posted] == [status["response"]] * 2
         assert "outcome is unknown" in status["response"]["report"]
@@ -140,7 +140,7 @@ def test_calls_that_ran_or_waited_at_kill_9_have_an_answer_although_less_is_allo
     finally:
         single.set(wall_s=600)
     for body in (running, waiting):
-        assert single.status(body)["response"]["error"]["code"] == "outcome_unknown"
+        assert single.status(body)["response"]["error"]["code"] == "sandbox_failed"
 
 
 def test_a_service_that_was_killed_serves_new_calls_and_earlier_answers_after_its_restart(mortal):

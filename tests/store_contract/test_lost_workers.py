@@ -51,7 +51,7 @@ async def test_a_call_whose_worker_is_killed_ends_and_its_outcome_is_unknown(pla
         async with opened_process(place, "worker"):
             answer = await ticket.answer()
         assert "its outcome is unknown" in report_of(answer)
-        assert json.loads(answer.body)["error"]["code"] == "outcome_unknown"
+        assert json.loads(answer.body)["error"]["code"] == "sandbox_failed"
         assert (notes(place.folder, "began"), notes(place.folder, "ended")) == (["call-1"], [])
 
 

@@ -21,7 +21,6 @@ _EXIT_CODES: dict[str, ExitCode] = {
     RuntimeCode.CANCELLED: ExitCode.INTERRUPTED,
     RuntimeCode.EXECUTION_FAILED: ExitCode.CONTRACT_UNMET,
     RuntimeCode.SANDBOX_FAILED: ExitCode.ERROR,
-    RuntimeCode.OUTCOME_UNKNOWN: ExitCode.ERROR,
     **dict.fromkeys(VerdictCode, ExitCode.CONTRACT_UNMET),
     **dict.fromkeys(ContractCode, ExitCode.REFUSED),
 }

@@ -87,7 +87,7 @@ class Dispatching:
         self._engine = needs.engine
         dispatches = SqlDispatchStore(needs.database)
         self._quotas = needs.quotas
-        turns = Turns(self.link, dispatches, published_max(settings.running_max))
+        self._turns = turns = Turns(self.link, dispatches, published_max(settings.running_max))
         lease_s = settings.dispatch_lease_s
         left = LeftCalls(dispatches, needs.store, needs.calls.stored, self.link, self.counts)
         self.members = SqlMemberStore(needs.database)
@@ -108,6 +108,7 @@ class Dispatching:
                 needs.calls.runner,
                 needs.calls.waiting,
                 self._place_of,
+                turns,
                 settings.queue_s,
             )
         )
@@ -147,6 +148,8 @@ class Dispatching:
             await self.link.open()
             self.remote.start()
             stack.push_async_callback(self.remote.stop)
+            stack.push_async_callback(self._turns.stop)
+            self._turns.start()
             stack.push_async_callback(self._sweeping.stop)
             self._sweeping.start()
             await stack.enter_async_context(ChangeBridge(self._changes, self.link).opened())

@@ -61,7 +61,7 @@ class SentCall:
     @property
     def is_unknown(self) -> bool:
         """Whether the answer says that the outcome is unknown."""
-        return self.outcome == "outcome_unknown"
+        return "unknown" in self.message
 
     @property
     def parameters(self) -> dict[str, str]:

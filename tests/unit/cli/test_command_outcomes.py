@@ -30,7 +30,6 @@ def envelope(code):
         (RuntimeCode.KILLED, 4),
         (RuntimeCode.EXECUTION_FAILED, 3),
         (RuntimeCode.SANDBOX_FAILED, 1),
-        (RuntimeCode.OUTCOME_UNKNOWN, 1),
         (VerdictCode.INVALID, 3),
         (VerdictCode.EMPTY_FILE, 3),
         (VerdictCode.SYMLINK_BLOCKED, 3),
@@ -66,7 +65,6 @@ def test_the_error_of_an_answer_has_the_form_of_every_error():
     }
     assert (value["ok"], value["call_id"], value["files"]) == (False, "call_1", [])
     assert as_command_error(envelope(RuntimeCode.SANDBOX_FAILED)).retryable
-    assert not as_command_error(envelope(RuntimeCode.OUTCOME_UNKNOWN)).retryable
     ok = ToolCallResponse(ok=True, report="r", blocks=[])
     assert "error" not in Outcome(CallNames("call_1", "c", "turn_1"), ok).as_json()
 
