@@ -409,7 +409,9 @@ async def test_gc_lists_beside_the_service_and_deletes_without_it(
         await change(stores.database, "UPDATE runs SET status = 'completed', ended = '2025-01-01'")
         status, printed = await proofbox("gc", "--dry-run", "--days", "30")
         assert status == 0
-        assert "acme  books  registered  ann  conv-1\n1 conversations were not used since" in printed
+        assert "acme  books  registered  ann  conv-1\nacme  books  helper  run_1  2025-01-01\n" in printed
+        assert "1 conversations were not used since" in printed
+        assert "1 runs ended before" in printed
         status, printed = await proofbox("gc", "--dry-run", "--days", "30", "--json", "--quiet")
         assert [each["conversation_id"] for each in json.loads(printed)["conversations"]] == ["conv-1"]
         listed = json.loads(printed)["runs"]
