@@ -14,14 +14,14 @@ router = APIRouter()
 
 @router.get("/docs", include_in_schema=False)
 async def docs_page(request: Request) -> Response:
-    """Swagger UI over this service's own document; all that it loads comes from this service."""
-    root = request.scope.get("root_path", "")
+    """Swagger UI over this own document; all that it loads is relative to it: a proxy may add a prefix."""
+    static = STATIC.removeprefix("/")  # relative to the page
     page = get_swagger_ui_html(
-        openapi_url=f"{root}/openapi.json",
+        openapi_url="openapi.json",
         title=f"{request.app.title} - Swagger UI",
-        swagger_js_url=f"{root}{STATIC}/swagger-ui-bundle.js",
-        swagger_css_url=f"{root}{STATIC}/swagger-ui.css",
-        swagger_favicon_url=f"{root}{STATIC}/favicon.png",
+        swagger_js_url=f"{static}/swagger-ui-bundle.js",
+        swagger_css_url=f"{static}/swagger-ui.css",
+        swagger_favicon_url=f"{static}/favicon.png",
     )
     hashes = [
         base64.b64encode(hashlib.sha256(code).digest()).decode() for code in _INLINE_SCRIPT.findall(page.body)

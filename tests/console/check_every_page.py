@@ -43,7 +43,8 @@ CUT = """() => [...document.querySelectorAll("main *")].filter((each) => {
     return each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1
         && !["auto", "scroll"].includes(style.overflowX)
         && style.display !== "inline" && style.textOverflow !== "ellipsis"
-        && !each.closest(".cm-editor, svg, select") && !each.parentElement.closest(".table-scroll, .preview");
+        && !each.closest(".cm-editor, svg, select, input")
+        && !each.parentElement.closest(".table-scroll, .preview");
 }).map((each) => `${each.tagName} ${each.className}: ${each.textContent.slice(0, 60)}`)"""
 
 

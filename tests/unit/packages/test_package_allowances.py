@@ -10,6 +10,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tools import Language
 from proofbox.service.access.quotas import NO_LIMITS, Allowances, PackageAllowance, Quotas
 from proofbox.service.errors import PackageIndexError, PackagesNotAllowedError
+from proofbox.service.packages.places import InstallPlaces
 from proofbox.service.packages.port import check_packages
 from proofbox.service.packages.refusal import PackageRefusedError
 from tests.support.package_index import MIB, caller, installer, package_index
@@ -135,7 +136,7 @@ async def test_the_seconds_of_a_key_end_its_installation_and_not_that_of_another
 
 async def test_callers_with_other_limits_do_not_wait_for_an_installation_that_may_have_less(index, tmp_path):
     index.add("wide", "1.0", {"wide.bin": bytes(2 * MIB)})
-    packages = installer(index, tmp_path, of_caller=of_small(bytes_max=MIB))
+    packages = installer(index, tmp_path, of_caller=of_small(bytes_max=MIB), places=InstallPlaces(3, 40))
     small, large = await asyncio.gather(
         use(packages, "wide"), use(packages, "wide", key="large"), return_exceptions=True
     )

@@ -5,7 +5,7 @@ import pytest
 from proofbox.contracts.codes import ContractCode
 from proofbox.service.errors import StoreFullError
 from proofbox.service.packages.refusal import PackageRefusedError
-from tests.support.package_index import MIB, caller, installer, package_index
+from tests.support.package_index import MIB, caller, installer, package_index, wheel_bytes
 from tests.support.web_server import response
 
 FILE = "/files/{}-1.0-py3-none-any.whl"
@@ -57,14 +57,18 @@ async def test_the_limit_is_reserved_where_the_index_announces_no_size(index, tm
 
 async def test_what_the_wheels_will_take_is_reserved_before_they_are_unpacked(index, tmp_path):
     add(index, "held", 2 * MIB)
-    add(index, "packed", 3 * MIB)
+    damaged = bytearray(wheel_bytes("packed", "1.0", {"packed.bin": bytes(3 * MIB)}))
+    damaged[60] ^= 0xFF  # so that unpacking would fail in another way
+    index.add_wheel("packed", "1.0", bytes(damaged))
+    index.announce("packed", "1.0")
     packages = installer(index, tmp_path, cache_bytes=4 * MIB)
     async with using(packages, "held"):
         with pytest.raises(StoreFullError):
             await install(packages, "packed")
     assert FILE.format("packed") in index.asked
     assert list((tmp_path / "work").iterdir()) == []
-    await install(packages, "packed")
+    with pytest.raises(PackageRefusedError, match="cannot be unpacked"):
+        await install(packages, "packed")
 
 
 async def test_old_packages_make_room_before_the_download_and_those_in_use_stay(index, tmp_path):
