@@ -86,8 +86,6 @@ class PostgresServer:
             StoreFailedError: it is in use, newer than this release, or does not hold Unicode.
             SQLAlchemyError: the server cannot be reached, or refuses.
         """
-        if not self._beside:
-            self._lock.take()
         pool: dict[str, Any] = {"max_overflow": 0}
         self._writing = self._engine(pool_size=self.writers, **pool)
         # No transaction around a reading query, and so no more round trips: each sees what is committed by then.
@@ -103,7 +101,9 @@ class PostgresServer:
                 if self._beside:
                     require_newest(connection)
                 else:
+                    # In turn: a process that waits for an upgrade shares nothing yet, which would prevent it.
                     connection.execute(_MIGRATION_TURN, {"migrations": _MIGRATIONS})
+                    self._lock.take()
                     self._lock.require_alone_for(not is_newest(connection))
                     migrate(connection)
             self._lock.end_alone()

@@ -122,6 +122,18 @@ async def test_two_schemas_of_one_database_are_two_services(database, postgres_u
         assert await SqlCallStore(second).find(scope.principal, "call-1") == [stored]
 
 
+async def test_processes_that_start_together_on_an_empty_schema_all_come_up(postgres_url, tmp_path):
+    there = changed(postgres_url, query={"options": "-csearch_path=fresh"})
+    for number in range(3):
+        with psycopg.connect(postgres_url.get_secret_value(), autocommit=True) as administrator:
+            administrator.execute("DROP SCHEMA IF EXISTS fresh CASCADE")
+            administrator.execute("CREATE SCHEMA fresh")
+        processes = [Database(tmp_path / f"{number}-{each}", there, shared=True) for each in range(4)]
+        came_up = await asyncio.gather(*(process.open() for process in processes), return_exceptions=True)
+        await asyncio.gather(*(process.close() for process in processes))
+        assert came_up == [None] * 4
+
+
 async def test_a_lock_that_was_lost_is_taken_again_before_anything_is_written(
     database, postgres_url, tmp_path, scope
 ):
