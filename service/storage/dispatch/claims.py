@@ -109,16 +109,17 @@ _LOOK = select(
     _workers.label("workers"),
 ).select_from(dispatches)
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
-_some_due = (
+_some_due = (  # read once, as the next calls of a caller
     select(_c.call)
     .where(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED)
     .order_by(_c.due)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
+    .cte("due_calls")
 )
 _DUE = (
     update(dispatches)
-    .where(_c.call.in_(_some_due))
+    .where(_c.call.in_(select(_some_due.c.call)))
     .values(due=epoch_now() + bindparam("again_s"))
     .returning(_c.call, _c.claim)
 )

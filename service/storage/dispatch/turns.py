@@ -57,16 +57,18 @@ _ROOM = select(
     select(_c.caller_max).where(_OWN, DEFERRED).order_by(_c.call).limit(1).scalar_subquery().label("caller_max"),
 )
 _OUT = select(func.count()).where(_OWN, _IS_OUT, _SENT)
+# A common table expression is read once; PostgreSQL may read a subquery again and again, and lock other rows each time.
 _next = (
     select(_c.call)
     .where(_OWN, DEFERRED, _QUEUED)
     .order_by(_c.call)
     .limit(bindparam("room"))
     .with_for_update(skip_locked=True)
+    .cte("next_calls")
 )
 _RELEASED = (
     update(dispatches)
-    .where(_c.call.in_(_next))
+    .where(_c.call.in_(select(_next.c.call)))
     .values(is_deferred=0, due=epoch_now() + PUBLISHED_WITHIN_S)
     .returning(_c.call)
 )
