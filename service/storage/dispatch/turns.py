@@ -57,7 +57,7 @@ _ROOM = select(
     select(_c.caller_max).where(_OWN, DEFERRED).order_by(_c.call).limit(1).scalar_subquery().label("caller_max"),
 )
 _OUT = select(func.count()).where(_OWN, _IS_OUT, _SENT)
-# A common table expression is read once; PostgreSQL may read a subquery again and again, and lock other rows each time.
+# A common table expression is read once; PostgreSQL may read a subquery again, and lock other rows each time.
 _next = (
     select(_c.call)
     .where(_OWN, DEFERRED, _QUEUED)
