@@ -140,5 +140,5 @@ def _text(name: str) -> str:
 
 def _literal(text: str) -> str:
     """Return a literal of a text that keeps its lines: what a program imports is read off its lines."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\r", "\\r").replace("\0", "\\0")
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\r", "\\r").replace("\0", "\\x00")
     return f"'''{escaped}'''"

@@ -73,12 +73,12 @@ def test_a_reader_that_ends_early_cancels_the_call(service, is_error_shared):
 
 
 def test_an_error_of_a_call_that_may_run_names_it(service, capsys):
-    service.answers(accepted(), Scripted(cut_at=0))
+    service.answers(accepted(), Scripted(request_cut_at=0))
     line = ("run", "a.py", "-c", "c1", "--call-id", "x1")
     assert run_with(service, *line, "--json") == 6
     error = json.loads(capsys.readouterr().out)["error"]
     assert error["hint"] == "if the call began, 'proofbox watch x1 --conversation c1' shows it"
-    service.answers(accepted(), Scripted(cut_at=0))
+    service.answers(accepted(), Scripted(request_cut_at=0))
     assert run_with(service, *line) == 6
     assert "; if the call began, 'proofbox watch x1 --conversation c1' shows it\n" in capsys.readouterr().err
 

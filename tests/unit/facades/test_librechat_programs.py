@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proofbox.service.facades.librechat.requests import ProgrammaticTool
@@ -22,6 +22,7 @@ TOOL = ProgrammaticTool(name="weather")
 
 
 @given(st.text() | st.text("'\\\"\n\r\0a"))
+@example("\x000")
 def test_a_literal_is_the_text_and_has_its_lines(text):
     literal = _literal(text)
     assert ast.literal_eval(literal) == text
