@@ -89,7 +89,7 @@ def search(server, source_pool, scope_of):
 
     async def made(*queries, n=5, path="/search", **fields):
         searcher = (
-            SearxngSearcher(WebUrl.parse(server.url(path)), 2, local, loaded_when_asked(None)) if path else None
+            SearxngSearcher(WebUrl.parse(server.url(path)), 5, local, loaded_when_asked(None)) if path else None
         )
         story = DirectTool(WebSearchParams, WebSearchTool(searcher, source_pool).run, source_pool)
         params = {"queries": list(queries), "n": n}
