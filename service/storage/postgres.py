@@ -90,7 +90,7 @@ class PostgresServer:
         self._writing = self._engine(pool_size=self.writers, **pool)
         # No transaction around a reading query, and so no more round trips: each sees what is committed by then.
         self._reading = self._engine(read_only=True, pool_size=readers, isolation_level="AUTOCOMMIT", **pool)
-        with self._writing.connect() as connection:
+        with _connect(self._writing) as connection:
             _check(connection)
             connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
             driver = connection.connection.driver_connection
@@ -176,6 +176,15 @@ class PostgresServer:
         """Do nothing, for the same reason."""
 
 
+def _connect(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except DBAPIError as exc:
+        # For the operator: clients get a text of ours, which names neither host nor user.
+        _log.error("no connection to the database: %s", exc.orig)
+        raise
+
+
 class _SchemaLock:
     """An advisory lock on a schema, held by a connection of its own until the service stops.
 
@@ -200,12 +209,7 @@ class _SchemaLock:
         Raises:
             StoreFailedError: another process of the service has it.
         """
-        try:
-            holder = self._engine.connect()
-        except DBAPIError as exc:
-            # For the operator: clients get a text of ours, which names neither host nor user.
-            _log.error("no connection to the database: %s", exc.orig)
-            raise
+        holder = _connect(self._engine)
         try:
             wanted = _TRY_SHARED if self._shared else _TRY_LOCK
             is_ours = holder.execute(wanted, {"ours": _OUR_LOCK}).scalar_one()
