@@ -65,6 +65,8 @@ async def call(waiting: Service) -> Caller:
 @pytest.fixture(scope="module")
 def containers() -> Any:
     """The engine's own view, and its hands."""
+    if os.environ.get("PROOFBOX_ENGINE", "docker") != "docker":
+        pytest.skip("looks at the containers through Docker's API; the engine oci has none")
     return docker.from_env().containers
 
 
