@@ -34,6 +34,27 @@ def add_parser(subparsers: Any) -> None:
     keys = subparsers.add_parser("keys", help="make, list, rotate and revoke API keys")
     actions = keys.add_subparsers(dest="action", required=True)
     create = actions.add_parser("create", help="make a key and print its secret, once")
+    _add_create_arguments(create)
+    listing = actions.add_parser("list", help="list all keys, without their secrets")
+    rotate = actions.add_parser("rotate", help="give a key another secret and print it, once")
+    rotate.add_argument("key_id", help="the key, by its id")
+    rotate.add_argument(
+        "--overlap", type=_duration, default=timedelta(days=1), help="how long the old secret still works: 1d, 0s"
+    )
+    revoke = actions.add_parser("revoke", help="end a key; within a second, and for good")
+    revoke.add_argument("key_id", help="the key, by its id")
+    for action in (create, listing, rotate, revoke):
+        action.add_argument("--json", action="store_true", help="print JSON")
+    keys.set_defaults(run=_run_keys)
+
+    links = subparsers.add_parser("links", help="rotate the key that signs download links of the folder store")
+    links.add_argument("action", choices=["rotate"], help="sign with another key from now on")
+    links.add_argument("--at-once", action="store_true", help="let no link work that was made before")
+    links.add_argument("--json", action="store_true", help="print JSON")
+    links.set_defaults(run=_rotate_links)
+
+
+def _add_create_arguments(create: argparse.ArgumentParser) -> None:
     create.add_argument("--name", required=True, type=_name, help="what the key is for")
     create.add_argument("--tenant", type=_name, help="tenant that it speaks for; PROOFBOX_TENANT if not given")
     create.add_argument("--project", type=_name, help="project; PROOFBOX_PROJECT if not given")
@@ -73,23 +94,6 @@ def add_parser(subparsers: Any) -> None:
         help="a package that its calls may ask for, of those of PROOFBOX_PACKAGE_NAMES; none: no package; "
         "all of those if not given",
     )
-    listing = actions.add_parser("list", help="list all keys, without their secrets")
-    rotate = actions.add_parser("rotate", help="give a key another secret and print it, once")
-    rotate.add_argument("key_id", help="the key, by its id")
-    rotate.add_argument(
-        "--overlap", type=_duration, default=timedelta(days=1), help="how long the old secret still works: 1d, 0s"
-    )
-    revoke = actions.add_parser("revoke", help="end a key; within a second, and for good")
-    revoke.add_argument("key_id", help="the key, by its id")
-    for action in (create, listing, rotate, revoke):
-        action.add_argument("--json", action="store_true", help="print JSON")
-    keys.set_defaults(run=_run_keys)
-
-    links = subparsers.add_parser("links", help="rotate the key that signs download links of the folder store")
-    links.add_argument("action", choices=["rotate"], help="sign with another key from now on")
-    links.add_argument("--at-once", action="store_true", help="let no link work that was made before")
-    links.add_argument("--json", action="store_true", help="print JSON")
-    links.set_defaults(run=_rotate_links)
 
 
 def _run_keys(args: argparse.Namespace) -> int:

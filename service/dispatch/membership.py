@@ -125,7 +125,7 @@ class Membership:
                 self._resign()
                 await asyncio.wait([beating])
             if not beating.cancelled() and (exc := beating.exception()) is not None:
-                log.warning("this process cannot report that it lives: %s", exc)
+                log.warning("this process cannot report that it runs: %s", exc)
                 self._free_in_s = math.inf
                 self._resign()
 

@@ -203,7 +203,7 @@ class DispatchStore(Protocol):
     async def release(self, number: int, claim: int, worker: str, given: GivenBack) -> bool:
         """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
 
-    async def look(self) -> QueueFigures:
+    async def read_figures(self) -> QueueFigures:
         """What there is, and what of it needs something done."""
 
     async def lost(self, limit: int) -> Sequence[QueuedCall]:

@@ -1,18 +1,16 @@
 """What the processes that lead do for the queue: look, end and publish what was left, and give it its replicas."""
 
-import asyncio
 import time
-from collections import deque
 
 from proofbox.service.dispatch.left import LeftCalls
 from proofbox.service.dispatch.membership import Membership
-from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.nats_link import NatsLink
 from proofbox.service.dispatch.port import DispatchStore, QueueFigures
+from proofbox.service.dispatch.publishing import publish_calls
 from proofbox.service.dispatch.turns import Turns
 
 _PUBLISHED_AGAIN_S = 30.0
 _SWEPT_MAX = 500
-_PUBLISHED_AT_ONCE = 32
 _BUSY_PAUSE_S, _IDLE_PAUSE_S_MAX = 1.0, 5.0
 _RARELY_S = 60.0
 
@@ -73,7 +71,7 @@ class QueueSweep:
         """
         found = None
         if self._membership.leads:
-            found = self._figures = await self._dispatches.look()
+            found = self._figures = await self._dispatches.read_figures()
             await self._end(found)
         else:
             self._figures = self._unqueued_checked_at = None
@@ -104,21 +102,8 @@ class QueueSweep:
         Raises:
             StoreFailedError: the store failed.
         """
-        due = deque(await self._dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX))
-        unpublished = list[int]()
-
-        async def publish() -> None:
-            while due and not unpublished:
-                call = due.popleft()
-                try:
-                    await self._link.queue(call.number)
-                except DispatchUnavailableError:
-                    unpublished.append(call.number)
-
-        await asyncio.gather(*(publish() for _ in range(_PUBLISHED_AT_ONCE)))
-        unpublished += [call.number for call in due]
-        if unpublished:
-            await self._dispatches.unpublish(unpublished)
+        due = await self._dispatches.due(_PUBLISHED_AGAIN_S, _SWEPT_MAX)
+        await publish_calls(self._link, self._dispatches, [call.number for call in due])
 
 
 def _is_due(done_at: float | None) -> bool:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 
-from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
+from proofbox.service.dispatch.nats_link import NatsLink
 from proofbox.service.dispatch.port import DispatchStore
+from proofbox.service.dispatch.publishing import publish_calls
 from proofbox.service.errors import OurError
 
 log = logging.getLogger("proofbox.dispatch")
@@ -78,13 +79,4 @@ class Turns:
 
     async def _publish(self, caller: str) -> None:
         numbers = await self._dispatches.release_turns(caller, self._published_max)
-        sent = await asyncio.gather(*map(self._is_sent, numbers))
-        if left := [number for number, is_sent in zip(numbers, sent, strict=True) if not is_sent]:
-            await self._dispatches.unpublish(left)
-
-    async def _is_sent(self, number: int) -> bool:
-        try:
-            await self._link.queue(number)
-        except DispatchUnavailableError:
-            return False
-        return True
+        await publish_calls(self._link, self._dispatches, numbers)

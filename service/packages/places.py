@@ -13,10 +13,6 @@ _RETRY_AFTER_S = 5.0
 _UNBOUNDED = 2**31
 
 
-def _any_share(_caller: str) -> Share:
-    return Share()
-
-
 class InstallPlaces:
     """A bounded number of places, which nobody holds alone.
 

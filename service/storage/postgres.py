@@ -106,7 +106,7 @@ class PostgresServer:
                     self._lock.take()
                     self._lock.require_alone_for(not is_newest(connection))
                     migrate(connection)
-            self._lock.end_alone()
+                    self._lock.end_alone()  # before the next process has its turn, which shares the schema
             connection.detach()
 
     def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:

@@ -328,7 +328,7 @@ async def test_a_process_that_does_not_want_a_lead_gives_it_to_another_one(datab
 
 
 async def test_a_look_counts_what_there_is_and_what_needs_something_done(database, store, dispatches):
-    assert await dispatches.look() == QueueFigures(0, 0.0, 0, 0, 0, 0, 0, 0)
+    assert await dispatches.read_figures() == QueueFigures(0, 0.0, 0, 0, 0, 0, 0, 0)
     names = ("waits", "overdue", "due", "held", "expired", "dead")
     numbers = {
         name: await queued(
@@ -348,7 +348,7 @@ async def test_a_look_counts_what_there_is_and_what_needs_something_done(databas
         ("l", "all", -1),
     ):
         await members.beat(name, role, lease_s, ())
-    found = await dispatches.look()
+    found = await dispatches.read_figures()
     assert replace(found, oldest_waiting_s=0.0) == QueueFigures(
         waiting=3, oldest_waiting_s=0.0, held=2, set_aside=1, expired=1, due=1, overdue=1, workers=2
     )
@@ -358,9 +358,9 @@ async def test_the_oldest_waiting_call_is_the_one_that_came_first(database, stor
     numbers = [await queued(store, key=replace(KEY, tool_call_id=f"call-{n}"), queue_s=60) for n in range(2)]
     for number, created in zip(numbers, ("2026-01-01T00:00:00.000Z", "2026-01-01T01:00:00.000Z"), strict=True):
         await set_created(database, number, created)
-    older = (await dispatches.look()).oldest_waiting_s
+    older = (await dispatches.read_figures()).oldest_waiting_s
     await dispatches.claim(numbers[0], "w1", LONG_S, 5)
-    assert 3_500 < older - (await dispatches.look()).oldest_waiting_s <= 3_600
+    assert 3_500 < older - (await dispatches.read_figures()).oldest_waiting_s <= 3_600
 
 
 async def set_created(database, number, created):

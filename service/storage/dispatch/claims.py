@@ -28,7 +28,13 @@ from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import dispatches, members
-from proofbox.service.storage.dispatch.turns import DEFERRED, HAS_MORE, release_turns, waiting_callers
+from proofbox.service.storage.dispatch.turns import (
+    DEFERRED,
+    HAS_MORE,
+    lock_free_calls,
+    release_turns,
+    waiting_callers,
+)
 from proofbox.service.storage.schema import calls, conversations, principals
 
 _c = dispatches.c
@@ -97,29 +103,22 @@ _workers = (
     .where(members.c.until > epoch_now(), members.c.role.in_(["worker", "all"]))
     .scalar_subquery()
 )
-_LOOK = select(
+_FIGURES = select(
     epoch_now().label("now"),
     func.count().filter(_c.state == _QUEUED).label("waiting"),
     func.count().filter(_IS_HELD).label("held"),
     func.count().filter(_c.state == _DEAD).label("set_aside"),
     func.count().filter(_IS_HELD, _c.due < epoch_now()).label("expired"),
-    func.count().filter(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED).label("due"),
+    func.count().filter(_c.state == _QUEUED, _c.due <= epoch_now(), ~DEFERRED).label("due"),
     func.count().filter(_c.state == _QUEUED, _c.deadline < epoch_now()).label("overdue"),
     _oldest.label("oldest"),
     _workers.label("workers"),
 ).select_from(dispatches)
 _LOST = select(_c.call, _c.claim).where(_IS_HELD, _c.due < epoch_now()).order_by(_c.due).limit(bindparam("most"))
-_some_due = (  # read once, as the next calls of a caller
-    select(_c.call)
-    .where(_c.state == _QUEUED, _c.due < epoch_now(), ~DEFERRED)
-    .order_by(_c.due)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True)
-    .cte("due_calls")
-)
+_some_due = lock_free_calls(_c.state == _QUEUED, _c.due <= epoch_now(), ~DEFERRED, order=_c.due, most="most")
 _DUE = (
     update(dispatches)
-    .where(_c.call.in_(select(_some_due.c.call)))
+    .where(_c.call.in_(_some_due))
     .values(due=epoch_now() + bindparam("again_s"))
     .returning(_c.call, _c.claim)
 )
@@ -250,9 +249,9 @@ class SqlDispatchStore(DispatchStore):
         return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
 
     @override
-    async def look(self) -> QueueFigures:
+    async def read_figures(self) -> QueueFigures:
         def work(connection: Connection) -> QueueFigures:
-            row = connection.execute(_LOOK).one()
+            row = connection.execute(_FIGURES).one()
             waited_s = 0.0 if row.oldest is None else row.now - datetime.fromisoformat(row.oldest).timestamp()
             return QueueFigures(
                 row.waiting,

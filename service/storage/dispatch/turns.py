@@ -1,10 +1,13 @@
 """Turns in the queue of calls: how many one caller has in it, in hand and waiting, counted in the database."""
 
+from typing import Any
+
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
     ScalarSelect,
+    Select,
     bindparam,
     exists,
     func,
@@ -22,7 +25,7 @@ from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import dispatches
 
 PUBLISHED_WITHIN_S = 5.0
-"""Who queues a call publishes it; if it has not done so by then, any worker does."""
+"""The process that queues a call publishes it; after this time the process that leads does."""
 _RETRY_AFTER_S = 5.0
 _OUR_LOCK = 0x50_42_4F_54  # "PBOT": turns of callers, among all advisory locks of a database
 _LOCK = text("SELECT pg_advisory_xact_lock(:ours, hashtext(current_schema() || :caller))")
@@ -57,18 +60,26 @@ _ROOM = select(
     select(_c.caller_max).where(_OWN, DEFERRED).order_by(_c.call).limit(1).scalar_subquery().label("caller_max"),
 )
 _OUT = select(func.count()).where(_OWN, _IS_OUT, _SENT)
-# A common table expression is read once; PostgreSQL may read a subquery again, and lock other rows each time.
-_next = (
-    select(_c.call)
-    .where(_OWN, DEFERRED, _QUEUED)
-    .order_by(_c.call)
-    .limit(bindparam("room"))
-    .with_for_update(skip_locked=True)
-    .cte("next_calls")
-)
+
+
+def lock_free_calls(*where: ColumnElement[bool], order: ColumnElement[Any], most: str) -> Select[tuple[int]]:
+    """Selects and locks the first calls that no other transaction has locked, for an update of these.
+
+    They are a common table expression, which is read once. PostgreSQL may read a subquery again, and lock other
+    rows each time.
+
+    Args:
+        where: what holds for each of them.
+        order: which calls are the first.
+        most: the parameter for the number of calls.
+    """
+    found = select(_c.call).where(*where).order_by(order).limit(bindparam(most))
+    return select(found.with_for_update(skip_locked=True).cte("free_calls").c.call)
+
+
 _RELEASED = (
     update(dispatches)
-    .where(_c.call.in_(select(_next.c.call)))
+    .where(_c.call.in_(lock_free_calls(_OWN, DEFERRED, _QUEUED, order=_c.call, most="room")))
     .values(is_deferred=0, due=epoch_now() + PUBLISHED_WITHIN_S)
     .returning(_c.call)
 )
