@@ -48,7 +48,7 @@ class RecordingTool:
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
     waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``engine``:
     the engine fails until that file is there; ``installs``: it waits for that file before it waits for a slot;
-    ``limits``: it reports the limits of its caller.
+    ``limits``: it reports the limits of its caller; ``goes_on``: after its wait it runs on until the file is there.
     """
 
     folder: Path
@@ -72,6 +72,8 @@ class RecordingTool:
 
         async def run_on(_observer):
             note(self.folder, "ran on", request.tool_call_id)
+            if "goes_on" in request.params:
+                await self._wait_for(request.params["goes_on"])
             return response("ran on")
 
         async def resume(ended):
