@@ -5,44 +5,14 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import pytest
 
-from proofbox.service.access.authenticator import Keyring
-from proofbox.service.access.known_callers import KnownCallers
-from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.gateway.spaces.tool_inputs import STREAMS_MAX
-from proofbox.service.observability.metrics_port import NoMeter
-from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.gateway.space_events import SqlSpaceEventStore
-from tests.support.dispatching import Engine, nothing
+from tests.support.dispatching import joined
 from tests.support.pipeline import ANN, NO_SERVER, opened_pipeline
 from tests.support.talking import opened_talk
 
 ANN_IN_SPACE = Actor(ANN, entity_id="ann", may_act_as=True)
-
-
-@asynccontextmanager
-async def joined(place, pipeline, role):
-    """Makes a service one process of a service of many."""
-    callers = KnownCallers(Keyring(SqlApiKeys(pipeline.database)), pipeline.quotas)
-    needs = DispatchNeeds(
-        pipeline.database,
-        pipeline.store,
-        pipeline.calls,
-        pipeline.admission,
-        pipeline.quotas,
-        callers,
-        Engine(),
-        NoMeter(),
-        pipeline.call_settings,
-    )
-    dispatching = Dispatching(place.settings(role), needs)
-    async with dispatching.opened():
-        await dispatching.start(nothing, nothing)
-        try:
-            yield
-        finally:
-            await dispatching.stop_work()
-            await dispatching.membership.stop()
 
 
 @asynccontextmanager

@@ -26,6 +26,7 @@ from proofbox.service.calls.suspension import Suspension
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.calls import SqlCallStore
@@ -220,6 +221,31 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
                 await calls.close(0)
     finally:
         await database.close()
+
+
+@asynccontextmanager
+async def joined(place, pipeline, role):
+    """Makes a service over real stores one process of a service of many."""
+    callers = KnownCallers(Keyring(SqlApiKeys(pipeline.database)), pipeline.quotas)
+    needs = DispatchNeeds(
+        pipeline.database,
+        pipeline.store,
+        pipeline.calls,
+        pipeline.admission,
+        pipeline.quotas,
+        callers,
+        Engine(),
+        NoMeter(),
+        pipeline.call_settings,
+    )
+    dispatching = Dispatching(place.settings(role), needs)
+    async with dispatching.opened():
+        await dispatching.start(nothing, nothing)
+        try:
+            yield
+        finally:
+            await dispatching.stop_work()
+            await dispatching.membership.stop()
 
 
 async def nothing():
