@@ -17,6 +17,15 @@ _MADE = (
     .join_from(calls, runs, calls.c.run == runs.c.id)
     .where(runs.c.run_id == bindparam("of_run_id"), calls.c.tool_call_id.in_(bindparam("ids", expanding=True)))
 )
+ABANDONED_AT_ONCE = 50
+"""Records that one transaction ends after a start of the service."""
+_STREAMING = (
+    select(runs.c.run_id, messages.c.stream_id)
+    .join_from(messages, runs, messages.c.run == runs.c.id)
+    .where(messages.c.state == "streaming")
+    .order_by(messages.c.id)
+    .limit(ABANDONED_AT_ONCE)
+)
 _ABANDONED = RecordError("abandoned", "the service stopped while the arguments of the call were being written")
 
 
@@ -64,18 +73,19 @@ class SqlCallRecords(StreamStore):
         )
 
     async def abandon_streams(self) -> int:
-        """End the records whose arguments an earlier process of the service received; how many."""
+        """End the records whose arguments an earlier process of the service received; how many.
 
-        def work(connection: Connection) -> int:
-            query = (
-                select(runs.c.run_id, messages.c.stream_id)
-                .join_from(messages, runs, messages.c.run == runs.c.id)
-                .where(messages.c.state == "streaming")
-                .order_by(messages.c.id)
-            )
-            found = connection.execute(query).all()
-            for row in found:
-                call_records.end_stream(connection, row.run_id, row.stream_id, _ABANDONED)
-            return len(found)
+        A transaction ends `ABANDONED_AT_ONCE` of them, so that its events and locks are bounded.
+        """
+        count = 0
+        while found := await self._database.write(_abandon_some):
+            count += found
+        return count
 
-        return await self._database.write(work)
+
+def _abandon_some(connection: Connection) -> int:
+    """End the oldest records that are still streaming; how many."""
+    found = connection.execute(_STREAMING).all()
+    for row in found:
+        call_records.end_stream(connection, row.run_id, row.stream_id, _ABANDONED)
+    return len(found)
