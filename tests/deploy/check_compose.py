@@ -36,16 +36,9 @@ def made(tmp_path_factory):
 def compose(folder, files=ONE, **environment):
     """What Docker Compose makes of files of a folder: exit status and output; no engine is asked."""
     inherited = {name: text for name, text in os.environ.items() if name != "DOCKER_GID"}
-    options = [option for file in files for option in ("--file", folder / file)]
-    done = run_compose(
-        *options,
-        "--project-directory",
-        folder,
-        "config",
-        "--format",
-        "json",
-        environment={**inherited, **environment},
-    )
+    options = [option for file in files for option in ("--file", file)]
+    environment = {**inherited, **environment}
+    done = run_compose(folder, *options, "config", "--format", "json", environment=environment)
     return done.returncode, done.stdout + done.stderr
 
 

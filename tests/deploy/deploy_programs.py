@@ -40,15 +40,25 @@ def docker(*arguments: object) -> str:
     return done.stdout
 
 
-def run_compose(*arguments: object, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run_compose(
+    folder: Path, *arguments: object, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     """Run Docker Compose.
 
     Args:
+        folder: of its files, where it is run.
         arguments: of its command line.
         environment: all of its environment.
     """
     command = [PROGRAMS / "docker-compose", *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def run_promtool(*arguments: object) -> tuple[int, str]:
+    """Run Prometheus's tool: its exit status and output."""
+    command = [DEBIAN / "usr/bin/promtool", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
 
 
 @contextmanager
