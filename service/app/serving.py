@@ -139,7 +139,7 @@ def http_config(service: Service) -> uvicorn.Config:
     return server_config(application(service), address, limits=limits, last_answers_s=_LAST_ANSWERS_S)
 
 
-class _AnnouncedServer(DrainingServer):
+class AnnouncedServer(DrainingServer):
     """A server that logs its address, one line that every level has, and writes it to a file.
 
     A service for one command has neither.
@@ -174,7 +174,7 @@ async def _serve(service: Service) -> None:
 
     async with running(service, serves=True):
         malloc_tuning.settle()
-        await _AnnouncedServer(http_config(service), drain, settings.address_file).serve()
+        await AnnouncedServer(http_config(service), drain, settings.address_file).serve()
 
 
 def _exit_after(seconds: float) -> None:
