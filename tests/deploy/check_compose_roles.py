@@ -13,9 +13,9 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 from deploy_programs import DEBIAN, ENGINE, ROOT, docker, run_compose
 
@@ -114,11 +114,11 @@ class Stack:
 
     def ask(self, path, body=None):
         """What the API process answers at its published port."""
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers)
-        with urllib.request.urlopen(request, timeout=_READY_S) as response:
-            return response.read()
+        method, url = "GET" if body is None else "POST", f"http://127.0.0.1:{self.port}{path}"
+        headers = {"Authorization": f"Bearer {self.key}"}
+        answer = httpx.request(method, url, json=body, headers=headers, timeout=_READY_S, trust_env=False)
+        assert answer.status_code == httpx.codes.OK, f"{answer.text}\n{self.logs()}"
+        return answer.content
 
     def query(self, path):
         """What Prometheus answers, which is asked by the API process: it has no port outside."""
