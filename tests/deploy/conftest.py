@@ -12,9 +12,6 @@ __all__ = ["service_image", "short_folder"]
 
 @pytest.fixture(scope="session")
 def service_image():
-    if "DEV_IMAGE" in os.environ:
-        yield os.environ["DEV_IMAGE"]
-        return
     """The image of the wheel in dist, built for these tests."""
     tag = f"proofbox:test-{uuid.uuid4().hex[:8]}"
     environment = {**os.environ, "TAG": tag}
