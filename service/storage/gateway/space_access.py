@@ -16,7 +16,9 @@ from proofbox.service.storage.gateway.schema import entities, spaces
 from proofbox.service.storage.gateway.space_rows import EntityRow, SpaceRow, entity_row, is_member, lock_space
 
 ENTITY = select(entities.c.id, entities.c.entity_id, entities.c.type, entities.c.handle, entities.c.display_name)
-_BY_IDS: Select[Any] = ENTITY.where(entities.c.project == PROJECT, entities.c.entity_id.in_(bindparam("ids", expanding=True)))
+_BY_IDS: Select[Any] = ENTITY.where(
+    entities.c.project == PROJECT, entities.c.entity_id.in_(bindparam("ids", expanding=True))
+)
 _BY_USER = ENTITY.where(entities.c.project == PROJECT, entities.c.user == bindparam("of_user"))
 _SPACE = select(spaces.c.id, spaces.c.space_id, spaces.c.archived).where(
     and_(spaces.c.project == PROJECT, spaces.c.space_id == bindparam("of_space_id"))
