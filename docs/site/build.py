@@ -6,6 +6,7 @@ Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the 
 import html
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -43,6 +44,7 @@ _FENCED = re.compile(r"^(?P<mark> *`{3,})[^`\n]*\n.*?^(?P=mark) *$", re.DOTALL |
 _MADE = re.compile(r"^Made by `docs/generate\.py`(?: from `[^`]+`)?\. ", re.MULTILINE)
 _FILE_NAME = re.compile(r"\[(?P<name>[\w./-]+\.md)\]\((?P<target>[^)\s]+)\)")
 _DECISIONS = "docs/adr/README.md"
+_LISTED_IN = {"docs/adr/": _DECISIONS, "bench/results/": "bench/README.md"}
 _FIRST_PART = "## "
 _UNUSED = ("sitemap.xml", "sitemap.xml.gz", "objects.inv", "404.html")
 
@@ -72,6 +74,7 @@ class Stage:
             text = f"# Figures: {Path(page).stem.replace('_', ' ')}\n\n{text}"
         # How a page is made is for those who change it.
         text = _MADE.sub("", _PICTURE.sub(self._two_pictures, text), count=1)
+        text = _with_way_up(page, text)
         if page.startswith("docs/adr/") and page != _DECISIONS:
             text = f"---\nsearch:\n  exclude: true\n---\n\n{text}"
         if page == INDEX:
@@ -145,6 +148,17 @@ class Stage:
         target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+
+
+def _with_way_up(page: str, text: str) -> str:
+    """A page that the navigation lacks, with a link to the page that lists it below its title."""
+    index = _LISTED_IN.get(f"{Path(page).parent}/")
+    if not index or page == index:
+        return text
+    title, _, rest = text.partition("\n")
+    name = next(entry.title for entry in navigation() if entry.path == index)
+    up = os.path.relpath(index, Path(page).parent)
+    return f"{title}\n\n[← {name}]({up})\n{rest}"
 
 
 def cards() -> str:

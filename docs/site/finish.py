@@ -11,14 +11,16 @@ import re
 _WHOLE_CHARACTERS_MAX = 24
 _SHORT_CODE = re.compile(rf"<code>(?=(?:[^<&\n]|&[#\w]+;){{1,{_WHOLE_CHARACTERS_MAX}}}</code>)")
 # A column with so many characters in one of its cells gets the class.
-_COLUMNS = ((150, "pb-long"), (48, "pb-text"))
+_COLUMNS = ((150, "pb-long"), (48, "pb-text"), (24, "pb-words"))
 _UNTOUCHED = re.compile(r"(<(?:pre|script|style|svg|title)\b.*?</(?:pre|script|style|svg|title)>)", re.DOTALL)
 _TAG_OR_CODE = re.compile(r"(<code\b.*?</code>|<[^>]+>)", re.DOTALL)
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _CELL = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.DOTALL)
 _UNITS = "%|ms|s|min|h|mm|px|kB|KB|MB|GB|TB|KiB|MiB|GiB|times|calls/s"
-_NO_BREAK = re.compile(rf"(?<=\d) (?=(?:{_UNITS})(?![\w/]))|(?<=\d) (?=/ \d)|(?<=\d /) (?=\d)|(?<=\bADR) (?=\d)")
+_NO_BREAK = re.compile(
+    rf"(?<=\d) (?=(?:{_UNITS})(?![\w/]))|(?<=[≥≤]) (?=\d)|(?<=\d) (?=/ \d)|(?<=\d /) (?=\d)|(?<=\bADR) (?=\d)"
+)
 
 
 def finish(page: str) -> str:

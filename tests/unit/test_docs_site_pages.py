@@ -60,8 +60,8 @@ def test_short_code_stays_on_one_line_and_code_in_blocks_is_unchanged():
 
 
 def test_figures_stay_beside_their_unit_in_text_alone():
-    assert finish("<td>99.5 %, 15 / 20 / 23 ms; ADR 16, 3 sections</td>") == (
-        "<td>99.5\xa0%, 15\xa0/\xa020\xa0/\xa023\xa0ms; ADR\xa016, 3 sections</td>"
+    assert finish("<td>≥ 99.5 %, 15 / 20 / 23 ms; ADR 16, 3 sections</td>") == (
+        "<td>≥\xa099.5\xa0%, 15\xa0/\xa020\xa0/\xa023\xa0ms; ADR\xa016, 3 sections</td>"
     )
     for unchanged in ('<img alt="99.5 %">', f"<code>{'a' * 20} 5 ms</code>", "<pre>5 ms</pre>"):
         assert finish(unchanged) == unchanged
@@ -69,7 +69,7 @@ def test_figures_stay_beside_their_unit_in_text_alone():
 
 def test_columns_of_long_texts_get_a_class_in_their_head():
     head = "<table>\n<tr>\n<th>a</th>\n<th>b</th>\n<th>c</th>\n</tr>\n"
-    row = f"<tr>\n<td><em>{'x' * 47}</em></td>\n<td>{'x' * 48}</td>\n<td>{'&amp;' * 150}</td>\n</tr>\n</table>"
+    row = f"<tr>\n<td><em>{'x' * 23}</em></td>\n<td>{'x' * 48}</td>\n<td>{'&amp;' * 150}</td>\n</tr>\n</table>"
     assert (
         finish(head + row)
         == head.replace("<th>b", '<th class="pb-text">b').replace("<th>c", '<th class="pb-long">c') + row
