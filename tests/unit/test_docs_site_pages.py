@@ -1,6 +1,7 @@
 """The pages of the documentation site: what the build changes in the source, and in the HTML that it gets."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -38,15 +39,17 @@ def test_a_bar_in_the_code_of_a_table_loses_its_backslash_and_no_other_does():
 
 
 @pytest.mark.parametrize("page", pages.all_pages())
-def test_blocks_in_items_of_lists_are_indented_by_four_spaces(page):
-    # The site ends a list at a block with fewer; code hosts do not.
-    lines = pages.lines_outside_code((ROOT / page).read_text())
-    shallow = [
-        text
-        for (before, _), (text, is_text) in zip([("", True), *lines], lines, strict=False)
-        if pages.re.match(r" {1,3}(?:[-*] |\d+\. |`{3})" if before.strip() else r" {1,3}\S", text)
-        and (is_text or "```" in text)
-    ]
+def test_blocks_in_items_of_lists_are_indented_by_four_spaces_and_end_with_a_blank_line(page):
+    # The site ends a list at a block with fewer, and reads the next item as text of a block; code hosts do not.
+    shallow, is_first, is_in_block = [], True, False
+    for line, is_text in pages.lines_outside_code((ROOT / page).read_text()):
+        is_item = re.match(r" *(?:[-*]|\d+\.) ", line)
+        if is_first and line:
+            is_in_block = line.startswith("    ") and not is_item
+        starts_block = (is_text and (is_first or is_item)) or line.lstrip().startswith("```")
+        if (starts_block and re.match(r" {1,3}\S", line)) or (is_text and is_item and is_in_block):
+            shallow.append(line)
+        is_first = not line
     assert shallow == []
 
 

@@ -36,6 +36,8 @@
       const given = { tabindex: "0", role: "region", "aria-label": `${kind}${count > 1 ? ` ${count}` : ""}: ${heading}` };
       changes.push([element, scrolls ? given : { tabindex: null, role: null, "aria-label": null }]);
     }
+    // The theme puts the button that copies a block into a landmark, one for each block.
+    article.querySelectorAll(".md-code__nav").forEach((each) => set(each, { role: "none" }));
     // After all sizes are read: a change in between would lay the page out again for each of them.
     changes.forEach(([element, attributes]) => set(element, attributes));
   }
