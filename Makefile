@@ -167,7 +167,7 @@ test-mcp-conformance: venv $(MCP_SUITE)/.done ## run the published MCP conforman
 test-security: venv images readers services ## the hostile cases of tests/security/cases.toml alone, and how many of them hold
 	@$(ENGINE) $(BIN)/python -m pytest -m security
 
-test-docs-site: docs-site $(DOCS_SITE)/browser/.done ## open every page of the built documentation site in chromium, and follow every link
+test-docs-site: docs-site console $(DOCS_SITE)/browser/.done ## open every page of the built documentation site in chromium: links, widths, accessibility (WCAG AA)
 	@PYTHONPATH="$(CURDIR)/$(DOCS_SITE)/browser" $(BIN)/python -m pytest -q tests/docs_site/check_site.py
 
 DEPLOY_PROGRAMS := .deploy-programs

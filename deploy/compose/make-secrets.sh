@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the secrets of compose.yaml below ./secrets, which only you can enter. Existing ones stay. metrics_key is made by the service:
-# docs/deploy.md has the command.
+# Makes the secrets of compose.yaml and compose.workers.yaml below ./secrets, which only you can enter. Existing ones stay. metrics_key
+# is made by the service: docs/deploy.md has the command.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 umask 077
@@ -20,9 +20,11 @@ random | keep postgres_password
 random | keep s3_access_key
 random | keep s3_secret_key
 random | keep grafana_password
+random | keep nats_password
 touch secrets/metrics_key
 chmod 644 secrets/metrics_key
 printf 'postgresql://proofbox:%s@postgres/proofbox\n' "$(cat secrets/postgres_password)" | keep database_url
+printf 'authorization { user: proofbox, password: "%s" }\n' "$(cat secrets/nats_password)" | keep nats_user
 printf '{"identities": [{"name": "proofbox", "credentials": [{"accessKey": "%s", "secretKey": "%s"}], "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}\n' \
   "$(cat secrets/s3_access_key)" "$(cat secrets/s3_secret_key)" | keep s3_identities
 printf 'secrets: %s\n' "$PWD/secrets"

@@ -21,6 +21,7 @@ _HEAD = """\
 """
 # Where the default depends on the machine, or is none.
 _EXAMPLES: dict[str, Any] = {
+    "address_file": "/run/proofbox/address",
     "audit_file": "/var/log/proofbox/audit.jsonl",
     "audit_heads_file": "/var/lib/proofbox/audit-heads.jsonl",
     "audit_key_file": "/var/lib/proofbox/audit-key.pem",

@@ -6,6 +6,7 @@ Usage: python docs/site/build.py ZENSICAL OUT. ZENSICAL is the program, OUT the 
 import html
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,12 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from finish import finish
 from pages import (
     CODE_SPAN,
     INDEX,
     LINK,
     ROOT,
     all_pages,
+    headings_of,
     is_page,
     is_relative,
     lines_outside_code,
@@ -39,8 +42,9 @@ _PICTURE = re.compile(
 )
 _FENCED = re.compile(r"^(?P<mark> *`{3,})[^`\n]*\n.*?^(?P=mark) *$", re.DOTALL | re.MULTILINE)
 _MADE = re.compile(r"^Made by `docs/generate\.py`(?: from `[^`]+`)?\. ", re.MULTILINE)
-_FILE_NAME = re.compile(r"\[(?P<name>[\w-]+\.md)\]\((?P<target>[^)\s]+)\)")
+_FILE_NAME = re.compile(r"\[(?P<name>[\w./-]+\.md)\]\((?P<target>[^)\s]+)\)")
 _DECISIONS = "docs/adr/README.md"
+_LISTED_IN = {"docs/adr/": _DECISIONS, "bench/results/": "bench/README.md"}
 _FIRST_PART = "## "
 _UNUSED = ("sitemap.xml", "sitemap.xml.gz", "objects.inv", "404.html")
 
@@ -67,9 +71,10 @@ class Stage:
     def _page(self, page: str) -> str:
         text = (ROOT / page).read_text(encoding="utf-8")
         if not text.startswith("# "):
-            text = f"# {Path(page).stem.replace('_', ' ').capitalize()}\n\n{text}"
+            text = f"# Figures: {Path(page).stem.replace('_', ' ')}\n\n{text}"
         # How a page is made is for those who change it.
         text = _MADE.sub("", _PICTURE.sub(self._two_pictures, text), count=1)
+        text = _with_way_up(page, text)
         if page.startswith("docs/adr/") and page != _DECISIONS:
             text = f"---\nsearch:\n  exclude: true\n---\n\n{text}"
         if page == INDEX:
@@ -89,7 +94,9 @@ class Stage:
         code: list[str] = []
 
         def hide(span: re.Match[str]) -> str:
-            code.append(span[0])
+            # A bar in the code of a table has a backslash, which zensical would show.
+            in_row = span.string[: span.start()].rpartition("\n")[2].startswith("|")
+            code.append(span[0].replace(r"\|", "|") if in_row else span[0])
             return f"\0{len(code) - 1}\0"
 
         hidden = CODE_SPAN.sub(hide, _FENCED.sub(hide, text))
@@ -101,11 +108,12 @@ class Stage:
 
     @staticmethod
     def _with_title(page: str, link: re.Match[str]) -> str:
-        """A link whose text is the name of a page, with the title of that page in its place."""
+        """A link whose text is the name of a page, with the title of that page or section in its place."""
         path, _, anchor = link["target"].partition("#")
-        if not is_relative(path) or anchor:
+        if not is_relative(path) or not is_page(found := resolve(page, path)):
             return link[0]
-        title = (ROOT / resolve(page, path)).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        text = (ROOT / found).read_text(encoding="utf-8")
+        title = headings_of(text)[anchor] if anchor else text.partition("\n")[0].removeprefix("# ")
         return f"[{title}]({link['target']})"
 
     def _target(self, page: str, target: str) -> str:
@@ -140,6 +148,17 @@ class Stage:
         target = self._folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+
+
+def _with_way_up(page: str, text: str) -> str:
+    """A page that the navigation lacks, with a link to the page that lists it below its title."""
+    index = _LISTED_IN.get(f"{Path(page).parent}/")
+    if not index or page == index:
+        return text
+    title, _, rest = text.partition("\n")
+    name = next(entry.title for entry in navigation() if entry.path == index)
+    up = os.path.relpath(index, Path(page).parent)
+    return f"{title}\n\n[← {name}]({up})\n{rest}"
 
 
 def cards() -> str:
@@ -199,6 +218,8 @@ def build(zensical: str, out: Path) -> None:
         built = work / "site"
         for unused in [*_UNUSED, *(path.relative_to(built).as_posix() for path in built.rglob("*.map"))]:
             (built / unused).unlink(missing_ok=True)
+        for page in built.rglob("*.html"):
+            page.write_text(finish(page.read_text(encoding="utf-8")), encoding="utf-8")
         pack(built, out)
 
 

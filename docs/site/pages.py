@@ -148,14 +148,19 @@ def anchors(page: str) -> frozenset[str]:
 
 def anchors_of(text: str) -> set[str]:
     """The anchors of the headings of a text, as code hosts and the site make them."""
-    found: set[str] = set()
+    return set(headings_of(text))
+
+
+def headings_of(text: str) -> dict[str, str]:
+    """The headings of a text by their anchors."""
+    found: dict[str, str] = {}
     counts: dict[str, int] = {}
     for line, is_text in lines_outside_code(text):
         if not (is_text and (heading := re.match(r"#{1,6} +(.+?)(?: +#+)?$", line))):
             continue
         slug = slug_of(heading[1])
         seen = counts[slug] = counts.get(slug, -1) + 1
-        found.add(slug if not seen else f"{slug}-{seen}")
+        found[f"{slug}-{seen}" if seen else slug] = heading[1]
     return found
 
 

@@ -1,7 +1,9 @@
-"""Whether the service can listen on its port, before anything expensive is started."""
+"""The address of a process: whether it can listen there, before anything expensive is started, and its file."""
 
 import errno
+import os
 import socket
+from pathlib import Path
 from typing import Any
 
 from proofbox.service.errors import ServiceError
@@ -13,8 +15,15 @@ _REASONS = {
 }
 
 
+_UNSPECIFIED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - of a listener, which others chose
+
+
 class PortUnavailableError(ServiceError):
     """The service cannot listen on its address and port."""
+
+
+class AddressFileError(ServiceError):
+    """The file of the process's address cannot be written."""
 
 
 def check_port(host: str, port: int) -> None:
@@ -38,3 +47,35 @@ def _bind(family: int, address: tuple[Any, ...]) -> None:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+
+
+def format_url(host: str, port: int) -> str:
+    """The URL of a listener.
+
+    Args:
+        host: its name or address, IPv6 without brackets.
+        port: its port.
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def write_address(path: Path, host: str, port: int) -> None:
+    """Write the URL at which this machine reaches a listener; a reader sees all of it, or the one before.
+
+    Args:
+        path: the file.
+        host: the address that the process listens on; all addresses become loopback.
+        port: its port.
+
+    Raises:
+        AddressFileError: the file cannot be written; the message has the reason and the remedy.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(f"{format_url(_UNSPECIFIED.get(host, host), port)}\n", encoding="ascii")
+        fresh.replace(path)
+    except OSError as exc:
+        raise AddressFileError(
+            f"address_file: {path} cannot be written ({exc.strerror or exc}); name a file in a folder that this "
+            "user can write to, with PROOFBOX_ADDRESS_FILE, or unset it"
+        ) from exc

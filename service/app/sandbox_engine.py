@@ -1,6 +1,5 @@
 """The engine that the settings choose, wired together; a part of the composition root."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 
@@ -21,15 +20,19 @@ from proofbox.service.sandbox.runner.requests import InspectorBounds
 from proofbox.service.sandbox.runner.sandbox import StreamBounds
 from proofbox.service.sandbox.sandbox_users import SandboxUsers
 from proofbox.service.sandbox.service_cgroup import TotalLimits
+from proofbox.service.storage.private_files import read_folder_id
 
 _ENGINE_THREADS = 16
 _POOL_RESERVE_MAX = 2  # unless the operator sets it
 
 
 def service_name(settings: Settings) -> str:
-    """Two services on one engine have two data folders, so each sweeps only its own containers."""
-    folder = str(settings.data_dir.resolve())
-    return settings.service_name or f"proofbox-{hashlib.sha256(folder.encode()).hexdigest()[:12]}"
+    """The label of this service's containers: services on one engine each sweep their own, so each has another.
+
+    Raises:
+        StoreFailedError: the data folder cannot be used.
+    """
+    return settings.service_name or f"proofbox-{read_folder_id(settings.data_dir)}"
 
 
 def _pool_reserve(settings: Settings) -> int:

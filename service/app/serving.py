@@ -5,6 +5,7 @@ import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -19,7 +20,7 @@ from proofbox.service.app import malloc_tuning
 from proofbox.service.app.auth_policy import allowed_hosts, build_authenticator
 from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.facades import build_facades
-from proofbox.service.app.ports import check_port
+from proofbox.service.app.ports import check_port, format_url, write_address
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import absent_tools
 from proofbox.service.app.unknown_settings import refuse_unknown_settings
@@ -138,16 +139,26 @@ def http_config(service: Service) -> uvicorn.Config:
     return server_config(application(service), address, limits=limits, last_answers_s=_LAST_ANSWERS_S)
 
 
-class _LoggedServer(DrainingServer):
-    """A server that logs its address: one line that every level has. A service for one command has none."""
+class AnnouncedServer(DrainingServer):
+    """A server that logs its address, one line that every level has, and writes it to a file.
+
+    A service for one command has neither.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]], address_file: Path | None
+    ) -> None:
+        super().__init__(config, drain)
+        self._address_file = address_file
 
     async def startup(self, sockets: Any = None) -> None:
-        """Listen, and log the address."""
+        """Listen, and publish the address."""
         await super().startup(sockets)
         for listener in [listener for server in self.servers for listener in server.sockets][:1]:
             host, port = listener.getsockname()[:2]
-            address = f"[{host}]" if ":" in host else host
-            logging.getLogger(START_LOGGER).info("Proofbox %s is running on http://%s:%d", release(), address, port)
+            logging.getLogger(START_LOGGER).info("Proofbox %s is running on %s", release(), format_url(host, port))
+            if self._address_file is not None:
+                write_address(self._address_file, host, port)
 
 
 async def _serve(service: Service) -> None:
@@ -163,7 +174,7 @@ async def _serve(service: Service) -> None:
 
     async with running(service, serves=True):
         malloc_tuning.settle()
-        await _LoggedServer(http_config(service), drain).serve()
+        await AnnouncedServer(http_config(service), drain, settings.address_file).serve()
 
 
 def _exit_after(seconds: float) -> None:

@@ -49,6 +49,8 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     """Address to listen on."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
+    address_file: Path | None = None
+    """File in which the process writes its URL when it listens, for health checks; none: no file."""
     auth: Literal["auto", "required", "off"] = "auto"
     """Who needs an API key: auto, all clients unless host is loopback; required, all clients; off, none."""
     behind_authenticating_proxy: bool = False

@@ -1,7 +1,6 @@
 """The keys that sign download links, in a file of the data folder that its owner alone can read."""
 
 import json
-import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from proofbox.service.artifacts.download_links import LinkKey
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.error_translation import translate_errors
+from proofbox.service.storage.private_files import create_private_file, replace_private_file
 
 _NAME = "link-keys.json"
 _ROLE = "the file of the keys of download links"
@@ -39,7 +39,7 @@ class LinkKeyFile:
         """
         with translate_errors(_ROLE, self._path.parent):
             if not self._path.exists():
-                self._write([_fresh()])
+                create_private_file(self._path, _encode([_fresh()]))
             found = self._path.stat()
             seen = (found.st_mtime_ns, found.st_ino, found.st_size)
             if seen != self._seen:
@@ -66,7 +66,7 @@ class LinkKeyFile:
                 valid = [{"until": now + link_s, **key} for key in self._read()]
                 valid = [key for key in valid if float(key["until"]) > now]
             fresh = _fresh()
-            self._write([fresh, *valid][:_KEYS_MAX])
+            replace_private_file(self._path, _encode([fresh, *valid][:_KEYS_MAX]))
         return str(fresh["id"])
 
     def _read(self) -> list[dict[str, str | float]]:
@@ -77,15 +77,9 @@ class LinkKeyFile:
             raise StoreFailedError(f"{_ROLE} is damaged; 'proofbox links rotate --at-once' makes another") from exc
         return keys
 
-    def _write(self, keys: list[dict[str, str | float]]) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._path.with_name(f".{_NAME}.{secrets.token_hex(_ID_BYTES)}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps({"keys": keys}).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+
+def _encode(keys: list[dict[str, str | float]]) -> bytes:
+    return json.dumps({"keys": keys}).encode()
 
 
 def _fresh() -> dict[str, str | float]:

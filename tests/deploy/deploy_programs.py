@@ -5,13 +5,15 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ENGINE = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removeprefix("unix://")
+"""The socket of the engine."""
 PROGRAMS = Path(os.environ.get("PROOFBOX_TEST_DEPLOY_PROGRAMS", ROOT / ".deploy-programs")).absolute()
 DEBIAN = PROGRAMS / "debian" / "root"
 _READY_S = 20
@@ -29,6 +31,34 @@ def debian_environment() -> dict[str, str]:
     """The environment of a program that is unpacked, not installed."""
     libraries = ":".join(map(str, DEBIAN.glob("usr/lib/*-linux-gnu")))
     return {**os.environ, "LD_LIBRARY_PATH": libraries}
+
+
+def docker(*arguments: object) -> str:
+    """What the client of the engine prints; it has to succeed."""
+    done = subprocess.run(["docker", *map(str, arguments)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_compose(
+    folder: Path, *arguments: object, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run Docker Compose.
+
+    Args:
+        folder: of its files, where it is run.
+        arguments: of its command line.
+        environment: all of its environment.
+    """
+    command = [PROGRAMS / "docker-compose", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def run_promtool(*arguments: object) -> tuple[int, str]:
+    """Run Prometheus's tool: its exit status and output."""
+    command = [DEBIAN / "usr/bin/promtool", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
 
 
 @contextmanager

@@ -1,13 +1,14 @@
 """The built documentation site as the running service serves it: `make test-docs-site`, with Debian's chromium.
 
 Every page and every file that a page names is there, every anchor exists, nothing is asked of another host, no
-script is refused, the search finds codes, and no page is wider than a phone.
+script is refused, the search finds codes, no page is wider than a phone, and every page passes axe.
 """
 
 import os
 import re
 import zipfile
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import httpx
@@ -18,6 +19,10 @@ from proofbox.service.api.docs_site import ARCHIVE
 from tests.support.served import served
 
 CHROMIUM = os.environ.get("PROOFBOX_TEST_CHROMIUM", "/usr/bin/chromium")
+AXE = Path(os.environ.get("PROOFBOX_TEST_AXE", ".console/node_modules/axe-core/axe.min.js"))
+AXE_MS = 200_000  # the longest page has 10,000 elements
+WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+SCROLLING = ".md-typeset__scrollwrap, pre > code"
 START = "/docs/site/"
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 PAGES = sorted(name for name in zipfile.ZipFile(ARCHIVE).namelist() if name.endswith(".html"))
@@ -161,3 +166,74 @@ def test_the_site_follows_the_scheme_of_the_system(browser, service, scheme):
     brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
     assert (brightness < 128) == (scheme == "dark")
     tab.close()
+
+
+# A phone cannot hover: there the theme itself never lets code be reached.
+DEVICES = {"phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True}, "desktop": {"viewport": DESKTOP}}
+WRAPPED = "document.querySelectorAll('article :not(.md-typeset__table) > table').length === 0"
+TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_passes_axe(browser, service, name, device, scheme):
+    context = browser.new_context(color_scheme=scheme, **DEVICES[device])
+    context.set_default_timeout(AXE_MS)
+    tab = context.new_page()
+    tab.goto(f"{service}{START}{name}")
+    tab.wait_for_function(WRAPPED)
+    tab.evaluate(TWO_FRAMES)
+    tab.evaluate(AXE.read_text())
+    report = tab.evaluate("tags => axe.run(document, {runOnly: tags, resultTypes: ['violations']})", WCAG_AA)
+    context.close()
+    assert [(rule["id"], node["html"][:160]) for rule in report["violations"] for node in rule["nodes"]] == []
+
+
+@pytest.fixture
+def scrolling(browser, service):
+    """Opens a page, and lists what scrolls sideways in it and what has a stop of the Tab key."""
+    tab = browser.new_page()
+
+    def scrolling(name, size):
+        tab.set_viewport_size(size)
+        if not tab.url.endswith(name):
+            tab.goto(f"{service}{START}{name}", wait_until="networkidle")
+        tab.evaluate(TWO_FRAMES)  # observers report a new size between them
+        return tab.locator(SCROLLING).evaluate_all(
+            """all => all.map(each => ({
+              scrolls: each.scrollWidth > each.clientWidth,
+              stops: each.tabIndex === 0 && each.getAttribute("role") === "region",
+              name: each.getAttribute("aria-label"),
+            }))"""
+        )
+
+    scrolling.tab = tab
+    yield scrolling
+    tab.close()
+
+
+@pytest.mark.parametrize("page", ["comparison.html", "operations.html", "tutorial.html"])
+def test_what_scrolls_sideways_and_nothing_else_has_a_stop_of_the_tab_key_and_a_name(scrolling, page):
+    stops = {}
+    for size in (DESKTOP, PHONE, DESKTOP):
+        seen = scrolling(page, size)
+        assert [each for each in seen if each["scrolls"] != each["stops"]] == []
+        assert [each for each in seen if each["stops"] != bool(each["name"])] == []
+        names = [each["name"] for each in seen if each["stops"]]
+        assert len(set(names)) == len(names)
+        assert stops.setdefault(size["width"], names) == names
+    assert len(stops[PHONE["width"]]) > len(stops[DESKTOP["width"]])
+
+
+def test_the_arrow_keys_scroll_a_wide_table(scrolling):
+    scrolling("comparison.html", PHONE)
+    table = scrolling.tab.get_by_role("region", name=re.compile("^Table: ")).first
+    scrolling.tab.evaluate("document.querySelector('article h1').scrollIntoView()")
+    scrolling.tab.locator("article").click(position={"x": 2, "y": 2})
+    while not table.evaluate("each => each === document.activeElement"):
+        before = scrolling.tab.evaluate("document.activeElement.outerHTML")
+        scrolling.tab.keyboard.press("Tab")
+        assert scrolling.tab.evaluate("document.activeElement.outerHTML") != before
+    scrolling.tab.keyboard.press("ArrowRight")
+    scrolling.tab.wait_for_function("each => each.scrollLeft > 0", arg=table.element_handle())

@@ -10,7 +10,17 @@ _DIGEST_LENGTH = 8
 MAY_DIFFER = frozenset(
     {
         # where it listens, and its clients
-        *("host", "port", "auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "mcp", "console"),
+        *(
+            "host",
+            "port",
+            "address_file",
+            "auth",
+            "behind_authenticating_proxy",
+            "allowed_hosts",
+            "public_url",
+            "mcp",
+            "console",
+        ),
         *("head_s", "unread_s", "connections_max", "connections_per_address_max", "body_s", "bodies_bytes_max"),
         *("heartbeat_s", "lost_connection_grace_s", "event_log_bytes_max", "gotenberg", "space_origins"),
         *("librechat", "librechat_key_file", "librechat_issuer", "librechat_audience"),

@@ -1,6 +1,5 @@
 """The master key of webhook secrets in the data folder, and the generations of the secrets of agents."""
 
-import os
 import secrets
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from proofbox.service.storage.conversation_rows import utc_now
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.error_translation import translate_errors
 from proofbox.service.storage.gateway.schema import agents, projects
+from proofbox.service.storage.private_files import create_private_file
 
 _NAME = "gateway-key"
 _ROLE = "the file of the key of webhooks"
@@ -58,7 +58,7 @@ class MasterKeyFile:
         if self._key is None:
             with translate_errors(_ROLE, self._path.parent):
                 if not self._path.exists():
-                    self._create()
+                    create_private_file(self._path, secrets.token_bytes(_KEY_BYTES))
                 if self._path.stat().st_mode & 0o077:
                     raise StoreFailedError(f"{_ROLE} can be read by others; chmod 600 {_NAME}")
                 key = self._path.read_bytes()
@@ -68,16 +68,6 @@ class MasterKeyFile:
                 )
             self._key = key
         return self._key
-
-    def _create(self) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._path.with_name(f".{_NAME}.{secrets.token_hex(4)}")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
 
 
 class SqlGenerationStore(GenerationStore):

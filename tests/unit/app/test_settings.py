@@ -65,7 +65,15 @@ COUNTS = {
 COUNTS |= {"pool_max", "pool_reserve", "total_pids", "total_cpus", "depth", "out_dir_inodes", "web_fetching_max"}
 
 # Of the services.
-NAMES |= {"auth", "behind_authenticating_proxy", "allowed_hosts", "public_url", "limits_without_key", "mcp"}
+NAMES |= {
+    "address_file",
+    "auth",
+    "behind_authenticating_proxy",
+    "allowed_hosts",
+    "public_url",
+    "limits_without_key",
+    "mcp",
+}
 COUNTS |= {
     "full_workspace_entries_max",
     "connections_max",

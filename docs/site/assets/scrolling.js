@@ -1,0 +1,52 @@
+// Wide tables and long lines of code scroll sideways. Those that do get a stop of the Tab key, a role and a name, so that
+// the arrow keys scroll them and a screen reader announces them; they lose all three when the window has room for them.
+(() => {
+  const SCROLLER = { table: ".md-typeset__scrollwrap", code: "pre > code" };
+  const article = document.querySelector("article");
+  if (!article) return;
+
+  function textOf(heading) {
+    const copy = heading.cloneNode(true);
+    copy.querySelectorAll(".headerlink").forEach((link) => link.remove());
+    return copy.textContent.trim();
+  }
+
+  function set(element, attributes) {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value === null) element.removeAttribute(name);
+      else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+    }
+  }
+
+  function mark() {
+    let heading = document.title;
+    const counts = new Map();
+    const found = article.querySelectorAll(`h1, h2, h3, h4, h5, h6, ${SCROLLER.table}, ${SCROLLER.code}`);
+    const changes = [];
+    for (const element of found) {
+      if (/^H[1-6]$/.test(element.tagName)) {
+        heading = textOf(element);
+        continue;
+      }
+      const kind = element.matches(SCROLLER.table) ? "Table" : "Code";
+      const count = (counts.get(kind + heading) || 0) + 1;
+      counts.set(kind + heading, count);
+      const scrolls = element.scrollWidth > element.clientWidth;
+      if (!scrolls && element.getAttribute("role") !== "region") continue;
+      const given = { tabindex: "0", role: "region", "aria-label": `${kind}${count > 1 ? ` ${count}` : ""}: ${heading}` };
+      changes.push([element, scrolls ? given : { tabindex: null, role: null, "aria-label": null }]);
+    }
+    // The theme puts the button that copies a block into a landmark, one for each block.
+    article.querySelectorAll(".md-code__nav").forEach((each) => set(each, { role: "none" }));
+    // After all sizes are read: a change in between would lay the page out again for each of them.
+    changes.forEach(([element, attributes]) => set(element, attributes));
+  }
+
+  // The theme wraps tables, and sets the index of code, after this script has run.
+  new MutationObserver(mark).observe(article, {
+    attributeFilter: ["tabindex"],
+    childList: true,
+    subtree: true,
+  });
+  new ResizeObserver(mark).observe(article);
+})();
