@@ -74,13 +74,11 @@ def test_what_is_left_when_the_cleanup_process_dies_too_is_swept_by_the_next_lif
         assert service.call(WRITES)["ok"] is True
 
 
-def test_a_cleanup_process_that_ends_is_replaced(service):
+def test_a_cleanup_process_that_ends_is_replaced(service, side):
     first = side.cleanup_process(service.name)
     os.kill(first, signal.SIGKILL)
-    assert eventually(lambda: side.cleanup_process(service.name), lambda pid: pid not in {None, first}) not in {
-        None,
-        first,
-    }
+    gone = {None, first}
+    assert eventually(lambda: side.cleanup_process(service.name), lambda pid: pid not in gone) not in gone
 
 
 def test_a_container_inherits_no_descriptor_but_its_stream(service, side):
