@@ -54,8 +54,6 @@ def replace_private_file(path: Path, content: bytes) -> None:
 def read_folder_id(data_dir: Path) -> str:
     """The id of a data folder, 12 hexadecimal digits, made at the first use.
 
-    A path would be no id: in containers, the folders of many services have the same one.
-
     Args:
         data_dir: the data folder.
 

@@ -129,8 +129,14 @@ class Stack:
 
     def service_names(self):
         """The names under which the workers' sandboxes are on the engine."""
-        path = "/var/lib/proofbox/service-id"
-        return [f"proofbox-{docker('exec', worker, 'cat', path)}" for worker in self.containers("worker")]
+        return [docker("exec", worker, "python3", "-c", _NAME).strip() for worker in self.containers("worker")]
+
+
+_NAME = """
+from proofbox.service.app.sandbox_engine import service_name
+from proofbox.service.app.settings import Settings
+print(service_name(Settings()))
+"""
 
 
 @pytest.fixture(scope="module")
