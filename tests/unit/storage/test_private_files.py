@@ -57,7 +57,7 @@ def test_a_folder_has_an_id_of_its_own_that_stays(tmp_path):
 
 def test_a_damaged_id_is_refused_with_the_remedy(tmp_path):
     (tmp_path / "service-id").write_bytes(b"\xff")
-    with pytest.raises(StoreFailedError, match="remove service-id"):
+    with pytest.raises(StoreFailedError, match="remove its file service-id"):
         read_folder_id(tmp_path)
 
 
