@@ -19,7 +19,7 @@ import httpx
 import pytest
 from deploy_programs import DEBIAN, ENGINE, ROOT, docker, run_compose
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]  # the image is built for them
 BIN = Path(sys.executable).parent
 SERVERS = "proofbox-deploy-servers:latest"
 FILES = ("compose.yaml", "compose.workers.yaml", "stand-ins.json")
