@@ -1,4 +1,4 @@
-"""The limits of callers in a process that runs their calls without having had their requests."""
+"""The limits of callers in a process that runs their calls later than their requests, or without these."""
 
 from proofbox.service.access.authenticator import Keyring
 from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas, Share

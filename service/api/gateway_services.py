@@ -17,6 +17,7 @@ from proofbox.service.gateway.spaces.feed import SpaceFeed
 from proofbox.service.gateway.spaces.port import MessageStore, SpaceStore
 from proofbox.service.gateway.spaces.tool_inputs import ToolInputs
 from proofbox.service.gateway.waits.answers import WaitAnswers
+from proofbox.service.gateway.waits.callbacks import CallbackWaits
 from proofbox.service.gateway.waits.port import WaitStore
 from proofbox.service.gateway.waits.webhook_signing import CallbackTokens, SigningSecrets
 
@@ -30,12 +31,14 @@ class WaitServices:
         store: the waits.
         secrets: the secrets that sign webhooks.
         tokens: the tokens that services call back with.
+        callbacks: finds the waits of these tokens.
     """
 
     answers: WaitAnswers
     store: WaitStore
     secrets: SigningSecrets
     tokens: CallbackTokens
+    callbacks: CallbackWaits
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.conversations.retention import RetentionSweeper
 from proofbox.service.conversations.service import Conversations
-from proofbox.service.egress.policy import NetworkPolicy
+from proofbox.service.egress.policy import CallerHosts, NetworkPolicy
 from proofbox.service.identity import Principal
 from proofbox.service.jobs.one_shot import OneShotJobs
 from proofbox.service.jobs.rerun import Provenance
@@ -172,7 +172,8 @@ def _build_base(settings: Settings, containers: Containers | None, resolve: Reso
     engine = sandbox_engine(settings, limits, audited.boot_id, callers.load, tracer, containers)
     image = ImageInventory(engine, limits)
     resolver, resolver_of_programs = SystemResolver(), SystemResolver(LOOKUPS)
-    network = build_network(settings, callers.quotas, resolve or resolver_of_programs, os.environ)
+    hosts = CallerHosts(callers.quotas.network, callers.known.learn)
+    network = build_network(settings, hosts, resolve or resolver_of_programs, os.environ)
     outside = Outside(resolver, network)
     tools = build_tool_dependencies(settings, stores, engine, image, callers, outside)
     heads = HeadSigner(stores.database, HeadFiles(*settings.audit_files), settings.audit_head_s)
@@ -216,6 +217,7 @@ def _build_calls(settings: Settings, base: _Base) -> _CallParts:
     )
     gateway = build_gateway_parts(settings, needs)
     calls = Calls(tools, callers.admission, stores.calls, call_settings, base.meter, gateway.tools)
+    calls.stored.learn = callers.known.learn
     if not settings.is_shared:
         return _CallParts(calls, gateway, None)
     shared = DispatchNeeds(

@@ -17,6 +17,7 @@ from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.schema_check import check_schema
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.answers import WaitAnswers
+from proofbox.service.gateway.waits.callbacks import CallbackWaits
 from proofbox.service.gateway.waits.policy import WaitPolicy
 from proofbox.service.gateway.waits.port import WAITS_TOPIC
 from proofbox.service.gateway.waits.space_tool import SpaceTool
@@ -79,7 +80,7 @@ def build_wait_ends(
     """Build what ends waits."""
     waits = SqlWaitStore(database)
     answers = WaitAnswers(waits, store, calls.waiting, _check_result, settings.run_lease_s)
-    services = WaitServices(answers, waits, parts.secrets, parts.tokens)
+    services = WaitServices(answers, waits, parts.secrets, parts.tokens, CallbackWaits(waits, database.changes))
     return WaitEnds(services, WaitTimer(answers, waits, database.changes, WAITS_TOPIC))
 
 

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from proofbox.contracts.network import Endpoint
-from proofbox.service.access.quotas import Quotas
 from proofbox.service.app.config.secret_files import SecretFileError, read_secret
 from proofbox.service.app.network_settings import NetworkSettings, SecretOfHosts
 from proofbox.service.app.settings import Settings
 from proofbox.service.egress.host_headers import HeaderRefusedError, HostHeader, HostHeaders
-from proofbox.service.egress.policy import NetworkLimits, NetworkPolicy, Provisions
+from proofbox.service.egress.policy import CallerHosts, NetworkLimits, NetworkPolicy, Provisions
 from proofbox.service.egress.upstream import Connector
 from proofbox.service.errors import ServiceError
 from proofbox.service.web.client.resolver import Resolver
@@ -26,13 +25,13 @@ class HostSecretRefusedError(ServiceError):
 
 
 def build_network(
-    settings: Settings, quotas: Quotas, resolve: Resolver, variables: Mapping[str, str]
+    settings: Settings, of_callers: CallerHosts, resolve: Resolver, variables: Mapping[str, str]
 ) -> NetworkPolicy:
     """Build the policy of the network of programs.
 
     Args:
         settings: of the service.
-        quotas: know the hosts of keys.
+        of_callers: the hosts of keys.
         resolve: resolves the names that programs connect to.
         variables: the environment, with secrets.
 
@@ -50,7 +49,7 @@ def build_network(
             idle_s=settings.sandbox_network_idle_s,
         ),
         Connector(resolve, settings.sandbox_network_ranges, tls=tls),
-        quotas.network,
+        of_callers,
         Provisions(settings.sandbox_pip_index_url, build_headers(settings, variables), _read_roots(settings)),
         LOOKUPS,
     )

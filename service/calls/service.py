@@ -176,7 +176,7 @@ class Calls:
         self.waiting.settle(stored)
         if stored.answer is not None:
             return self._replay(stored, stored.answer, after)
-        if stored.state is CallState.WAITING:
+        if stored.state is CallState.WAITING or self.waiting.has(stored.key):
             events = (await self.waiting.follow(stored)).events
             return events.follow(min(after, events.last_id))
         if not self.dispatch.is_local:
@@ -241,9 +241,11 @@ class Calls:
         if stored.state is CallState.WAITING:
             return CallTicket(stored.key, None, await self.waiting.follow(stored))
         running = self._running.get(stored.key)
+        if running is None and self.dispatch.is_local:
+            if self.waiting.has(stored.key):
+                return CallTicket(stored.key, None, await self.waiting.follow(stored))
+            raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
         if running is None:
-            if self.dispatch.is_local:
-                raise ShuttingDownError("another process of the service runs this call; ask for its status instead")
             running = await self._follow(stored)
         if detached:
             running.detach()
@@ -253,10 +255,13 @@ class Calls:
     async def _follow(self, stored: StoredCall) -> RunningCall:
         """Follows an open call that another process accepted; its clients here do not decide whether it goes on."""
         await self.dispatch.join(stored)
+        if self.waiting.has(stored.key):  # another process has let it run on: its events go on
+            await self.waiting.look_again(stored.key)
         asked = await asyncio.to_thread(asked_of, stored)
         if (known := self._running.get(stored.key)) is not None:
             return known
         running = RunningCall(stored.key, asked, grace_s=self._settings.lost_connection_grace_s)
+        running.events = EventLog(self.runner.ended.events_of(stored.key))  # it may have ended since it was read
         running.detach()
         self.dispatch.follow(self.runner, running, stored)
         return running

@@ -16,9 +16,16 @@ from proofbox.service.calls.answer import Answer, build_problem_answer, build_sh
 from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
 from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
 from proofbox.service.calls.interruptions import SERVICE_STOPPED, Interruption
-from proofbox.service.calls.observer import CallRecord
+from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
-from proofbox.service.calls.suspension import CallEnd, no_effects
+from proofbox.service.calls.suspension import (
+    KEY_OF_WAIT,
+    CallEnd,
+    CallRun,
+    Suspension,
+    WaitOutcome,
+    no_effects,
+)
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import (
     CallerError,
@@ -27,13 +34,14 @@ from proofbox.service.errors import (
     NetworkNotAllowedError,
     PackagesNotAllowedError,
 )
-from proofbox.service.identity import ConversationKey
+from proofbox.service.identity import ConversationKey, Principal
 
 log = logging.getLogger("proofbox.calls")
 
 _PARSED_AT_ONCE_CHARS = 64 * 1024  # a thread would take longer
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 """What reading JSON raises that does not have the fields of this release."""
+_UNREADABLE_WAIT = "what its wait stored does not fit this release; call again"
 Prepare = Callable[[ConversationKey, ToolCallRequest], Awaitable[PreparedCall]]
 Conclude = Callable[[CallEnd], Sequence[Effect]]
 
@@ -51,6 +59,8 @@ class StoredCalls:
     def __init__(
         self, prepare: Prepare, store: CallStore, service: AuditService, conclude_lost: Conclude = no_effects
     ) -> None:
+        self.learn: Callable[[Principal], Awaitable[None]] = _learn_nothing
+        """Reads the limits of a caller, before its call is prepared again; set before the first call."""
         self._conclude_lost = conclude_lost
         self._prepare = prepare
         self._store = store
@@ -91,8 +101,11 @@ class StoredCalls:
     async def prepare(self, stored: StoredCall) -> PreparedCall:
         """Prepares a stored call again; with our own limits, if the operator allows less than when it came.
 
+        One that asked for hosts or packages that it does not get any more is refused as it would run.
+
         Raises:
             CallerError: this release refuses a request that an earlier one accepted, or cannot read its wait.
+            StoreFailedError: the keys cannot be read.
         """
         return (await self.read(stored))[1]
 
@@ -102,17 +115,27 @@ class StoredCalls:
             request = await _parse(stored.request)
         except ValidationError as exc:
             raise InvalidRequestError("the stored request does not fit this release; call again") from exc
-        try:
-            call = await self._prepare(stored.key.scope, request)
-        except (LimitNotAllowedError, NetworkNotAllowedError, PackagesNotAllowedError):
-            own: dict[str, Any] = {"limits": Limits(), "network": None, "packages": []}
-            call = await self._prepare(stored.key.scope, request.model_copy(update=own))
-        if stored.wait_spec is not None:
+        spec = _read_spec(stored)
+        scope = _asking_scope(stored.key.scope, spec)
+        await self.learn(scope.principal)
+        call = await self._prepare_allowed(scope, request)
+        if spec is not None:
             try:
-                call.restore(json.loads(stored.wait_spec))
+                call.restore(spec)
             except UNREADABLE as exc:
-                raise InvalidRequestError("what its wait stored does not fit this release; call again") from exc
+                raise InvalidRequestError(_UNREADABLE_WAIT) from exc
         return request, call
+
+    async def _prepare_allowed(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
+        try:
+            try:
+                return await self._prepare(scope, request)
+            except LimitNotAllowedError:
+                request = request.model_copy(update={"limits": Limits()})
+                return await self._prepare(scope, request)
+        except (NetworkNotAllowedError, PackagesNotAllowedError) as exc:
+            less: dict[str, Any] = {"limits": Limits(), "network": None, "packages": []}
+            return _refuse_run(await self._prepare(scope, request.model_copy(update=less)), exc)
 
     async def parts_of(
         self, stored: StoredCall, call: PreparedCall | None, effects: Sequence[Effect] = ()
@@ -163,6 +186,49 @@ class CallParts:
                 build_draft, self.asked, self.record, self.service, ending.state, body, response
             )
         return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
+
+
+async def _learn_nothing(_principal: Principal) -> None:
+    """Stands for `StoredCalls.learn` where callers have no limits of their own."""
+
+
+def _read_spec(stored: StoredCall) -> dict[str, Any] | None:
+    """What the newest wait of a call stored; None if it never waited.
+
+    Raises:
+        InvalidRequestError: this release cannot read it.
+    """
+    if stored.wait_spec is None:
+        return None
+    try:
+        spec = json.loads(stored.wait_spec)
+    except ValueError as exc:
+        raise InvalidRequestError(_UNREADABLE_WAIT) from exc
+    if not isinstance(spec, dict):
+        raise InvalidRequestError(_UNREADABLE_WAIT)
+    return spec
+
+
+def _asking_scope(scope: ConversationKey, spec: dict[str, Any] | None) -> ConversationKey:
+    """The scope of a call with the API key that asked for it, if its wait has stored that."""
+    key_id = None if spec is None else spec.get(KEY_OF_WAIT)
+    if scope.principal.key_id is not None or not isinstance(key_id, str):
+        return scope
+    return replace(scope, principal=replace(scope.principal, key_id=key_id))
+
+
+def _refuse_run(call: PreparedCall, refusal: CallerError) -> PreparedCall:
+    """A call that fails with a refusal as soon as it would run; it may be cancelled, and its approval denied."""
+
+    async def run(observer: CallObserver) -> ToolCallResponse | Suspension:
+        observer.record.gateway = call.record.gateway
+        raise refusal
+
+    async def resume(outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+        resumed = await call.resume(outcome)
+        return resumed if isinstance(resumed, ToolCallResponse) else run
+
+    return replace(call, run=run, resume=resume, announces_start=True)
 
 
 async def _parse(text: str) -> ToolCallRequest:

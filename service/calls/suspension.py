@@ -8,6 +8,9 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, Effect
 
+KEY_OF_WAIT = "key_id"
+"""The entry of what a wait stores that names the API key of its call: the limits of the key hold as it runs on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Suspension:

@@ -102,11 +102,11 @@ class WaitingCalls:
         return waiting
 
     async def follow(self, stored: StoredCall) -> WaitingCall:
-        """A call that waited when it was read, also one that an earlier process left."""
+        """A call that waited when it was read, also one that an earlier process left, or one that `has` names."""
         known = self._known.get(stored.key)
-        if known is not None:
+        if known is not None and stored.state is CallState.WAITING:
             return known
-        waiting = self.begin(stored, EventLog())
+        waiting = known or self.begin(stored, EventLog())
         await self.look_again(stored.key)
         return waiting
 
@@ -127,6 +127,10 @@ class WaitingCalls:
             self.elsewhere.go_on(stored, left, is_new=False)
         else:
             self._let_go(left)  # it runs, or was deleted
+
+    def has(self, key: CallKey) -> bool:
+        """Whether those who follow a call do that here: it waits, or is about to run on."""
+        return key in self._known or key in self._resuming
 
     def followed(self) -> dict[int, CallKey]:
         """The calls that are followed here, by their numbers."""

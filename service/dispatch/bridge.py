@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("proofbox.dispatch")
 
 _BEAT_S = 2.0
-"""How long a change may take to be noticed if its message was lost."""
+"""The time within which a change is noticed whose message was lost."""
 _LOOK_AGAIN_S = 30.0
 """The same of a process that was killed before it sent the message."""
 
@@ -43,7 +43,7 @@ class ChangeBridge:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """Do that within the block.
+        """Send and pass on changes within the block.
 
         Raises:
             DispatchUnavailableError: the link is closed.

@@ -1,4 +1,4 @@
-"""What processes of one service have to have in common: their releases and settings."""
+"""Releases and settings, which the processes of one service have to have in common."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ProcessFacts:
-    """What a process reports of itself.
+    """The facts that a process reports of itself.
 
     Attributes:
         release: the release that it runs.
@@ -37,7 +37,7 @@ class Member:
 
 
 def find_differences(members: Sequence[Member]) -> list[str]:
-    """What differs between processes, a line for each: whose value is not that of most, or of the first.
+    """Return the differences between processes, a line each: who differs from most of them, or from the first.
 
     Settings that only one of two releases has are no difference, nor is a process that has described nothing yet.
     """

@@ -1,4 +1,4 @@
-"""What is stored of dispatched calls in the transactions of the calls themselves."""
+"""Effects of dispatched calls, stored in the transactions of the calls themselves."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

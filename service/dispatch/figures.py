@@ -1,4 +1,4 @@
-"""What a process counts of the queue of calls, for its metrics."""
+"""Counts of the queue of calls in one process, for its metrics."""
 
 from dataclasses import dataclass
 

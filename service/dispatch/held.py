@@ -61,9 +61,9 @@ class HeldClaim:
         self.failure_counts = True
         """Whether a failure of the engine counts as an attempt; not if it failed for calls before this one."""
         self.given_back_for: ServiceError | None = None
-        """Why it was released."""
+        """The reason of its release."""
         self.renewed_at = renewed_at
-        """When the last successful renewal began, or the claim itself."""
+        """The time when the last successful renewal began, or the claim itself."""
         self._starting: asyncio.Task[bool] | None = None
         self.has_started = False
         """Whether its program may have begun."""
@@ -169,7 +169,7 @@ class HeldCall:
         self.claim = claim
         self.message = message
         self.missed = 0
-        """How many renewals in a row did not find the claim; one that has just ended misses one."""
+        """The count of renewals in a row that did not find the claim; one that has just ended misses one."""
 
     def lose(self) -> None:
         """End it here without an end in the store; its container is killed."""
@@ -206,7 +206,7 @@ class ClaimKeeper:
         self.held: dict[int, HeldCall] = {}
         """The calls that run, by their numbers."""
         self._answered_at = time.monotonic()
-        """When the database was asked last that has answered."""
+        """The time of the newest request that the database has answered."""
         self._renewing = RepeatedJob(self.renew, lease_s / _RENEWALS, "the claims of this worker are not renewed")
         self._watching: asyncio.Task[None] | None = None
 

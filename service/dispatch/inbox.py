@@ -74,6 +74,6 @@ class QueueInbox:
 
 
 def _delay_s(message: "Msg") -> float:
-    """After which time a message comes again: longer each time."""
+    """The pause before a message comes again: longer each time."""
     delivered = min(message.metadata.num_delivered or 1, 16)
     return min(_NEWER_S_MAX, _NEWER_S * 2.0 ** (delivered - 1))

@@ -17,13 +17,13 @@ _BEATS = 3
 _RESIGNED_AFTER = 2 / 3  # of the lease, as the claims of a worker
 
 _LATE_S = 0.1
-"""How much later than the end of another's lead a process asks for it: at random, so that not all ask at once."""
+"""The delay after the end of another's lead before a process asks for it: random, so that not all ask at once."""
 
 Jobs = Callable[[], Awaitable[None]]
 
 
-def want_all() -> Collection[Lead]:
-    """What a process could lead that has all its links."""
+def list_leads() -> Collection[Lead]:
+    """Return all leads: those that a process with all its links may have."""
     return tuple(Lead)
 
 
@@ -47,7 +47,7 @@ class Membership:
         boot_id: str,
         role: str,
         lease_s: float,
-        wants: Callable[[], Collection[Lead]] = want_all,
+        wants: Callable[[], Collection[Lead]] = list_leads,
     ) -> None:
         self._members = members
         self._boot_id = boot_id

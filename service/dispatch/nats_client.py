@@ -137,7 +137,7 @@ def _read(setting: str, file: Path) -> str:
 
 
 def find_refusal(exc: BaseException, settings: NatsSettings) -> str | None:
-    """Why a server, or this process, refuses the link, with the remedy; None if it is only away."""
+    """Return why a server, or this process, refuses the link, with the remedy; None if it is only away."""
     text = str(exc).lower()
     if isinstance(exc, AuthorizationError) or any(each in text for each in _REFUSED):
         return f"{settings.credential}: the NATS servers refuse them; correct them there or here"

@@ -60,7 +60,7 @@ class NatsLink:
         self._refusals = 0
         self._all_refuse = asyncio.Event()
         self.why_down: str | None = None
-        """Why the servers refused the last attempt to connect, with the remedy; None if they did not."""
+        """The reason why the servers refused the last attempt to connect, with the remedy; None if they did not."""
 
     @property
     def is_up(self) -> bool:
@@ -266,7 +266,7 @@ class NatsLink:
 
     @asynccontextmanager
     async def listening(self, subject: str, on_message: OnMessage) -> AsyncIterator[None]:
-        """The same, within a block."""
+        """Have a function called for each message, within a block."""
         subscription = await self.subscribe(subject, on_message)
         try:
             yield

@@ -1,4 +1,4 @@
-"""How the NATS servers are reached."""
+"""The settings of the link to the NATS servers."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -13,7 +13,7 @@ from proofbox.service.dispatch.differences import Member, ProcessFacts
 
 
 class DispatchState(StrEnum):
-    """Where a dispatched call stands."""
+    """The state of a dispatched call."""
 
     QUEUED = "queued"
     CLAIMED = "claimed"
@@ -27,14 +27,14 @@ class DispatchState(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why a call is to be ended."""
+    """The reason to end a call."""
 
     CANCELLED = "cancelled"
     ABANDONED = "abandoned"
 
 
 class Refusal(StrEnum):
-    """Why a worker does not get a call."""
+    """The reason why a worker does not get a call."""
 
     GONE = "gone"
     """It has ended, waits, or is not stored."""
@@ -103,7 +103,7 @@ class QueuedCall:
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """How a worker gives a call back.
+    """The terms on which a worker gives a call back.
 
     Attributes:
         counts: whether the claim counts as one of those after which a call is set aside.
@@ -116,7 +116,7 @@ class GivenBack:
 
 @dataclass(frozen=True, slots=True)
 class StopAnswer:
-    """What became of the request to end a call.
+    """The result of the request to end a call.
 
     Attributes:
         state: where the call stands.
@@ -204,7 +204,7 @@ class DispatchStore(Protocol):
         """Give a call back whose program has not begun, as its worker knows; False if it has the call no longer."""
 
     async def read_figures(self) -> QueueFigures:
-        """What there is, and what of it needs something done."""
+        """Return the counts of calls and workers, and of calls that need something done."""
 
     async def lost(self, limit: int) -> Sequence[QueuedCall]:
         """Claims that have expired."""
@@ -251,7 +251,7 @@ class DispatchStore(Protocol):
         """Remove an open call that no worker has, so that it may come again; False if one has it."""
 
     async def states(self, numbers: Sequence[int]) -> Mapping[int, tuple[CallState, DispatchState | None]]:
-        """Where those of the calls stand that have not ended."""
+        """Return the states of those of the calls that have not ended."""
 
     async def dead(self, limit: int) -> Sequence[DeadCall]:
         """The calls that were set aside, the oldest first."""
@@ -261,7 +261,7 @@ class DispatchStore(Protocol):
 
 
 class Lead(StrEnum):
-    """What one process at a time does for all; of each, it may be another one."""
+    """A duty that one process at a time has for all; each duty may be with another process."""
 
     JOBS = "jobs"
     """The jobs of the service, which need the database alone."""
@@ -271,7 +271,7 @@ class Lead(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What a process knows after a report.
+    """The answer to the report of a process.
 
     Attributes:
         leads: what it leads.

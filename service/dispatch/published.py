@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("proofbox.dispatch")
 
 _REPLAYABLE_S = 5.0
-"""How long events of an ended call can be asked for: who missed the last ones finds its end by a poll."""
+"""The time for which events of an ended call can be asked for; its end is also found by a poll."""
 
 
 class PublishedEvents:

@@ -20,7 +20,7 @@ _LATE_S = 0.5
 _AGAIN_S = 0.5
 _BATCH_MAX = 256
 _DELETED = " Deleted"
-"""What status 409 names if the stream or the consumer was deleted."""
+"""The text of status 409 if the stream or the consumer was deleted."""
 
 
 class CallPuller:

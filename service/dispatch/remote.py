@@ -50,26 +50,26 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Look into the database: it knows more of the call."""
+    """The request to look into the database, which knows more of the call."""
 
     is_dead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Publish:
-    """Put the call into the queue."""
+    """The request to put the call into the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Have the call ended."""
+    """The request to have the call ended."""
 
     reason: CallCancelledError
 
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """Fetch what came before."""
+    """The request to fetch earlier events."""
 
 
 _Item = CallEvent | _Look | _Publish | _Stop | _Join
@@ -79,7 +79,7 @@ _LAST = frozenset({"waiting", *TERMINAL_EVENTS})
 
 @dataclass(frozen=True, slots=True)
 class RemoteParts:
-    """What the dispatch needs.
+    """The parts of the dispatch.
 
     Attributes:
         link: the NATS servers.
@@ -126,7 +126,7 @@ class RemoteDispatch:
         self._polling.start()
 
     async def stop(self) -> None:
-        """End that."""
+        """Stop looking for them."""
         await self._polling.stop()
 
     def admit(self, caller: str) -> None:

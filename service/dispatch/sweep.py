@@ -1,4 +1,4 @@
-"""What the processes that lead do for the queue: look, end and publish what was left, and give it its replicas."""
+"""Rounds of the processes that lead: calls that were left are ended or published, streams get their replicas."""
 
 import time
 
@@ -16,7 +16,7 @@ _RARELY_S = 60.0
 
 
 class QueueSweep:
-    """One round of what the queue needs; a process that leads nothing does nothing.
+    """The rounds of care for the queue; a process that leads nothing does nothing.
 
     One process reads the figures and ends calls, one whose link to the NATS servers is up publishes; mostly it is
     the same one.

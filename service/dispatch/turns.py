@@ -15,7 +15,7 @@ _PUBLISHED_MIN = 16
 
 
 def published_max(running_max: int) -> int:
-    """How many calls of one caller may be in the queue of NATS, if workers run so many calls each.
+    """Return the limit of calls of one caller in the queue of NATS, if workers run so many calls each.
 
     A call waits for at most as many calls of each other caller; fewer would leave workers without work while the
     next ones are published.
@@ -41,7 +41,7 @@ class Turns:
         self._has_callers = asyncio.Event()
 
     def note(self, caller: str) -> None:
-        """There may be room for calls of a caller."""
+        """Note that there may be room for calls of a caller."""
         self._callers.add(caller)
         self._has_callers.set()
 
@@ -50,7 +50,7 @@ class Turns:
         self._publishing = asyncio.create_task(self._publish_for_ever())
 
     async def stop(self) -> None:
-        """End that."""
+        """Stop publishing."""
         if self._publishing is not None:
             self._publishing.cancel()
             await asyncio.gather(self._publishing, return_exceptions=True)

@@ -70,7 +70,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """What a worker needs.
+    """The parts of a worker.
 
     Attributes:
         link: the NATS servers.
@@ -117,7 +117,7 @@ class Worker:
         self._handling: set[asyncio.Task[None]] = set()
         self._is_stopping = False
         self._failures = 0
-        """How many calls in a row the sandbox engine could not begin."""
+        """The count of calls in a row that the sandbox engine could not begin."""
         self._paused_until = -math.inf
         self._has_room = asyncio.Event()
         self._pulling: asyncio.Task[None] | None = None
@@ -207,7 +207,7 @@ class Worker:
                 await message.nak(delay=again_s)
 
     async def _refuse(self, number: int, found: Refused) -> float | None:
-        """After which time the message is to come again; None: never."""
+        """Handle a refused call; return the seconds until its message comes again, None for never."""
         if found.why is Refusal.TAKEN:
             return found.again_in_s + _LATE_S
         if found.why is Refusal.LOST and found.stored is not None:
@@ -298,7 +298,7 @@ class Worker:
 
 
 def _delay_s(message: "Msg") -> float:
-    """After which time a call whose caller has its share comes again: longer each time."""
+    """The pause before a call whose caller has its share comes again: longer each time."""
     delivered = min(message.metadata.num_delivered or 1, 16)
     return min(_SHARE_S_MAX, _SHARE_S * 2.0 ** (delivered - 1)) * random.uniform(0.8, 1.2)  # noqa: S311 - not at once
 

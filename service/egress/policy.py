@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,23 @@ class Provisions:
     roots: str = ""
 
 
+async def _learn_nothing(_principal: Principal) -> None:
+    """Stands for `CallerHosts.learn` where the limits of callers never change."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerHosts:
+    """The hosts that callers are limited to.
+
+    Attributes:
+        known: returns those of a caller as they were last read; None: all that the operator allows.
+        learn: reads the limits of a principal, so that ``known`` returns its hosts as they are now.
+    """
+
+    known: Callable[[str], Sequence[str] | None]
+    learn: Callable[[Principal], Awaitable[None]] = _learn_nothing
+
+
 class NetworkPolicy:
     """The operator's decisions about the network of programs.
 
@@ -68,7 +85,7 @@ class NetworkPolicy:
         allowed: the hosts and ports that calls may ask for; empty: none.
         limits: what the connections of a call may use.
         connector: makes connections.
-        of_caller: returns the hosts that a caller is limited to; None: all that the operator allows.
+        of_callers: the hosts that callers are limited to.
         provisions: what programs find beside the proxy.
         lookups: names that all calls resolve at the same time, which tenants share.
     """
@@ -78,14 +95,14 @@ class NetworkPolicy:
         allowed: Sequence[str],
         limits: NetworkLimits,
         connector: Connector,
-        of_caller: Callable[[str], Sequence[str] | None],
+        of_callers: CallerHosts,
         provisions: Provisions = Provisions(),
         lookups: int = RESOLVER_THREADS,
     ) -> None:
         self._allowed = [Endpoint.parse(entry) for entry in allowed]
         self._limits = limits
         self._connector = connector
-        self._of_caller = of_caller
+        self._of_callers = of_callers
         self._provisions = provisions
         self._lookups = TenantShares(lookups)
         self.observer: OnConnection | None = None
@@ -99,7 +116,7 @@ class NetworkPolicy:
         """
         if request.network is None:
             return
-        own = self._of_caller(caller)
+        own = self._of_callers.known(caller)
         of_key = None if own is None else [Endpoint.parse(entry) for entry in own]
         errors = []
         for index, text in enumerate(request.network.allow):
@@ -121,9 +138,20 @@ class NetworkPolicy:
                 ],
             )
 
+    async def check_now(self, request: ToolCallRequest, principal: Principal) -> None:
+        """Check a call that begins to run: it may have waited since `check`, and its key may have fewer hosts now.
+
+        Raises:
+            NetworkNotAllowedError: as `check`.
+            StoreFailedError: the keys cannot be read.
+        """
+        if request.network is not None:
+            await self._of_callers.learn(principal)
+            self.check(request, principal.caller)
+
     def list_hosts(self, principal: Principal) -> list[ReachableHost]:
         """The hosts that the programs of a caller may connect to: those of the operator, narrowed by its key."""
-        own = self._of_caller(principal.caller)
+        own = self._of_callers.known(principal.caller)
         found = self._allowed
         if own is not None:
             of_key = [Endpoint.parse(entry) for entry in own]

@@ -140,7 +140,10 @@ class ExecTool:
             if inputs.all_missing:
                 return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
             wanted = self._output_spec(call, contract)
-            network = self._open_network(call, observer) if call.request.network is not None else None
+            network = None
+            if call.request.network is not None:
+                await self._network.check_now(call.request, call.scope.principal)
+                network = self._open_network(call, observer)
             folder = None if packages is None else packages.folder_of_job
             program = Program(call.job(code, network, folder), wanted, observer.on_output)
             result = await job.run(program, inputs)

@@ -18,6 +18,7 @@ from proofbox.service.access.api_keys import (
 from proofbox.service.access.authenticator import Authenticator, Keyring
 from proofbox.service.access.quotas import Allowances, Quotas
 from proofbox.service.api.app import create_app
+from proofbox.service.egress.policy import CallerHosts
 from proofbox.service.packages.installer import InstallerParts, PackageInstaller
 from proofbox.service.packages.limits import InstallLimits
 from proofbox.service.storage.api_keys import SqlApiKeys
@@ -66,7 +67,7 @@ async def asked(services, stores, flags):
             services,
             authenticator=Authenticator(PRINCIPAL, Keyring(keys), required=True),
             quotas=quotas,
-            network_of=network_policy(["pypi.org", "*.example.com"], quotas.network).list_hosts,
+            network_of=network_policy(["pypi.org", "*.example.com"], CallerHosts(quotas.network)).list_hosts,
             packages_of=packages_of(quotas) if has_packages else lambda _: None,
         )
         transport = httpx.ASGITransport(create_app(guarded), raise_app_exceptions=False)

@@ -8,7 +8,7 @@ import pytest
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.egress.upstream import Connector
-from tests.support.program_proxy import LIMITS, Program
+from tests.support.program_proxy import LIMITS, WITHOUT_LIMITS, Program
 
 
 class StuckNames:
@@ -67,7 +67,7 @@ async def names():
 
 @pytest.fixture
 def policy(names):
-    return NetworkPolicy(("*.example.com:443",), LIMITS, Connector(names, ()), lambda _: None)
+    return NetworkPolicy(("*.example.com:443",), LIMITS, Connector(names, ()), WITHOUT_LIMITS)
 
 
 async def test_a_lookup_that_nobody_waits_for_keeps_its_place_until_it_ends(names, policy):
@@ -95,7 +95,7 @@ async def test_the_calls_of_a_tenant_leave_room_for_those_of_others(names, polic
 
 
 async def test_two_tenants_that_hold_all_they_get_leave_room_for_a_third(names):
-    shared = NetworkPolicy(("*.example.com:443",), LIMITS, Connector(names, ()), lambda _: None, lookups=8)
+    shared = NetworkPolicy(("*.example.com:443",), LIMITS, Connector(names, ()), WITHOUT_LIMITS, lookups=8)
     calls = [opened(shared, tenant) for tenant in ("acme", "other") for _ in range(10)]
     tasks = [ask(network, f"a{number}") for number, network in enumerate(calls) for _ in range(4)]
     await turn()

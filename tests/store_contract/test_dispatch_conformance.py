@@ -188,6 +188,22 @@ async def test_a_call_runs_on_after_its_wait_and_its_clients_follow_it(opened_se
         assert notes(service.folder, "ran on") == ["call-1"]
 
 
+async def test_who_asks_for_a_call_as_it_runs_on_gets_its_events_from_the_first_one(opened_service):
+    async with opened_service() as service:
+        ticket = await submit(service.calls, waits=True, goes_on="end")
+        await ticket.answer()
+        [stored] = await service.store.find(SCOPE.principal, "call-1")
+        assert await service.other.waiting.resolve(stored, WaitOutcome("space", "result", "go", "a", {}), ())
+        events = await service.calls.events(SCOPE.principal, "call-1", None, after=0)
+        joined = await submit(service.calls, waits=True, goes_on="end")
+        (service.folder / "end").touch()
+        names = ["queued", "started", "waiting", "result"]
+        assert [(event.id, event.name) async for event in events] == list(enumerate(names, 1))
+        for each in (ticket, joined):
+            assert json.loads((await asyncio.shield(each.ended())).body)["report"] == "ran on"
+        assert await events_of(service.calls) == list(enumerate(names, 1))
+
+
 async def test_more_calls_than_may_wait_are_refused_and_those_that_are_known_are_not(opened_service):
     async with opened_service(queue_max=2) as service:
         refused = 0

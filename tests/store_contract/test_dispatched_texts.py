@@ -5,43 +5,14 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import pytest
 
-from proofbox.service.access.authenticator import Keyring
-from proofbox.service.access.known_callers import KnownCallers
-from proofbox.service.app.processes.wiring import Dispatching, DispatchNeeds
 from proofbox.service.gateway.spaces.port import Actor
-from proofbox.service.observability.metrics_port import NoMeter
-from proofbox.service.storage.api_keys import SqlApiKeys
+from proofbox.service.gateway.spaces.tool_inputs import STREAMS_MAX
 from proofbox.service.storage.gateway.space_events import SqlSpaceEventStore
-from tests.support.dispatching import Engine, nothing
+from tests.support.dispatching import joined
 from tests.support.pipeline import ANN, NO_SERVER, opened_pipeline
 from tests.support.talking import opened_talk
 
 ANN_IN_SPACE = Actor(ANN, entity_id="ann", may_act_as=True)
-
-
-@asynccontextmanager
-async def joined(place, pipeline, role):
-    """Makes a service one process of a service of many."""
-    callers = KnownCallers(Keyring(SqlApiKeys(pipeline.database)), pipeline.quotas)
-    needs = DispatchNeeds(
-        pipeline.database,
-        pipeline.store,
-        pipeline.calls,
-        pipeline.admission,
-        pipeline.quotas,
-        callers,
-        Engine(),
-        NoMeter(),
-        pipeline.call_settings,
-    )
-    dispatching = Dispatching(place.settings(role), needs)
-    async with dispatching.opened():
-        await dispatching.start(nothing, nothing)
-        try:
-            yield
-        finally:
-            await dispatching.stop_work()
-            await dispatching.membership.stop()
 
 
 @asynccontextmanager
@@ -67,17 +38,17 @@ async def talk(request, tmp_path, postgres_url):
         yield found
 
 
-async def write(speaker, arguments):
-    path = f"/v1/runs/{speaker.run['run_id']}/tool-inputs/call-1"
-    body = {"tool": "send_message", "offset": 0, "delta": arguments}
+async def write(speaker, arguments, tool="send_message", call="call-1"):
+    path = f"/v1/runs/{speaker.run['run_id']}/tool-inputs/{call}"
+    body = {"tool": tool, "offset": 0, "delta": arguments}
     written = await speaker.web.post(path, json=body, headers=speaker.leased())
     assert written.status_code == 200, written.text
 
 
 @asynccontextmanager
-async def followed(talk, after=0):
+async def followed(talk, after=0, space_id=None):
     feed = talk.pipeline.gateway.services.feed
-    async with aclosing(await feed.follow(ANN_IN_SPACE, talk.space_id, after, 30)) as events:
+    async with aclosing(await feed.follow(ANN_IN_SPACE, space_id or talk.space_id, after, 30)) as events:
         yield events
 
 
@@ -118,14 +89,37 @@ async def test_a_text_that_was_sent_is_not_shown_as_written_any_more(talk):
     assert names == ["message.created", "message.created"]
 
 
-async def test_texts_of_one_id_have_ids_of_their_own_in_two_spaces(talk):
+async def other_space(talk):
     made = await talk.web.post("/v1/spaces", json={"name": "other", "members": ["ann", "agent:helper"]})
+    return made.json()["space_id"]
+
+
+async def test_a_text_after_an_enter_space_that_was_written_is_shown_as_soon_as_that_has_ended(talk):
+    other, helper = await other_space(talk), await talk.begin_run()
+    async with followed(talk, space_id=other) as events:
+        entering = {"space_id": other}
+        await write(helper, json.dumps(entering), "enter_space")
+        await write(helper, '{"text": "too early', call="call-9")
+        assert (await helper.call("enter_space", entering))["ok"]
+        await write(helper, '{"text": "hello', call="call-2")
+        [(_, shown)] = await read_until(events, "message.delta")
+    assert (shown["stream_id"], shown["delta"]) == ("call-2", "hello")
+
+
+async def test_a_run_may_write_the_arguments_of_any_number_of_calls_one_after_another(talk):
     helper = await talk.begin_run()
+    for number in range(1, STREAMS_MAX + 2):
+        await write(helper, "{}", "get_my_runs", f"call-{number}")
+        assert (await helper.call("get_my_runs"))["ok"]
+
+
+async def test_texts_of_one_id_have_ids_of_their_own_in_two_spaces(talk):
+    other, helper = await other_space(talk), await talk.begin_run()
     await write(helper, '{"text": "hello"')
     async with followed(talk) as events:
         [(_, shown)] = await read_until(events, "message.delta")
     helper.count = 1
-    assert (await helper.call("enter_space", {"space_id": made.json()["space_id"]}))["ok"]
+    assert (await helper.call("enter_space", {"space_id": other}))["ok"]
     helper.count = 0
     sent = await helper.call("send_message", {"text": "hello"})
     assert sent["ret"]["message_id"] != shown["message_id"]

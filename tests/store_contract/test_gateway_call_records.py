@@ -19,7 +19,7 @@ from proofbox.service.gateway.posting import (
 )
 from proofbox.service.gateway.spaces.port import Actor
 from proofbox.service.storage.gateway import call_records
-from proofbox.service.storage.gateway.call_record_store import SqlCallRecords
+from proofbox.service.storage.gateway.call_record_store import ABANDONED_AT_ONCE, SqlCallRecords
 from tests.support.gateway_world import build_world, recorded_call, shown_tool
 
 DONE = RecordEnding("done", output={"degrees": 3})
@@ -361,3 +361,15 @@ async def test_the_status_of_a_run_is_announced_in_its_active_space(world):
 async def test_a_posting_survives_as_json():
     posting = Posting("spc_1", "msg_1", None)
     assert Posting.from_json(posting.to_json()) == posting
+
+
+async def test_streams_that_a_process_left_are_ended_some_in_each_transaction(world):
+    records, count = SqlCallRecords(world.database), ABANDONED_AT_ONCE + 1
+    for number in range(count):
+        assert await records.start_stream(recorded_call(call_id=f"call-{number}")) is not None
+    operations = []
+    world.database.observer = lambda operation, _: operations.append(operation)
+    assert await records.abandon_streams() == count
+    assert operations == ["database_write"] * 3
+    assert await world.names() == ["tool-call.start"] * count + ["tool-call.error"] * count
+    assert {record["tool"]["error"]["code"] for record in await world.records()} == {"abandoned"}

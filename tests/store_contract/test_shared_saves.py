@@ -18,10 +18,11 @@ from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.dispatch.effects import QueueCall
 from proofbox.service.file_content import FileContent
 from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.artifacts.removal import remove_some
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
-from proofbox.service.storage.conversation_rows import DELETED
+from proofbox.service.storage.conversation_rows import DELETED, lock_for_removal
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
 from proofbox.service.storage.dispatch.effects import dispatch_effects
@@ -260,6 +261,57 @@ async def test_a_hosted_file_is_the_latest_version_when_the_answer_of_its_server
         await saving
         await assert_hosted_is_latest(two, bucket)
         assert await unfinished(database) == {}
+
+
+async def test_after_its_rows_a_hosted_file_costs_one_transaction_that_finds_it_the_latest(opened):
+    async with opened("one") as (one, database):
+        await one.save(SCOPE, [artifact("other", b"other", "external")])
+        operations = []
+        database.observer = lambda operation, _seconds: operations.append(operation)
+        await one.save(SCOPE, [artifact("a", b"first", "external")])
+        assert operations == ["database_write"] * 3  # the journal, the rows, the end of the journal
+        assert await unfinished(database) == {}
+
+
+async def test_files_of_one_save_of_which_one_cannot_be_hosted_at_first_are_all_hosted(opened, relay, bucket):
+    async with opened("one", relay.url) as (one, database):
+        await one.save(SCOPE, [artifact("a", b"old", "external")])
+        relay.cut_before(rb"(?i)x-amz-copy-source", once=True)
+        names = {"a": b"new", "b": b"other"}
+        await one.save(SCOPE, [artifact(name, data, "external") for name, data in names.items()])
+        hosted = {data for name, data in objects_of(bucket).items() if not name.startswith("blobs/")}
+        assert hosted == set(names.values())
+        assert await unfinished(database) == {}
+
+
+async def test_a_file_that_cannot_be_hosted_stays_in_the_journal_until_it_can(opened, relay, bucket):
+    async with opened("one", relay.url) as (one, database):
+        await one.save(SCOPE, [artifact("a", b"first", "external")])
+        relay.cut_before(rb"(?i)x-amz-copy-source")
+        [saved] = await one.save(SCOPE, [artifact("a", b"second", "external")])
+        [names] = (await unfinished(database)).values()
+        assert [name.startswith("hosted/") for name in names] == [True]
+        relay.mend()
+        await one.retry_removals()
+        await assert_hosted_is_latest(one, bucket)
+        assert await read(one, saved) == b"second"
+        assert await unfinished(database) == {}
+
+
+async def test_a_file_that_is_deleted_before_it_is_hosted_leaves_no_bytes(opened, gate, bucket):
+    async with opened("one", gate.url) as (one, database), opened("two") as (two, _):
+        gate.hold(rb"(?i)x-amz-copy-source")
+        saving = asyncio.create_task(one.save(SCOPE, [artifact("a", b"first", "external")]))
+        assert await asyncio.to_thread(gate.held.wait, 20)
+        await two.remove_after(delete_files)
+        gate.open()
+        await saving
+        assert objects_of(bucket) == {}
+        assert await unfinished(database) == {}
+
+
+def delete_files(connection, save):
+    return None, remove_some(connection, lock_for_removal(connection, SCOPE).id, save, 10)
 
 
 async def assert_hosted_is_latest(store, bucket):

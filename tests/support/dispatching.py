@@ -26,6 +26,7 @@ from proofbox.service.calls.suspension import Suspension
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.calls import SqlCallStore
@@ -48,7 +49,7 @@ class RecordingTool:
     ``params``: ``hold``: it runs until the file of that name is there; ``prints``: what it prints; ``waits``: it
     waits for an answer from outside; ``prepares``: it waits for that file before its program begins; ``engine``:
     the engine fails until that file is there; ``installs``: it waits for that file before it waits for a slot;
-    ``limits``: it reports the limits of its caller.
+    ``limits``: it reports the limits of its caller; ``goes_on``: after its wait it runs on until the file is there.
     """
 
     folder: Path
@@ -72,6 +73,8 @@ class RecordingTool:
 
         async def run_on(_observer):
             note(self.folder, "ran on", request.tool_call_id)
+            if "goes_on" in request.params:
+                await self._wait_for(request.params["goes_on"])
             return response("ran on")
 
         async def resume(ended):
@@ -218,6 +221,31 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
                 await calls.close(0)
     finally:
         await database.close()
+
+
+@asynccontextmanager
+async def joined(place, pipeline, role):
+    """Makes a service over real stores one process of a service of many."""
+    callers = KnownCallers(Keyring(SqlApiKeys(pipeline.database)), pipeline.quotas)
+    needs = DispatchNeeds(
+        pipeline.database,
+        pipeline.store,
+        pipeline.calls,
+        pipeline.admission,
+        pipeline.quotas,
+        callers,
+        Engine(),
+        NoMeter(),
+        pipeline.call_settings,
+    )
+    dispatching = Dispatching(place.settings(role), needs)
+    async with dispatching.opened():
+        await dispatching.start(nothing, nothing)
+        try:
+            yield
+        finally:
+            await dispatching.stop_work()
+            await dispatching.membership.stop()
 
 
 async def nothing():

@@ -14,7 +14,8 @@ from pydantic import SecretStr
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.provenance import AuditLine, AuditService, RerunReport
 from proofbox.contracts.tool_call_request import ToolCallRequest
-from proofbox.service.access.authenticator import Authenticator
+from proofbox.service.access.authenticator import Authenticator, Keyring
+from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.api.services import Services
 from proofbox.service.app.gateway import GatewayDependencies, build_gateway, build_gateway_parts
@@ -29,6 +30,7 @@ from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings, CallTicket
 from proofbox.service.conversations.service import Conversations
+from proofbox.service.egress.policy import CallerHosts
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
@@ -40,6 +42,7 @@ from proofbox.service.previews.service import Previews
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.image_inventory import ImageInventory
 from proofbox.service.sandbox.limits import CallLimits, CallPolicy
+from proofbox.service.storage.api_keys import SqlApiKeys
 from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
@@ -167,6 +170,7 @@ class Pipeline:
         resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
         jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
         settings = Settings(data_dir=folder / "data", **settings_of)
+        known = KnownCallers(Keyring(SqlApiKeys(database)), self.quotas)
         tools = ToolDependencies(
             jobs=jobs,
             policy=CallPolicy(LIMITS, queue_s=5, overhead_s=10, inline_bytes_max=1_000),
@@ -178,7 +182,7 @@ class Pipeline:
             memory=MemorySearchTool(self.timelines, SqlPassageStore(database), self.files, None, half_life_days=30),
             fetcher=self.web,
             searcher=None,
-            network=network_policy(settings.sandbox_network, self.quotas.network),
+            network=network_policy(settings.sandbox_network, CallerHosts(self.quotas.network, known.learn)),
         )
         audited = AuditService(version="1.0", boot_id="boot-1")
         rebuild = partial(program_tools, settings, tools)
@@ -196,6 +200,7 @@ class Pipeline:
         parts = build_gateway_parts(settings, needs)
         call_settings = self.call_settings = CallSettings(MIB, boot_id, "1.0")
         self.calls = Calls(own_tools, self.admission, store, call_settings, None, parts.tools)
+        self.calls.stored.learn = known.learn
         self.link_keys = LinkKeyFile(settings.data_dir).in_use
         self.gateway = build_gateway(settings, database, parts, store, self.calls, self.link_keys)
         self.provenance = Provenance(store, SqlAuditStore(database), reruns)

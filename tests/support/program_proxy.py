@@ -11,10 +11,11 @@ from typing import Any
 
 from proofbox.contracts.network import Endpoint, NetworkConnection
 from proofbox.service.egress.host_headers import CallHeaders
-from proofbox.service.egress.policy import CallNetwork, CallProvisions, NetworkLimits, NetworkPolicy
+from proofbox.service.egress.policy import CallerHosts, CallNetwork, CallProvisions, NetworkLimits, NetworkPolicy
 from proofbox.service.egress.upstream import Connector
 
 LOOPBACK = ("127.0.0.0/8",)
+WITHOUT_LIMITS = CallerHosts(lambda _: None)
 LIMITS = NetworkLimits(open_max=16, connections_max=200, bytes_max=1024**3, idle_s=60)
 
 
@@ -123,11 +124,9 @@ def call_network(
     return CallNetwork(allowed, limits, connector, [on_connection], CallProvisions(headers))
 
 
-def network_policy(
-    allowed: Sequence[str], of_caller: Callable[[str], Sequence[str] | None] = lambda _: None
-) -> NetworkPolicy:
+def network_policy(allowed: Sequence[str], of_callers: CallerHosts = WITHOUT_LIMITS) -> NetworkPolicy:
     """The policy of an operator whose hosts have no address."""
-    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_caller)
+    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_callers)
 
 
 def no_network() -> NetworkPolicy:

@@ -20,7 +20,7 @@ class CallerParts:
     Attributes:
         keyring: the API keys.
         quotas: the usage of each caller.
-        known: the callers of calls that other processes accepted.
+        known: the callers of calls that waited, or that other processes accepted.
         admission: the slots of this process.
     """
 

@@ -41,7 +41,8 @@ class InputStream:
         started: its record; None: no space shows it, and nothing is kept.
         text: the JSON text so far.
         size_bytes: its bytes as UTF-8.
-        final: the parameters of the call, once it was made.
+        final: the parameters of the call, once this process runs it.
+        is_made: whether the call was made, as far as this process knows.
         last_s: when the last part came, on the monotonic clock.
         checked_for: whose calls its run was last seen to take: the principal and its lease.
         checked_s: when that was.
@@ -58,6 +59,7 @@ class InputStream:
     text: str = ""
     size_bytes: int = 0
     final: Json | None = None
+    is_made: bool = False
     last_s: float = 0.0
     checked_for: tuple[Principal, int] | None = None
     checked_s: float = float("-inf")

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from proofbox.contracts.gateway.messages import VALUE_BYTES_MAX, ToolInputDelta
@@ -47,6 +47,9 @@ class StreamStore(Protocol):
 
     async def find_text_space(self, run_id: str) -> int | None:
         """Return the row of the space to which a run would send a text; None if there is none."""
+
+    async def find_made(self, run_id: str, tool_call_ids: Collection[str]) -> Mapping[str, bool]:
+        """Return which of some calls of a run were made, and of each whether it has ended."""
 
     async def end_stream(self, run_id: str, tool_call_id: str, error: RecordError) -> None:
         """End a record whose arguments are still being written; one in another state stays as it is."""
@@ -134,8 +137,11 @@ class ToolInputs:
             stream = self._streams.get(key)
         self._count(run_id)
         if stream is None:
-            self._require_few(run_id)
-            stream = self._streams[key] = InputStream(run_id, tool_call_id, last_s=self._now())
+            if len(self._written(run_id)) >= STREAMS_MAX:
+                await self._learn_made(run_id)
+            if (stream := self._streams.get(key)) is None:
+                self._require_few(run_id)
+                stream = self._streams[key] = InputStream(run_id, tool_call_id, last_s=self._now())
         async with stream.lock:
             try:
                 if tool is not None:
@@ -166,16 +172,31 @@ class ToolInputs:
 
     async def _find_text_space(self, run_id: str) -> int | None:
         """Return the row of the space that shows the texts of a run; None if there is none, or it may change."""
+        if self._may_move(run_id):
+            await self._learn_made(run_id)
         space = None if self._may_move(run_id) else await self._store.find_text_space(run_id)
         return None if self._may_move(run_id) else space
 
     def _may_move(self, run_id: str) -> bool:
-        written = (stream for stream in self._streams.values() if stream.run_id == run_id and stream.final is None)
-        return run_id in self._moving or any(stream.moves_run for stream in written)
+        own = (stream for stream in self._streams.values() if stream.run_id == run_id and stream.final is None)
+        return run_id in self._moving or any(stream.moves_run for stream in own)
+
+    def _written(self, run_id: str) -> list[InputStream]:
+        """The arguments of a run whose calls were not made, as far as this process knows."""
+        return [stream for stream in self._streams.values() if stream.run_id == run_id and not stream.is_made]
+
+    async def _learn_made(self, run_id: str) -> None:
+        """Find the calls of a run that were made, and those that have ended: other processes may run them."""
+        own = [stream for stream in self._streams.values() if stream.run_id == run_id and stream.final is None]
+        made = await self._store.find_made(run_id, [stream.tool_call_id for stream in own])
+        for stream in own:
+            if stream.tool_call_id in made:
+                stream.is_made = True
+                stream.moves_run = stream.moves_run and not made[stream.tool_call_id]
 
     def _append(self, stream: InputStream, part: ToolInputDelta) -> int:
         stream.last_s = self._now()
-        if stream.space is None or stream.final is not None or not stream.shows_input:
+        if stream.space is None or stream.is_made or not stream.shows_input:
             return part.offset + len(part.delta)
         new = _new_text(stream, part)
         size = len(new.encode())
@@ -196,7 +217,7 @@ class ToolInputs:
         stream = self._streams.get((run_id, tool_call_id))
         if stream is None:
             return
-        stream.final = params
+        stream.final, stream.is_made = params, True
         self._forget_text(stream)
         if stream.started is not None:
             self._changes.notify([space_topic(stream.started.space)])
@@ -252,7 +273,7 @@ class ToolInputs:
         for key, stream in list(self._streams.items()):
             if now - stream.last_s < self._silent_s_max:
                 continue
-            if stream.final is None and stream.started is not None:
+            if not stream.is_made and stream.started is not None:
                 await self._store.end_stream(stream.run_id, stream.tool_call_id, ABANDONED)
             if self._streams.pop(key, None) is not None:
                 self._forget_bytes(stream)
@@ -288,8 +309,7 @@ class ToolInputs:
             del self._stored_bytes[stream.run_id]
 
     def _require_few(self, run_id: str) -> None:
-        streams = self._streams.values()
-        if sum(stream.run_id == run_id and stream.final is None for stream in streams) >= STREAMS_MAX:
+        if len(self._written(run_id)) >= STREAMS_MAX:
             raise RateLimitedError(
                 f"tool_call_id: the arguments of {STREAMS_MAX} calls of a run are being written, as many as may; "
                 "make these calls first",

@@ -46,7 +46,6 @@ log = logging.getLogger("proofbox.gateway")
 _EXPIRED_AT_ONCE = 100
 _SETTLED_AT_ONCE = 20  # of the waits that one message answers, within its request
 _WAIT_ID_BYTES = 12
-_EARLY_PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.2, 1.2, 1.2)
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string", "maxLength": 4_096}},
@@ -111,7 +110,6 @@ class WaitAnswers:
         self._check_result = check_result
         self._lease_s = lease_s
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._early: dict[str, asyncio.Task[StoredWait | None]] = {}
 
     async def submit(self, wait: StoredWait, given: ResultSubmission, by: Answerer) -> Submitted:
         """Answers a wait: the call gets its answer, or runs on.
@@ -178,30 +176,6 @@ class WaitAnswers:
         if wait is None:
             raise NotWaitingError(f"wait '{wait_id}' is not known any more; its conversation was deleted")
         return wait
-
-    async def find_for_callback(self, wait_id: str) -> StoredWait:
-        """The wait of a callback token, which a service may use before the 202 of its webhook is stored.
-
-        Callbacks that come at the same time for one wait look together, a few times within 5 s.
-
-        Raises:
-            NotWaitingError: the webhook was not answered with 202.
-        """
-        looking = self._early.get(wait_id)
-        if looking is None:
-            looking = self._early[wait_id] = asyncio.create_task(self._look_early(wait_id))
-            looking.add_done_callback(lambda _: self._early.pop(wait_id, None))
-        wait = await asyncio.shield(looking)  # one that hangs up leaves the others their look
-        if wait is None:
-            raise NotWaitingError("the call does not wait for a callback; answer its webhook with 202 first")
-        return wait
-
-    async def _look_early(self, wait_id: str) -> StoredWait | None:
-        for pause_s in _EARLY_PAUSES_S:
-            if (wait := await self._waits.get(wait_id)) is not None:
-                return wait
-            await asyncio.sleep(pause_s)
-        return await self._waits.get(wait_id)
 
     async def find_of_call(
         self, principal: Principal, tool_call_id: str, conversation_id: str | None

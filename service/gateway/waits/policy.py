@@ -6,7 +6,7 @@ from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.calls.suspension import WaitOutcome
+from proofbox.service.calls.suspension import KEY_OF_WAIT, WaitOutcome
 from proofbox.service.gateway.posting import Posting
 from proofbox.service.gateway.tool_call import Effected, GatewayCall
 
@@ -48,6 +48,7 @@ def spec_of(call: GatewayCall, *, answer_by: str | Sequence[str], **more: Any) -
         "answer_by": answer_by if isinstance(answer_by, str) else list(answer_by),
         "waiting_for": entities,
         "effects": [effect.to_json() for effect in call.effects],
+        KEY_OF_WAIT: call.principal.key_id,
         **more,
     }
 

@@ -18,6 +18,11 @@ RUN_WAITS_MAX = 20
 """Open waits of one run."""
 
 
+def wait_topic(wait_id: str) -> str:
+    """Return the topic of changes that is announced when a wait is stored."""
+    return f"wait {wait_id}"
+
+
 class WaitState(StrEnum):
     """Where a wait stands."""
 

@@ -9,8 +9,10 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+
+from sqlalchemy import Connection
 
 from proofbox.service.artifacts.port import NewArtifact, StoreAwayError
 from proofbox.service.errors import OurError
@@ -148,6 +150,28 @@ class SaveJournal:
         """
         if (error := await self._try_removal(save, names)) is not None:
             _log.warning("the bytes of deleted files could not be removed yet", exc_info=error)
+
+    async def host(self, save: str, hosted: Mapping[str, ServedFile]) -> set[str]:
+        """Host files whose rows are stored, and whose names their transaction recorded in the journal.
+
+        Other processes may host the same names meanwhile, so the latest rows are read afterwards: a name stays in
+        the journal if its latest row is not the file that was hosted.
+
+        Args:
+            save: the save that has the names in the journal.
+            hosted: the files, by the names under which they are hosted.
+
+        Returns:
+            The names that have left the journal; `remove` tries the others again.
+        """
+        async with self._locks.held(HOSTED + name for name in hosted):
+            hosting = (self._run(partial(self._files.host, {name: each})) for name, each in hosted.items())
+            outcomes = await asyncio.gather(*hosting, return_exceptions=True)
+            done = {name: hosted[name] for name, outcome in zip(hosted, outcomes, strict=True) if outcome is None}
+            try:
+                return await self._database.write(partial(_end_latest, save=save, hosted=done)) if done else set()
+            except OurError:
+                return set()
 
     async def _try_removal(self, save: str, names: Sequence[str]) -> OurError | None:
         try:
@@ -294,6 +318,15 @@ class SaveJournal:
 
 def _number_of(row: rows.ArtifactRow | None) -> int | None:
     return None if row is None else row.number
+
+
+def _end_latest(connection: Connection, save: str, hosted: Mapping[str, ServedFile]) -> set[str]:
+    """Remove those hosted names of a save from the journal under which the latest row is hosted; returns them."""
+    latest = {name: rows.hosted_latest(connection, name) for name in hosted}
+    done = {HOSTED + name for name, row in latest.items() if row is not None and served_file(row) == hosted[name]}
+    if done:
+        rows.end_names(connection, save, sorted(done))
+    return done
 
 
 def served_file(artifact: NewArtifact | rows.ArtifactRow) -> ServedFile:

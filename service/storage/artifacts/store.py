@@ -328,8 +328,9 @@ class SqlArtifactStore(SqlWorkspaces):
         except Exception:
             await self._journal.undo(save)
             raise
-        if finish.undone:
-            await self._journal.remove(after, sorted(finish.undone))
+        left = finish.undone - (await self._journal.host(after, hosted) if self._is_shared else set())
+        if left:
+            await self._journal.remove(after, sorted(left))
         return stored
 
     async def remove_after(self, work: Callable[[Connection, str], tuple[T, list[str]]]) -> T:

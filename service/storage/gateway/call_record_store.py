@@ -1,6 +1,8 @@
 """Records of calls in spaces in transactions of their own; `effects` has those within the transaction of a call."""
 
-from sqlalchemy import Connection, select
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import Connection, bindparam, select
 
 from proofbox.service.gateway.posting import Posting, RecordedCall, RecordError, ShownTool
 from proofbox.service.gateway.spaces.input_stream import StartedStream
@@ -8,7 +10,22 @@ from proofbox.service.gateway.spaces.tool_inputs import StreamStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway import call_records
 from proofbox.service.storage.gateway.schema import messages, runs
+from proofbox.service.storage.schema import calls
 
+_MADE = (
+    select(calls.c.tool_call_id, calls.c.answer.is_not(None).label("has_ended"))
+    .join_from(calls, runs, calls.c.run == runs.c.id)
+    .where(runs.c.run_id == bindparam("of_run_id"), calls.c.tool_call_id.in_(bindparam("ids", expanding=True)))
+)
+ABANDONED_AT_ONCE = 50
+"""Records that one transaction ends after a start of the service."""
+_STREAMING = (
+    select(runs.c.run_id, messages.c.stream_id)
+    .join_from(messages, runs, messages.c.run == runs.c.id)
+    .where(messages.c.state == "streaming")
+    .order_by(messages.c.id)
+    .limit(ABANDONED_AT_ONCE)
+)
 _ABANDONED = RecordError("abandoned", "the service stopped while the arguments of the call were being written")
 
 
@@ -40,6 +57,15 @@ class SqlCallRecords(StreamStore):
         """See `StreamStore.find_text_space`."""
         return await self._database.read(lambda connection: call_records.text_space(connection, run_id))
 
+    async def find_made(self, run_id: str, tool_call_ids: Collection[str]) -> Mapping[str, bool]:
+        """See `StreamStore.find_made`."""
+        values = {"of_run_id": run_id, "ids": list(tool_call_ids)}
+
+        def work(connection: Connection) -> dict[str, bool]:
+            return {row.tool_call_id: bool(row.has_ended) for row in connection.execute(_MADE, values)}
+
+        return await self._database.read(work)
+
     async def end_stream(self, run_id: str, tool_call_id: str, error: RecordError) -> None:
         """See `StreamStore.end_stream`."""
         await self._database.write(
@@ -47,18 +73,19 @@ class SqlCallRecords(StreamStore):
         )
 
     async def abandon_streams(self) -> int:
-        """End the records whose arguments an earlier process of the service received; how many."""
+        """End the records whose arguments an earlier process of the service received; how many.
 
-        def work(connection: Connection) -> int:
-            query = (
-                select(runs.c.run_id, messages.c.stream_id)
-                .join_from(messages, runs, messages.c.run == runs.c.id)
-                .where(messages.c.state == "streaming")
-                .order_by(messages.c.id)
-            )
-            found = connection.execute(query).all()
-            for row in found:
-                call_records.end_stream(connection, row.run_id, row.stream_id, _ABANDONED)
-            return len(found)
+        A transaction ends `ABANDONED_AT_ONCE` of them, so that its events and locks are bounded.
+        """
+        count = 0
+        while found := await self._database.write(_abandon_some):
+            count += found
+        return count
 
-        return await self._database.write(work)
+
+def _abandon_some(connection: Connection) -> int:
+    """End the oldest records that are still streaming; how many."""
+    found = connection.execute(_STREAMING).all()
+    for row in found:
+        call_records.end_stream(connection, row.run_id, row.stream_id, _ABANDONED)
+    return len(found)

@@ -1,9 +1,10 @@
 """Who acts in a space, inside a transaction: the entity of a request, and whether the space is open to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, select
 
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.access_errors import MissingPermissionError
@@ -15,7 +16,9 @@ from proofbox.service.storage.gateway.schema import entities, spaces
 from proofbox.service.storage.gateway.space_rows import EntityRow, SpaceRow, entity_row, is_member, lock_space
 
 ENTITY = select(entities.c.id, entities.c.entity_id, entities.c.type, entities.c.handle, entities.c.display_name)
-_BY_ID = ENTITY.where(entities.c.project == PROJECT, entities.c.entity_id == bindparam("of_entity_id"))
+_BY_IDS: Select[Any] = ENTITY.where(
+    entities.c.project == PROJECT, entities.c.entity_id.in_(bindparam("ids", expanding=True))
+)
 _BY_USER = ENTITY.where(entities.c.project == PROJECT, entities.c.user == bindparam("of_user"))
 _SPACE = select(spaces.c.id, spaces.c.space_id, spaces.c.archived).where(
     and_(spaces.c.project == PROJECT, spaces.c.space_id == bindparam("of_space_id"))
@@ -41,10 +44,19 @@ def find_entity(connection: Connection, principal: Principal, entity_id: str) ->
     Raises:
         UnknownEntityError: there is none of that id.
     """
-    found = _entity(connection, _BY_ID, principal, of_entity_id=entity_id)
-    if found is None:
-        raise UnknownEntityError(f"entity_id: the project has no entity '{entity_id[:100]}'; PUT it, or its agent")
-    return entity_row(found)
+    return find_entities(connection, principal, [entity_id])[0]
+
+
+def find_entities(connection: Connection, principal: Principal, entity_ids: Sequence[str]) -> list[EntityRow]:
+    """Return entities of a project, in the order of their ids as given. Raises as `find_entity`."""
+    values = {**project_values(principal), "ids": list(entity_ids)}
+    found = {row.entity_id: entity_row(row) for row in connection.execute(_BY_IDS, values)}
+    for entity_id in entity_ids:
+        if entity_id not in found:
+            raise UnknownEntityError(
+                f"entity_id: the project has no entity '{entity_id[:100]}'; PUT it, or its agent"
+            )
+    return [found[entity_id] for entity_id in entity_ids]
 
 
 def acting_entity(connection: Connection, actor: Actor) -> EntityRow | None:

@@ -5,6 +5,7 @@ so numbers of messages and events have no gaps and follow the order of commits. 
 are locked with ``key_share``: an insert of a row that refers to them does not wait, and so cannot close a circle.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,10 +34,10 @@ _SEQ = (
     .values(next_seq=spaces.c.next_seq + 1)
     .returning(spaces.c.next_seq)
 )
-_EVENT = (
+_EVENTS = (
     update(spaces)
     .where(spaces.c.id == bindparam("of_space"))
-    .values(next_event=spaces.c.next_event + 1)
+    .values(next_event=spaces.c.next_event + bindparam("count"))
     .returning(spaces.c.next_event)
 )
 _PRUNED = delete(space_events).where(
@@ -100,14 +101,21 @@ def take_seq(connection: Connection, space: SpaceRow) -> int:
 
 def add_event(connection: Connection, space: SpaceRow, event: str, data: Json) -> int:
     """Store an event of a space and wake its followers after the commit; its id."""
-    number = int(connection.execute(_EVENT, {"of_space": space.id}).scalar_one()) - 1
-    row = {"space": space.id, "id": number, "event": event, "data": json_of(data), "ts": utc_now()}
-    connection.execute(insert(space_events), row)
-    if number % _PRUNED_EVERY == 0:
+    return add_events(connection, space, event, [data])
+
+
+def add_events(connection: Connection, space: SpaceRow, event: str, data: Sequence[Json]) -> int:
+    """Store events of one kind in as many statements as one takes, and wake followers; the id of the last one."""
+    last = int(connection.execute(_EVENTS, {"of_space": space.id, "count": len(data)}).scalar_one()) - 1
+    first, now = last - len(data) + 1, utc_now()
+    shown = {"space": space.id, "event": event, "ts": now}
+    rows = [{**shown, "id": number, "data": json_of(each)} for number, each in enumerate(data, first)]
+    connection.execute(insert(space_events), rows)
+    if last // _PRUNED_EVERY > (first - 1) // _PRUNED_EVERY:
         before = time_text(datetime.now(UTC) - EVENTS_STORED)
-        connection.execute(_PRUNED, {"of_space": space.id, "up_to": number - EVENTS_MAX, "before": before})
+        connection.execute(_PRUNED, {"of_space": space.id, "up_to": last - EVENTS_MAX, "before": before})
     announce(connection, space_topic(space.id))
-    return number
+    return last
 
 
 def is_member(connection: Connection, space: int, entity: int) -> bool:

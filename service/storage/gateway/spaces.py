@@ -42,6 +42,7 @@ from proofbox.service.storage.gateway.reply_waits import end_unanswerable, lock_
 from proofbox.service.storage.gateway.schema import entities, members, spaces
 from proofbox.service.storage.gateway.space_access import (
     acting_entity,
+    find_entities,
     find_entity,
     open_space,
     require_writable,
@@ -50,6 +51,7 @@ from proofbox.service.storage.gateway.space_rows import (
     EntityRow,
     SpaceRow,
     add_event,
+    add_events,
     is_member,
     json_of,
     lock_space,
@@ -274,13 +276,16 @@ def _taken(handle: str) -> NameTakenError:
 
 
 def _create(connection: Connection, actor: Actor, creation: SpaceCreation) -> Space:
-    joining = {
-        entity_id: find_entity(connection, actor.principal, entity_id)
-        for entity_id in dict.fromkeys(creation.members)
-    }
+    wanted = find_entities(connection, actor.principal, list(dict.fromkeys(creation.members)))
+    joining = {entity.sender.entity_id: entity for entity in wanted}
     creator = acting_entity(connection, actor)
     if creator is not None:
         joining = {creator.sender.entity_id: creator, **joining}
+    if len(joining) > MEMBERS_MAX:
+        raise invalid_value(
+            "members",
+            f"too many with the one who makes the space (limit {MEMBERS_MAX}, got {len(joining)}); name fewer",
+        )
     row = {
         "project": ensure_project(connection, actor.principal),
         "space_id": f"spc_{secrets.token_hex(_ID_BYTES)}",
@@ -290,8 +295,7 @@ def _create(connection: Connection, actor: Actor, creation: SpaceCreation) -> Sp
     }
     number = connection.execute(insert(spaces).returning(spaces.c.id), row).scalar_one()
     space = lock_space(connection, number)
-    for entity in joining.values():
-        _join(connection, space, entity)
+    _join_first(connection, space, list(joining.values()))
     return build_space(connection, space)
 
 
@@ -301,12 +305,29 @@ def _open_writable(connection: Connection, actor: Actor, space_id: str) -> Space
     return space
 
 
+def _join_first(connection: Connection, space: SpaceRow, joining: Sequence[EntityRow]) -> None:
+    """Add the first members of a new space: a few statements, however many they are."""
+    if not joining:
+        return
+    for entity in joining:
+        _require_handle(entity)
+    joined = utc_now()
+    rows = [{"space": space.id, "entity": entity.id, "joined": joined} for entity in joining]
+    connection.execute(insert(members), rows)
+    shown = [{"entity": {**entity.sender.to_json(), "joined": joined}} for entity in joining]
+    add_events(connection, space, "member.joined", shown)
+
+
+def _require_handle(entity: EntityRow) -> None:
+    if entity.sender.handle is None:
+        raise UnknownEntityError(f"entity_id: the agent of '{entity.sender.entity_id}' was deleted")
+
+
 def _join(connection: Connection, space: SpaceRow, entity: EntityRow) -> None:
     """Add a member to a locked space; one that is a member stays."""
     if is_member(connection, space.id, entity.id):
         return
-    if entity.sender.handle is None:
-        raise UnknownEntityError(f"entity_id: the agent of '{entity.sender.entity_id}' was deleted")
+    _require_handle(entity)
     query = select(func.count()).select_from(members).where(members.c.space == space.id)
     if connection.execute(query).scalar_one() >= MEMBERS_MAX:
         raise invalid_value("entity_id", f"the space has {MEMBERS_MAX} members, the most that it may have")

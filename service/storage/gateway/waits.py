@@ -23,6 +23,7 @@ from proofbox.service.gateway.waits.port import (
     WaitMovedError,
     WaitState,
     WaitStore,
+    wait_topic,
 )
 from proofbox.service.gateway.waits.replies import TakenReplies
 from proofbox.service.gateway_errors import WaitCancelledError
@@ -241,6 +242,7 @@ def insert_wait(connection: Connection, call: CallRow, new: NewWait, lease_s: fl
     }
     row = connection.execute(insert(waits).returning(waits.c.id), values).scalar_one()
     announce(connection, WAITS_TOPIC)
+    announce(connection, wait_topic(new.wait_id))
     update_waiting(connection, new.run, lease_s)
     return int(row)
 

@@ -9,6 +9,7 @@ from proofbox.contracts.network import Endpoint
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.app.network import HostSecretRefusedError, build_headers, build_network
 from proofbox.service.app.settings import Settings
+from proofbox.service.egress.policy import CallerHosts
 from proofbox.service.identity import Principal
 from tests.support.certificates import make_issuer
 from tests.support.program_proxy import Names
@@ -87,7 +88,9 @@ def test_the_operators_authorities_reach_programs_without_the_key_beside_them(mo
     path.write_bytes(b"# ours\n" + (tmp_path / "server.pem").read_bytes() + issuer.path.read_bytes())
     monkeypatch.setenv("PROOFBOX_SANDBOX_NETWORK_CA_FILE", str(path))
     monkeypatch.setenv("PROOFBOX_SANDBOX_NETWORK", '["api.test"]')
-    policy = build_network(settings(monkeypatch, ENTRY), Quotas(NO_LIMITS), Names({}), {"MY_KEY": "s3cret-value"})
+    policy = build_network(
+        settings(monkeypatch, ENTRY), CallerHosts(Quotas(NO_LIMITS).network), Names({}), {"MY_KEY": "s3cret-value"}
+    )
     roots = policy._provisions.roots
     assert roots.count("BEGIN CERTIFICATE") == 2
     assert "PRIVATE" not in roots

@@ -5,7 +5,7 @@ import pytest
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.sandbox_images.runner_protocol.network import CA_BUNDLE, PROXY_PORT
 from proofbox.service.access.quotas import NO_LIMITS, Allowances, Quotas
-from proofbox.service.egress.policy import NetworkPolicy, Provisions
+from proofbox.service.egress.policy import CallerHosts, NetworkPolicy, Provisions
 from proofbox.service.egress.upstream import Connector
 from proofbox.service.errors import NetworkNotAllowedError
 from proofbox.service.identity import Principal
@@ -15,7 +15,7 @@ OPERATOR = ("pypi.org:443", "*.example.com:443", "192.0.2.1:80")
 
 
 def policy(of_caller=lambda _caller: None, allowed=OPERATOR, index=""):
-    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), of_caller, Provisions(index))
+    return NetworkPolicy(allowed, LIMITS, Connector(Names({}), ()), CallerHosts(of_caller), Provisions(index))
 
 
 def request(*allow):

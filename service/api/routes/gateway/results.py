@@ -114,7 +114,7 @@ async def find_answered(
             raise access_errors.NotAuthenticatedError(
                 "the callback token is not one of this call; use the one of its webhook", was_given=True
             )
-        return await answers.find_for_callback(wait_id), Answerer("callback", "callback")
+        return await gateway.waits.callbacks.find(wait_id), Answerer("callback", "callback")
     caller = caller_of(request.scope["state"])
     caller.require(Permission.CALLS_RUN)
     wait = await answers.find_of_call(caller.principal, tool_call_id, conversation_id)
