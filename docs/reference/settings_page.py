@@ -1,5 +1,6 @@
 """The page of all settings."""
 
+import json
 from typing import Any
 
 from pydantic import SecretStr
@@ -37,4 +38,7 @@ def _default(name: str, value: Any) -> str:
     shown = value.get_secret_value() if isinstance(value, SecretStr) else value
     if shown is None:
         return "none"
-    return "empty" if shown in ("", (), {}) else str(shown)
+    if shown in ("", (), {}):
+        return "empty"
+    # As the environment has it: true, and lists as JSON.
+    return json.dumps(shown) if isinstance(shown, bool | tuple) else str(shown)

@@ -237,3 +237,17 @@ def test_the_arrow_keys_scroll_a_wide_table(scrolling):
         assert scrolling.tab.evaluate("document.activeElement.outerHTML") != before
     scrolling.tab.keyboard.press("ArrowRight")
     scrolling.tab.wait_for_function("each => each.scrollLeft > 0", arg=table.element_handle())
+
+
+@pytest.mark.parametrize(("button", "box"), [("Search", "__search"), ("Navigation", "__drawer")])
+def test_the_keyboard_opens_the_search_and_the_navigation_on_a_narrow_window(browser, service, button, box):
+    tab = browser.new_page(viewport=PHONE)
+    tab.goto(f"{service}{START}tutorial.html")
+    opener = tab.locator("header").get_by_role("button", name=button, exact=True)
+    tab.keyboard.press("Tab")
+    while not opener.evaluate("each => each === document.activeElement"):
+        assert not tab.evaluate("document.activeElement.closest('article')")
+        tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    tab.wait_for_function("box => document.getElementById(box).checked", arg=box)
+    tab.close()

@@ -1,3 +1,20 @@
+// What the theme leaves out for the keyboard and for screen readers.
+
+// On a narrow window the buttons of the header are labels of hidden boxes, which the Tab key does not reach.
+for (const [box, name] of [["__drawer", "Navigation"], ["__search", "Search"]]) {
+  const label = document.querySelector(`.md-header label[for="${box}"]`);
+  if (!label) continue;
+  label.setAttribute("role", "button");
+  label.setAttribute("tabindex", "0");
+  label.setAttribute("aria-label", name);
+  label.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation(); // the theme clicks a label with the focus, too
+    label.click();
+  });
+}
+
 // Wide tables and long lines of code scroll sideways. Those that do get a stop of the Tab key, a role and a name, so that
 // the arrow keys scroll them and a screen reader announces them; they lose all three when the window has room for them.
 (() => {
