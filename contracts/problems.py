@@ -1,6 +1,6 @@
 """Errors of the service and of the caller's program: RFC 9457 problem documents."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from proofbox.contracts.codes import ProblemCode
 
@@ -39,5 +39,5 @@ class Problem(BaseModel):
     """Whether the same request may succeed later."""
     where: str
     """The part of the service that refused or failed."""
-    errors: list[FieldError] | None = None
-    """The refused fields of an invalid request."""
+    errors: list[FieldError] | None = Field(default=None, exclude_if=lambda errors: errors is None)
+    """The refused fields of an invalid request; left out of the JSON of other problems."""
