@@ -1,5 +1,6 @@
 """The engine that the settings choose, wired together; a part of the composition root."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 
@@ -29,10 +30,15 @@ _POOL_RESERVE_MAX = 2  # unless the operator sets it
 def service_name(settings: Settings) -> str:
     """The label of this service's containers: services on one engine each sweep their own, so each has another.
 
+    In containers, the folders of many services have one path; a folder that was copied has the id of the other.
+
     Raises:
         StoreFailedError: the data folder cannot be used.
     """
-    return settings.service_name or f"proofbox-{read_folder_id(settings.data_dir)}"
+    if settings.service_name:
+        return settings.service_name
+    place = f"{settings.data_dir.resolve()}\n{read_folder_id(settings.data_dir)}"
+    return f"proofbox-{hashlib.sha256(place.encode()).hexdigest()[:12]}"
 
 
 def _pool_reserve(settings: Settings) -> int:

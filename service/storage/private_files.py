@@ -10,7 +10,7 @@ from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.error_translation import translate_errors
 
 _ID_NAME = "service-id"
-_ID_ROLE = "the file of the id of the data folder"
+_ID_ROLE = "the data folder"
 _ID = re.compile(r"[0-9a-f]{12}")
 _WITHOUT_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS})
 
@@ -54,8 +54,6 @@ def replace_private_file(path: Path, content: bytes) -> None:
 def read_folder_id(data_dir: Path) -> str:
     """The id of a data folder, 12 hexadecimal digits, made at the first use.
 
-    A path would be no id: in containers, the folders of many services have the same one.
-
     Args:
         data_dir: the data folder.
 
@@ -69,7 +67,7 @@ def read_folder_id(data_dir: Path) -> str:
             create_private_file(path, secrets.token_hex(6).encode())
         found = path.read_text(encoding="ascii", errors="replace").strip()
     if not _ID.fullmatch(found):
-        raise StoreFailedError(f"{_ID_ROLE} is damaged; remove {_ID_NAME}, and a new one is made")
+        raise StoreFailedError(f"{_ID_ROLE} has a damaged id; remove its file {_ID_NAME}, and a new one is made")
     return found
 
 

@@ -19,7 +19,7 @@ import httpx
 import pytest
 from deploy_programs import DEBIAN, ENGINE, ROOT, docker, run_compose
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]  # the image is built for them
 BIN = Path(sys.executable).parent
 SERVERS = "proofbox-deploy-servers:latest"
 FILES = ("compose.yaml", "compose.workers.yaml", "stand-ins.json")
@@ -129,8 +129,14 @@ class Stack:
 
     def service_names(self):
         """The names under which the workers' sandboxes are on the engine."""
-        path = "/var/lib/proofbox/service-id"
-        return [f"proofbox-{docker('exec', worker, 'cat', path)}" for worker in self.containers("worker")]
+        return [docker("exec", worker, "python3", "-c", _NAME).strip() for worker in self.containers("worker")]
+
+
+_NAME = """
+from proofbox.service.app.sandbox_engine import service_name
+from proofbox.service.app.settings import Settings
+print(service_name(Settings()))
+"""
 
 
 @pytest.fixture(scope="module")

@@ -47,9 +47,12 @@ class Site:
         self._tls = ssl.create_default_context(cafile=str(certificate))
 
     def replace_certificate(self) -> str:
-        """Put another certificate with its key into their place; what clients trust is that one alone."""
+        """Put another certificate with its key into their place.
+
+        Clients trust both: nginx's old process may take a connection after the new one has taken some.
+        """
         make_certificate(self._certificate.parent)
-        self._tls = ssl.create_default_context(cafile=str(self._certificate))
+        self._tls.load_verify_locations(cafile=str(self._certificate))
         return self._certificate.read_text()
 
     def open(self, path, *, method="GET", data=None, is_keyed=True, **headers):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from deploy_programs import DEBIAN, ENGINE, ROOT, debian_environment, docker, running
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]  # the image is built for them
 USER = "10002"
 _READY_S = 60
 

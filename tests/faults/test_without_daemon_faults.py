@@ -1,4 +1,4 @@
-"""The engine without a daemon: its runtime, its keeper and the service are killed in each phase of a call."""
+"""The engine without a daemon: its runtime, cleanup process and service are killed in each phase of a call."""
 
 import contextlib
 import os
@@ -66,11 +66,8 @@ class Bench:
         (self.folder / "hold").unlink(missing_ok=True)
 
     @property
-    def keeper(self) -> int | None:
-        found = subprocess.run(
-            ["pgrep", "-f", f"oci.keeper .*{self.service.name}"], capture_output=True, text=True, check=False
-        )
-        return int(found.stdout) if found.stdout else None
+    def cleanup_process(self) -> int | None:
+        return self.side.cleanup_process(self.service.name)
 
     def end_sleep(self) -> None:
         for container in self.service.containers():
@@ -174,12 +171,14 @@ def _stop_service(bench: Bench) -> None:
     bench.service.signal(signal.SIGTERM)
 
 
-def _kill_keeper(bench: Bench) -> None:
-    os.kill(bench.keeper or 0, signal.SIGKILL)
+def _kill_cleanup_process(bench: Bench) -> None:
+    pid = bench.cleanup_process
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
 
 
 def _kill_both(bench: Bench) -> None:
-    _kill_keeper(bench)
+    _kill_cleanup_process(bench)
     _kill_service(bench)
 
 
@@ -197,13 +196,13 @@ def _kill_container(bench: Bench) -> None:
 CHOSEN = [
     ("service killed", "acquiring"),
     ("runtime killed", "acquiring"),
-    ("keeper and service killed", "running"),
+    ("cleanup process and service killed", "running"),
 ]
 FAULTS: dict[str, Callable[[Bench], None]] = {
     "service killed": _kill_service,
     "service told to stop": _stop_service,
-    "keeper killed": _kill_keeper,
-    "keeper and service killed": _kill_both,
+    "cleanup process killed": _kill_cleanup_process,
+    "cleanup process and service killed": _kill_both,
     "runtime killed": _kill_runtime,
     "container killed": _kill_container,
 }
@@ -233,7 +232,7 @@ def test_a_fault_without_a_daemon_in_any_phase(bench: Bench, fault: str, phase: 
     if "service" in fault:
         service.wait()
         left = eventually(bench.left, lambda found: found == {} or "both" in fault, GONE_WITHIN_S)
-        if fault != "keeper and service killed":
+        if fault != "cleanup process and service killed":
             assert {name: value for name, value in left.items() if name != "staged"} == {}
         service.start()
     starts = len(bench.starts)
@@ -245,4 +244,4 @@ def test_a_fault_without_a_daemon_in_any_phase(bench: Bench, fault: str, phase: 
     assert service.post(held.call.body).content == later.content
     assert told(service.post(request(WRITES))) == "200 ok"
     assert eventually(bench.left, lambda found: found == {}, GONE_WITHIN_S) == {}
-    assert eventually(lambda: bench.keeper, lambda pid: pid is not None) is not None
+    assert eventually(lambda: bench.cleanup_process, lambda pid: pid is not None) is not None

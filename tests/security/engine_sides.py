@@ -118,6 +118,12 @@ class OciSide:
     def containers(self, service_name: str) -> list[str]:
         return [f"{service_name}/{container_id}" for container_id in self._place(service_name).containers()]
 
+    def cleanup_process(self, service_name: str) -> int | None:
+        """The one that runs; a killed one may still wait to be reaped, and has no command line then."""
+        command = ["pgrep", "-f", f"oci.cleanup_process .*{service_name}"]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        return int(found.stdout) if found.stdout else None
+
     def is_there(self, container: str) -> bool:
         place, container_id = self._found(container)
         return container_id in place.containers()

@@ -25,7 +25,7 @@ ENGINE_CONNECTIONS = 10
 # The engine's, the stores', asyncio's own; for forks, reading, writing, the watch for a death; the main one.
 THREADS_MAX = 16 + 16 + min(32, (os.cpu_count() or 1) + 4) + 8 + 3 + 1 + 1 + 1
 # The processes that a service keeps beside it.
-KEEPERS = {"docker": 0, "oci": 1}
+CLEANUP_PROCESSES = {"docker": 0, "oci": 1}
 WRITES = "open('out.txt', 'w').write('x')"
 
 
@@ -162,8 +162,8 @@ def test_many_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded):
     assert {kind: max(settled[kind], most[kind]) for kind in most} == most
     # Pools of threads grow up to a size and stay: the engine's, the stores', asyncio's own.
     assert settled["threads"] <= THREADS_MAX
-    keepers = KEEPERS[Settings().engine]
-    assert len(eventually(lambda: children_of(loaded.pid), lambda found: len(found) == keepers)) == keepers
+    expected = CLEANUP_PROCESSES[Settings().engine]
+    assert len(eventually(lambda: children_of(loaded.pid), lambda found: len(found) == expected)) == expected
     assert "Traceback" not in loaded.log
     container_ids = loaded.containers()
     loaded.signal(15)

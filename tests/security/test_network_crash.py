@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import threading
+import time
 
 import pytest
 from service_process import eventually, request, serving
@@ -20,6 +21,9 @@ subprocess.Popen(["sleep", "987"])
 while s.recv(65536):
     pass
 """
+
+_PAUSE_S = 0.01
+"""Without it the transfer takes both processors from the tests beside it."""
 
 
 class EndlessServer:
@@ -40,6 +44,7 @@ class EndlessServer:
                 connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 while True:
                     connection.sendall(bytes(65_536))
+                    time.sleep(_PAUSE_S)
             self.ended.set()
 
     def close(self) -> None:

@@ -40,13 +40,6 @@ def groups_of(service: ServiceProcess) -> list[str]:
     return [str(folder) for folder in folders if service.name in folder.name]
 
 
-def keeper_of(service: ServiceProcess) -> int | None:
-    """The keeper that runs; a killed one may still wait to be reaped, and has no command line then."""
-    command = ["pgrep", "-f", f"oci.cleanup_process .*{service.name}"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    return int(found.stdout) if found.stdout else None
-
-
 def begin(service: ServiceProcess) -> None:
     assert service.post(request(SLEEPS), Prefer="respond-async").status_code == 202
     assert len(eventually(service.busy, lambda busy: len(busy) == 1)) == 1
@@ -55,22 +48,22 @@ def begin(service: ServiceProcess) -> None:
 def test_after_kill_9_no_process_no_group_and_no_folder_is_left(tmp_path, side):
     with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
         begin(service)
-        keeper = keeper_of(service)
+        cleanup = side.cleanup_process(service.name)
         folder = side._run_dir / service.name
         assert (folder.is_dir(), groups_of(service) != []) == (True, True)
         service.signal(signal.SIGKILL)
         service.wait()
         assert eventually(lambda: groups_of(service), lambda left: left == []) == []
         assert eventually(folder.exists, lambda there: not there) is False
-        assert eventually(Path(f"/proc/{keeper}/cmdline").exists, lambda there: not there) is False
+        assert eventually(Path(f"/proc/{cleanup}/cmdline").exists, lambda there: not there) is False
 
 
-def test_what_is_left_when_the_keeper_dies_too_is_swept_by_the_next_life(tmp_path, side):
+def test_what_is_left_when_the_cleanup_process_dies_too_is_swept_by_the_next_life(tmp_path, side):
     with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
         begin(service)
         eventually(service.ready_containers, lambda count: count == 1)  # else one more may be on its way
         before = service.containers()
-        os.kill(keeper_of(service), signal.SIGKILL)
+        os.kill(side.cleanup_process(service.name), signal.SIGKILL)
         service.signal(signal.SIGKILL)
         service.wait()
         # Their streams have ended, so their processes do; groups and folders wait for the next life.
@@ -81,10 +74,11 @@ def test_what_is_left_when_the_keeper_dies_too_is_swept_by_the_next_life(tmp_pat
         assert service.call(WRITES)["ok"] is True
 
 
-def test_a_keeper_that_ends_is_replaced(service):
-    first = keeper_of(service)
+def test_a_cleanup_process_that_ends_is_replaced(service, side):
+    first = side.cleanup_process(service.name)
     os.kill(first, signal.SIGKILL)
-    assert eventually(lambda: keeper_of(service), lambda pid: pid not in {None, first}) not in {None, first}
+    gone = {None, first}
+    assert eventually(lambda: side.cleanup_process(service.name), lambda pid: pid not in gone) not in gone
 
 
 def test_a_container_inherits_no_descriptor_but_its_stream(service, side):

@@ -1,6 +1,6 @@
 """The control groups of sandboxes: on cgroup v1 one folder in each hierarchy, on v2 one folder.
 
-Standard library only: `keeper` imports this.
+Standard library only: the cleanup process imports this.
 """
 
 import contextlib

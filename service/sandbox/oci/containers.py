@@ -44,10 +44,10 @@ from proofbox.service.sandbox.zygotes.manager import (
 T = TypeVar("T")
 _PACKAGE_ROOT = Path(__file__).parents[4]
 _CAP_SYS_ADMIN = 21
-_KEEPER_ENDS_WITHIN_S = 10.0
+_CLEANUP_ENDS_WITHIN_S = 10.0
 _ORDERLY = b"."
 # A shell is the cleanup process: an interpreter would hold 13 MB for as long as the service runs.
-_WAITING = ("/bin/sh", "-c", 'IFS= read -r word; exec "$@" "$word"', "keeper")
+_WAITING = ("/bin/sh", "-c", 'IFS= read -r word; exec "$@" "$word"', "cleanup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class OciContainers:
         self._cache = ImageCache(settings.cache_dir)
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="oci")
         self._connected: _Connected | None = None
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._cleanup: subprocess.Popen[bytes] | None = None
         self._zygotes: Zygotes | None = None
 
     async def connect(self) -> SandboxInfo:
@@ -122,7 +122,7 @@ class OciContainers:
         await self._call("bound all sandboxes together", together.make)
         starter = Starter(runtime, place, together, settings.start_s)
         self._connected = _Connected(starter, bundle, together)
-        await self._call("start its keeper", self._keep)
+        await self._call("start its cleanup process", self._ensure_cleanup)
         wanted = self._settings.import_once
         self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(seccomp), self._threads)
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
@@ -139,8 +139,8 @@ class OciContainers:
         if self._zygotes is not None:
             await self._zygotes.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        if self._keeper is not None:
-            await asyncio.to_thread(_end, self._keeper)
+        if self._cleanup is not None:
+            await asyncio.to_thread(_end, self._cleanup)
         if self._connected is not None:
             self._connected.starter.runtime.close()
         self._cache.release()
@@ -240,7 +240,7 @@ class OciContainers:
 
     async def list_orphans(self) -> list[OrphanContainer]:
         """See `Containers.list_orphans`."""
-        await self._call("start its keeper", self._keep)
+        await self._call("start its cleanup process", self._ensure_cleanup)
         ids = await self._call("list sandboxes", self._there().starter.place.containers)
         return [OrphanContainer(found, found.rpartition("-")[0], boot_of(found)) for found in ids]
 
@@ -249,12 +249,12 @@ class OciContainers:
             raise EngineUnavailableError("the engine is not started")
         return self._connected
 
-    def _keep(self) -> None:
-        """Starts the keeper, or another one where it has ended."""
-        if self._keeper is not None and self._keeper.poll() is None:
+    def _ensure_cleanup(self) -> None:
+        """Starts the cleanup process, or another one where it has ended."""
+        if self._cleanup is not None and self._cleanup.poll() is None:
             return
         place = self._there().starter.place
-        self._keeper = subprocess.Popen(  # noqa: S603 - our own program
+        self._cleanup = subprocess.Popen(  # noqa: S603 - our own program
             [
                 *_WAITING, sys.executable, "-m", "proofbox.service.sandbox.oci.cleanup_process",
                 str(place.folder), place.cgroup, self._settings.boot_id,
@@ -312,16 +312,16 @@ async def _attach(stream: socket.socket, stderr_fd: int) -> ContainerTransport:
     return await SocketTransport.over(stream, stderr_fd)
 
 
-def _end(keeper: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """Informs the cleanup process that the service ends well, and waits for it."""
-    assert keeper.stdin is not None
+    assert process.stdin is not None
     try:
-        keeper.stdin.write(_ORDERLY)
-        keeper.stdin.close()
+        process.stdin.write(_ORDERLY)
+        process.stdin.close()
     except OSError:
         pass  # it is gone already
     try:
-        keeper.wait(_KEEPER_ENDS_WITHIN_S)
+        process.wait(_CLEANUP_ENDS_WITHIN_S)
     except subprocess.TimeoutExpired:
-        keeper.kill()
-        keeper.wait()
+        process.kill()
+        process.wait()

@@ -1,5 +1,6 @@
 """Files that processes make together: one of them does, and all have the same content."""
 
+import shutil
 import threading
 
 import pytest
@@ -56,20 +57,24 @@ def test_a_folder_has_an_id_of_its_own_that_stays(tmp_path):
 
 def test_a_damaged_id_is_refused_with_the_remedy(tmp_path):
     (tmp_path / "service-id").write_bytes(b"\xff")
-    with pytest.raises(StoreFailedError, match="remove service-id"):
+    with pytest.raises(StoreFailedError, match="remove its file service-id"):
         read_folder_id(tmp_path)
 
 
 def test_services_whose_folders_have_one_path_in_containers_have_names_of_their_own_on_the_engine(tmp_path):
     """Two containers: one path, and another folder behind it each time."""
-    mounted = tmp_path / "data"
-    names = []
+    mounted, names = tmp_path / "data", []
     for container in ("a", "b"):
-        (tmp_path / container).mkdir()
-        mounted.symlink_to(tmp_path / container)
         names.append(service_name(Settings(data_dir=mounted)))
-        mounted.unlink()
+        mounted.rename(tmp_path / container)
     assert len(set(names)) == 2
-    mounted.symlink_to(tmp_path / "a")
+    (tmp_path / "a").rename(mounted)
     assert service_name(Settings(data_dir=mounted)) == names[0]
     assert service_name(Settings(data_dir=mounted, service_name="mine")) == "mine"
+
+
+def test_a_copied_folder_has_another_name_on_the_engine(tmp_path):
+    name = service_name(Settings(data_dir=tmp_path / "a"))
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    assert service_name(Settings(data_dir=tmp_path / "b")) != name
+    assert service_name(Settings(data_dir=tmp_path / "a")) == name

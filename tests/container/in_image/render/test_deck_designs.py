@@ -414,14 +414,15 @@ def test_a_few_rules_are_additions_to_the_theme(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "background",
     [
-        "linear-gradient(red,blue) 0 0/.01px .01px",
-        "linear-gradient(red,blue) 0 0/.5px 300px repeat-x",
-        "radial-gradient(0 0,red,blue)",
-        "repeating-linear-gradient(red 0,blue 1e-9px)",
-        "linear-gradient(red -1e30px,blue 1e30px)",
-        f"linear-gradient({','.join(['transparent', 'red'] * 3000)})",
+        pytest.param("linear-gradient(red,blue) 0 0/.01px .01px", id="dust"),
+        pytest.param("linear-gradient(red,blue) 0 0/.5px 300px repeat-x", id="stripes"),
+        pytest.param("radial-gradient(0 0,red,blue)", id="point"),
+        pytest.param("repeating-linear-gradient(red 0,blue 1e-9px)", id="fine", marks=pytest.mark.slow),
+        pytest.param("linear-gradient(red -1e30px,blue 1e30px)", id="far", marks=pytest.mark.slow),
+        pytest.param(
+            f"linear-gradient({','.join(['transparent', 'red'] * 3000)})", id="many", marks=pytest.mark.slow
+        ),
     ],
-    ids=["dust", "stripes", "point", "fine", "far", "many"],
 )
 def test_gradients_beyond_measure_end_and_leave_the_words(tmp_path: Path, background: str) -> None:
     _, deck = written(tmp_path, slide(f".g{{height:200px;background:{background}}}", "<div class=g>Words</div>"))

@@ -258,7 +258,11 @@ def wide_table(columns: int, word: str) -> str:
 
 @pytest.mark.parametrize(
     ("columns", "word"),
-    [(12, "Column"), (22, "Column"), pytest.param(40, "Measurement", marks=pytest.mark.slow)],
+    [
+        (12, "Column"),
+        pytest.param(22, "Column", marks=pytest.mark.slow),
+        pytest.param(40, "Measurement", marks=pytest.mark.slow),
+    ],
 )
 def test_a_table_of_many_columns_gets_smaller_then_goes_on_on_the_next_slide(
     tmp_path: Path, columns: int, word: str

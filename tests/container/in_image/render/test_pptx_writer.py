@@ -69,7 +69,7 @@ def test_every_word_of_a_deck_is_there_in_order_and_nothing_overlaps(name: str, 
     assert facts["slides"] == len(deck.slides)
 
 
-SLOW = ("nested-flex", "600-slides")
+SLOW = ("nested-flex", "600-slides", "wide-table", "wide-and-long", "hundred-pictures")
 
 
 @pytest.mark.parametrize(
