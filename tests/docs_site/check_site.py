@@ -171,6 +171,11 @@ def test_the_site_follows_the_scheme_of_the_system(browser, service, scheme):
 # A phone cannot hover: there the theme itself never lets code be reached.
 DEVICES = {"phone": {"viewport": PHONE, "is_mobile": True, "has_touch": True}, "desktop": {"viewport": DESKTOP}}
 WRAPPED = "document.querySelectorAll('article :not(.md-typeset__table) > table').length === 0"
+FADED_IN = """() => {
+  const trees = [...document.querySelectorAll("*")].map(each => each.shadowRoot).filter(Boolean);
+  const animations = trees.flatMap(tree => tree.getAnimations());
+  return Promise.allSettled(animations.map(each => each.finished)).then(() => null);
+}"""
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -188,6 +193,20 @@ def test_every_page_passes_axe(browser, service, name, device, scheme):
     report = tab.evaluate("tags => axe.run(document, {runOnly: tags, resultTypes: ['violations']})", WCAG_AA)
     context.close()
     assert [(rule["id"], node["html"][:160]) for rule in report["violations"] for node in rule["nodes"]] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_results_of_the_search_have_contrast(browser, service, scheme):
+    tab = browser.new_page(viewport=DESKTOP, color_scheme=scheme)
+    tab.goto(f"{service}{START}tutorial.html")
+    tab.locator(".md-search__button").click()
+    tab.locator("input:visible").first.fill("retention")
+    tab.locator("a[href*='retention.html']:visible").first.wait_for()
+    tab.evaluate(FADED_IN)
+    tab.evaluate(AXE.read_text())
+    report = tab.evaluate("axe.run(document, {runOnly: ['color-contrast'], resultTypes: ['violations']})")
+    tab.close()
+    assert [node["html"][:160] for rule in report["violations"] for node in rule["nodes"]] == []
 
 
 @pytest.fixture

@@ -15,6 +15,16 @@ for (const [box, name] of [["__drawer", "Navigation"], ["__search", "Search"]]) 
   });
 }
 
+// The search is a shadow tree, in which the place of a result has a contrast of 3.4:1.
+document.addEventListener("focusin", ({ target }) => {
+  const tree = target.shadowRoot;
+  if (!tree || tree.getElementById("pb-contrast")) return;
+  const style = document.createElement("style");
+  style.id = "pb-contrast";
+  style.textContent = "menu { color: rgb(var(--color-foreground) / 0.7) !important; }";
+  tree.append(style);
+});
+
 // Wide tables and long lines of code scroll sideways. Those that do get a stop of the Tab key, a role and a name, so that
 // the arrow keys scroll them and a screen reader announces them; they lose all three when the window has room for them.
 (() => {
