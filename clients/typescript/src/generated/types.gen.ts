@@ -4039,7 +4039,7 @@ export type Problem = {
     /**
      * Errors
      *
-     * The refused fields of an invalid request.
+     * The refused fields of an invalid request; left out of the JSON of other problems.
      */
     errors?: Array<FieldError> | null;
 };
@@ -9894,7 +9894,7 @@ export type ListRunsData = {
         /**
          * Before
          *
-         * `next` of the page before.
+         * `next` of the page before, or a run.
          */
         before?: string;
         /**
