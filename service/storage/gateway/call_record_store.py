@@ -1,6 +1,7 @@
 """Records of calls in spaces in transactions of their own; `effects` has those within the transaction of a call."""
 
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -20,9 +21,9 @@ _MADE = (
 ABANDONED_AT_ONCE = 50
 """Records that one transaction ends after a start of the service."""
 _STREAMING = (
-    select(runs.c.run_id, messages.c.stream_id)
+    select(messages.c.id, runs.c.run_id, messages.c.stream_id)
     .join_from(messages, runs, messages.c.run == runs.c.id)
-    .where(messages.c.state == "streaming")
+    .where(messages.c.state == "streaming", messages.c.id > bindparam("after"))
     .order_by(messages.c.id)
     .limit(ABANDONED_AT_ONCE)
 )
@@ -77,15 +78,15 @@ class SqlCallRecords(StreamStore):
 
         A transaction ends `ABANDONED_AT_ONCE` of them, so that its events and locks are bounded.
         """
-        count = 0
-        while found := await self._database.write(_abandon_some):
-            count += found
+        count, after = 0, 0
+        while found := await self._database.write(partial(_abandon_some, after=after)):
+            count, after = count + len(found), found[-1]
         return count
 
 
-def _abandon_some(connection: Connection) -> int:
-    """End the oldest records that are still streaming; how many."""
-    found = connection.execute(_STREAMING).all()
+def _abandon_some(connection: Connection, after: int) -> list[int]:
+    """End the oldest records after one (its row) that are still streaming; their rows."""
+    found = connection.execute(_STREAMING, {"after": after}).all()
     for row in found:
         call_records.end_stream(connection, row.run_id, row.stream_id, _ABANDONED)
-    return len(found)
+    return [row.id for row in found]
