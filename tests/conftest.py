@@ -141,7 +141,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.nodeid.partition("[")[0] in functions():
             item.add_marker("security")
         path, _, name = item.nodeid.partition("::")
-        if why := exceptions.get(path, {}).get(name.partition("[")[0]):
+        named = exceptions.get(path, {})
+        if why := named.get(name) or named.get(name.partition("[")[0]):
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))
     hostile = tuple(item.nodeid for item in items if item.get_closest_marker("security"))
     config.stash[COLLECTED] = frozenset(item.nodeid.partition("::")[0] for item in items), hostile
