@@ -18,7 +18,7 @@ from tests.docs_commands.page_session import (
     running_service,
 )
 
-NOT_RUN_MAX = 24
+NOT_RUN_MAX = 25
 SLOW_PAGES = frozenset(
     f"docs/{name}.md" for name in ("client", "command-line", "gotenberg", "observability", "provenance")
 )
