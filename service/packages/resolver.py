@@ -34,7 +34,7 @@ _OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 _THREADS = "2"
 _NICE = 10
 _KILLED_FIRST = "1000"
-_NO_MEMORY = "memory allocation of"
+_NO_MEMORY = ("memory allocation of", "Cannot allocate memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Resolver:
             *options,
         ]  # fmt: skip
         status, stderr = await self._run(command, folder)
-        if status < 0 or (status and _NO_MEMORY in stderr):
+        if status < 0 or (status and any(said in stderr for said in _NO_MEMORY)):
             raise PackageRefusedError(
                 ContractCode.PACKAGES_TOO_LARGE,
                 "finding versions took more memory or disk than it may; ask for fewer packages or exact versions",
