@@ -160,7 +160,7 @@ class Resolver:
             *options,
         ]  # fmt: skip
         status, stderr = await self._run(command, folder)
-        if status < 0 or (status and any(said in stderr for said in _NO_MEMORY)):
+        if status < 0 or (status and any(text in stderr for text in _NO_MEMORY)):
             raise PackageRefusedError(
                 ContractCode.PACKAGES_TOO_LARGE,
                 "finding versions took more memory or disk than it may; ask for fewer packages or exact versions",
