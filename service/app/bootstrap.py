@@ -226,7 +226,6 @@ def _build_calls(settings: Settings, base: _Base) -> _CallParts:
         calls=calls,
         admission=callers.admission,
         quotas=callers.quotas,
-        callers=callers.known,
         engine=base.engine,
         meter=base.meter,
         call_settings=call_settings,

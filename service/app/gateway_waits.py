@@ -7,6 +7,7 @@ from typing import Any
 from proofbox.contracts.problems import FieldError
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.api.gateway_services import WaitServices
+from proofbox.service.app.ports import format_url
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallStore
@@ -88,8 +89,7 @@ def public_url_of(settings: Settings) -> str:
     """The URL of the service for those who call back; of this machine, if the operator has given none."""
     if settings.public_url:
         return settings.public_url.rstrip("/")
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{settings.port}"
+    return format_url(settings.host, settings.port)
 
 
 async def _succeed(files: ResultFiles, call: GatewayCall, value: Any) -> ToolCallResponse:

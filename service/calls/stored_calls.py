@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.access.known_callers import learn_nothing
 from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
 from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
 from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
@@ -59,7 +60,7 @@ class StoredCalls:
     def __init__(
         self, prepare: Prepare, store: CallStore, service: AuditService, conclude_lost: Conclude = no_effects
     ) -> None:
-        self.learn: Callable[[Principal], Awaitable[None]] = _learn_nothing
+        self.learn: Callable[[Principal], Awaitable[None]] = learn_nothing
         """Reads the limits of a caller, before its call is prepared again; set before the first call."""
         self._conclude_lost = conclude_lost
         self._prepare = prepare
@@ -186,10 +187,6 @@ class CallParts:
                 build_draft, self.asked, self.record, self.service, ending.state, body, response
             )
         return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
-
-
-async def _learn_nothing(_principal: Principal) -> None:
-    """Stands for `StoredCalls.learn` where callers have no limits of their own."""
 
 
 def _read_spec(stored: StoredCall) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.answer_writer import CallResult
@@ -80,7 +79,6 @@ class WorkerParts:
         runner: runs them.
         admission: gives them slots.
         can_run: whether the sandbox engine answers.
-        callers: learns the limits of who asked.
         turns: publishes the next calls of a caller when one has begun or ended.
         left: ends calls whose worker was lost.
         counts: counts what is delivered.
@@ -94,7 +92,6 @@ class WorkerParts:
     runner: CallRunner
     admission: Admission
     can_run: Callable[[], bool]
-    callers: KnownCallers
     turns: Turns
     left: LeftCalls
     counts: QueueCounts
@@ -260,7 +257,6 @@ class Worker:
         """Run a claimed call to its end."""
         parts, stored = self._parts, claimed.stored
         CURRENT_CLAIM.set(ClaimId(stored.number, claimed.claim, self._settings.worker))
-        await parts.callers.learn(stored.key.scope.principal)
         try:
             request, call = await parts.stored.read(stored)
         except CallerError as exc:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from proofbox.contracts.network import Endpoint, NetworkConnection, NetworkUse, ReachableHost
 from proofbox.contracts.tool_call_request import ToolCallRequest
+from proofbox.service.access.known_callers import learn_nothing
 from proofbox.service.calls.validation import refusal
 from proofbox.service.egress.host_headers import CallHeaders, HostHeaders
 from proofbox.service.egress.ledger import Entry, Ledger, OnConnection
@@ -61,10 +62,6 @@ class Provisions:
     roots: str = ""
 
 
-async def _learn_nothing(_principal: Principal) -> None:
-    """Stands for `CallerHosts.learn` where the limits of callers never change."""
-
-
 @dataclass(frozen=True, slots=True)
 class CallerHosts:
     """The hosts that callers are limited to.
@@ -75,7 +72,7 @@ class CallerHosts:
     """
 
     known: Callable[[str], Sequence[str] | None]
-    learn: Callable[[Principal], Awaitable[None]] = _learn_nothing
+    learn: Callable[[Principal], Awaitable[None]] = learn_nothing
 
 
 class NetworkPolicy:

@@ -206,9 +206,10 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
         tool = RecordingTool(place.folder, admission, quotas)
         call_settings = CallSettings(100_000, f"boot-{os.getpid()}-{next(_BOOTS)}", release(), grace_s)
         calls = Calls({"a.tool": tool}, admission, store, call_settings)
-        known, meter = (quotas, callers), PrometheusMeter({})
+        calls.stored.learn = callers.learn
+        meter = PrometheusMeter({})
         needs = DispatchNeeds(
-            database, store, calls, admission, *known, Engine(), meter, call_settings, lambda: tool.preparing
+            database, store, calls, admission, quotas, Engine(), meter, call_settings, lambda: tool.preparing
         )
         dispatching = Dispatching(settings, needs)
         async with dispatching.opened():
@@ -226,14 +227,12 @@ async def opened_process(place, role, grace_s=120.0, share=None, **more):
 @asynccontextmanager
 async def joined(place, pipeline, role):
     """Makes a service over real stores one process of a service of many."""
-    callers = KnownCallers(Keyring(SqlApiKeys(pipeline.database)), pipeline.quotas)
     needs = DispatchNeeds(
         pipeline.database,
         pipeline.store,
         pipeline.calls,
         pipeline.admission,
         pipeline.quotas,
-        callers,
         Engine(),
         NoMeter(),
         pipeline.call_settings,

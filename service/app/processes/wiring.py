@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import Quotas
 from proofbox.service.app.processes.difference_watch import DifferenceWatch
 from proofbox.service.app.processes.equal_settings import facts_of
@@ -48,7 +47,6 @@ class DispatchNeeds:
         calls: the life cycle of calls.
         admission: the slots of this process.
         quotas: the shares of callers.
-        callers: learns them of calls that other processes accepted.
         engine: the sandbox engine.
         meter: counts calls that end here, and shows the queue.
         call_settings: the settings of calls.
@@ -60,7 +58,6 @@ class DispatchNeeds:
     calls: Calls
     admission: Admission
     quotas: Quotas
-    callers: KnownCallers
     engine: PooledEngine
     meter: Meter
     call_settings: CallSettings
@@ -124,7 +121,6 @@ class Dispatching:
                 runner,
                 needs.admission,
                 lambda: needs.engine.is_up,
-                needs.callers,
                 turns,
                 left,
                 self.counts,
