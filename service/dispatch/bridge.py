@@ -73,9 +73,9 @@ class ChangeBridge:
         sender, number, *topics = json.loads(message.data)
         if sender == self._link.name:
             return
-        expected = self._heard.get(sender, 0) + bool(topics)
-        self._heard[sender] = max(number, expected)
-        if number > expected:
+        heard = self._heard.get(sender, 0)
+        self._heard[sender] = max(number, heard)
+        if number > heard + bool(topics):
             self._changes.notify_all()
         else:
             self._changes.notify(topics)
@@ -83,7 +83,8 @@ class ChangeBridge:
     async def _beat_for_ever(self) -> None:
         while True:
             await asyncio.sleep(_BEAT_S * random.uniform(0.8, 1.2))  # noqa: S311 - not all processes at once
-            await self._send(self._sent, ())
+            if not self._sending:  # else it could arrive before the change whose number it has
+                await self._send(self._sent, ())
 
     async def _look_for_ever(self) -> None:
         while True:

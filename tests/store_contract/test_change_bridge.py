@@ -33,8 +33,16 @@ def opened_bridge(nats_settings):
     return opened
 
 
+async def wait_until_heard(sender, receiver):
+    """The server of the sender may not know yet that somebody listens at another server of the cluster."""
+    with receiver.listen("first") as first:
+        sender.announce(["first"])
+        assert await first.wait(60)
+
+
 async def test_only_the_listeners_of_a_topic_are_woken(opened_bridge):
     async with opened_bridge("one") as (one, _), opened_bridge("two") as (two, _):
+        await wait_until_heard(one, two)
         with two.listen("a") as heard, two.listen("b") as other:
             one.announce(["a"])
             await heard.wait(60)
@@ -43,12 +51,24 @@ async def test_only_the_listeners_of_a_topic_are_woken(opened_bridge):
             assert not await other.wait(0)
 
 
+async def test_the_number_of_a_change_does_not_arrive_before_the_change(opened_bridge, monkeypatch):
+    monkeypatch.setattr("proofbox.service.dispatch.bridge._BEAT_S", 0.0)
+    async with opened_bridge("one") as (one, _), opened_bridge("two") as (two, _):
+        await wait_until_heard(one, two)
+        with two.listen("a") as heard, two.listen("b") as other:
+            for _ in range(20):
+                one.announce(["a"])
+                await heard.wait(60)
+            assert not await other.wait(0)
+
+
 async def test_all_are_woken_after_a_message_that_was_lost(opened_bridge):
     async with opened_bridge("one") as (one, link), opened_bridge("two") as (two, _):
+        await wait_until_heard(one, two)
         with two.listen("a") as heard, two.listen("b") as other:
             one.announce(["a"])
             await heard.wait(60)
-            missing = [link.name, 2]  # the second change, whose message did not come
+            missing = [link.name, 3]  # the third change, whose message did not come
             await link.publish(link.subject("changes"), json.dumps(missing).encode())
             assert await other.wait(60)
             assert await heard.wait(60)

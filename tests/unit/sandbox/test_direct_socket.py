@@ -28,6 +28,9 @@ def process_holding(fd, number):
     pid = os.fork()
     if pid == 0:
         os.dup2(fd, number)
+        if number != LAID_OUT_FD:  # this process may have something of its own there
+            with contextlib.suppress(OSError):
+                os.close(LAID_OUT_FD)
         os.write(writing, b".")
         signal.pause()
         os._exit(1)
