@@ -25,7 +25,7 @@ from bench.gateway.__main__ import describe_machine, temporary_database
 from bench.gateway.process import ServiceProcess
 from bench.scale_model import FIGURES, Figures
 
-IDLE_S = 10.0
+IDLE_S = 15.0  # longer than the service keeps an idle connection, so that none ends while it is used
 _OF_MANY = ("queue_", "sql_running_s")  # figures that one process does not have
 WARM_UP = 10
 _WRITES, _READS = frozenset({b"PUT", b"POST"}), frozenset({b"GET", b"HEAD"})

@@ -54,15 +54,15 @@ const STATES = { works: "good", expired: "warn", revoked: "bad" };
 
 function List({ keys, own }) {
   const columns = [
-    { title: "Name", cell: (row) => html`<span class="strong"><${Name}>${row.name}<//></span>${row.key_id === own && html` <${Badge} kind="info">this tab<//>`}` },
+    { title: "Name", cell: (row) => html`<span class="strong wrap"><${Name}>${row.name}<//></span>${row.key_id === own && html` <${Badge} kind="info">this tab<//>`}` },
     { title: "Id", cell: (row) => html`<code>${row.key_id}</code>` },
     { title: "State", cell: (row) => html`<${Badge} kind=${STATES[row.state]}>${row.state}<//>` },
     { title: "Project", cell: (row) => row.project ?? html`<span class="faint">any</span>` },
     { title: "User", cell: (row) => row.user ?? html`<span class="faint">the operator's</span>` },
     { title: "Last used", cell: (row) => (row.used ? html`<span title=${time(row.used)}>${ago(row.used)}</span>` : html`<span class="faint">never</span>`) },
     { title: "Expires", cell: (row) => (row.expires ? time(row.expires) : html`<span class="faint">never</span>`) },
-    { title: "Scopes", cell: (row) => html`<span class="small">${row.scopes.join(", ")}</span>` },
-    { title: "Own limits", cell: (row) => html`<span class="small">${Object.entries(row.limits).map(([name, number]) => `${words(name)} ${number || "none"}`).join(", ") || html`<span class="faint">none</span>`}</span>` },
+    { title: "Scopes", cell: (row) => html`<span class="small wrap">${row.scopes.join(", ")}</span>` },
+    { title: "Own limits", cell: (row) => html`<span class="small wrap">${Object.entries(row.limits).map(([name, number]) => `${words(name)} ${number || "none"}`).join(", ") || html`<span class="faint">none</span>`}</span>` },
   ];
   return html`<${Panel} title=${`API keys of the tenant (${keys.length})`}>
     ${keys.length === 0 ? html`<${Empty} title="No keys" icon="key">An operator makes one with <code>proofbox keys create --name loop</code>.<//>`
