@@ -47,14 +47,23 @@ def find_entity(connection: Connection, principal: Principal, entity_id: str) ->
     return find_entities(connection, principal, [entity_id])[0]
 
 
-def find_entities(connection: Connection, principal: Principal, entity_ids: Sequence[str]) -> list[EntityRow]:
-    """Return entities of a project, in the order of their ids as given. Raises as `find_entity`."""
+def find_entities(
+    connection: Connection, principal: Principal, entity_ids: Sequence[str], *, field: str = "entity_id"
+) -> list[EntityRow]:
+    """Return entities of a project, in the order of their ids as given. Raises as `find_entity`.
+
+    Args:
+        connection: the transaction.
+        principal: the caller.
+        entity_ids: their ids, each once.
+        field: the field of the request that has them, for the error.
+    """
     values = {**project_values(principal), "ids": list(entity_ids)}
     found = {row.entity_id: entity_row(row) for row in connection.execute(_BY_IDS, values)}
     for entity_id in entity_ids:
         if entity_id not in found:
             raise UnknownEntityError(
-                f"entity_id: the project has no entity '{entity_id[:100]}'; PUT it, or its agent"
+                f"{field}: the project has no entity '{entity_id[:100]}'; PUT it, or its agent"
             )
     return [found[entity_id] for entity_id in entity_ids]
 

@@ -276,7 +276,7 @@ def _taken(handle: str) -> NameTakenError:
 
 
 def _create(connection: Connection, actor: Actor, creation: SpaceCreation) -> Space:
-    wanted = find_entities(connection, actor.principal, list(dict.fromkeys(creation.members)))
+    wanted = find_entities(connection, actor.principal, list(dict.fromkeys(creation.members)), field="members")
     joining = {entity.sender.entity_id: entity for entity in wanted}
     creator = acting_entity(connection, actor)
     if creator is not None:

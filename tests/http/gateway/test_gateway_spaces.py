@@ -87,6 +87,12 @@ async def test_spaces_are_listed_to_their_members(people, kitchen):
     assert [space.space_id for space in rest.items] == [kitchen]
 
 
+async def test_an_unknown_first_member_is_named_with_its_field(people):
+    answer = await people.ann.post("/v1/spaces", json={"name": "Hall", "members": ["bob", "nobody"]})
+    assert await _code(answer) == (404, "unknown_entity")
+    assert answer.json()["detail"].startswith("members: the project has no entity 'nobody'")
+
+
 async def test_members_join_and_leave(people, kitchen):
     joined = await people.ann.put(f"/v1/spaces/{kitchen}/members/bob")
     assert [member["entity_id"] for member in joined.json()["members"]] == ["ann", "agent:helper", "bob"]
