@@ -125,7 +125,6 @@ async def with_office(data_dir, use):
         server.answers["/tides"] = response(PAGE.encode())
         settings = Settings(
             data_dir=data_dir,
-            service_name="proofbox-own-test",
             pool_size=1,
             web_allowed_networks=("127.0.0.0/8",),
             web_ports=(server.port,),

@@ -63,7 +63,6 @@ async def box(request, tmp_path_factory):
         settings = Settings(
             **engine_settings(request),
             data_dir=folder / "data",
-            service_name=f"proofbox-network-{request.param}",
             pool_size=1,
             sandbox_network=tuple(f"{host}:{port}" for host in (HOST, "*.pool.test") for port in ports),
             sandbox_network_ranges=("127.0.0.0/8",),

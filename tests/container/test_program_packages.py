@@ -36,7 +36,6 @@ async def box(request, tmp_path_factory):
         settings = Settings(
             **engine_settings(request),
             data_dir=folder / "data",
-            service_name=f"proofbox-packages-{request.param}",
             pool_size=1,
             package_index=index.url,
         )

@@ -60,7 +60,6 @@ async def box(request, tmp_path_factory):
         settings = Settings(
             **engine_settings(request),
             data_dir=folder / "data",
-            service_name=f"proofbox-secrets-{request.param}",
             pool_size=1,
             sandbox_network=(f"{HOST}:{server.port}", f"{OTHER}:{other.port}"),
             sandbox_network_ranges=("127.0.0.0/8",),

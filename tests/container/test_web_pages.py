@@ -65,7 +65,6 @@ async def with_web(data_dir, use):
     async with web_server() as server:
         settings = Settings(
             data_dir=data_dir,
-            service_name="proofbox-web-test",
             pool_size=1,
             web_allowed_networks=("127.0.0.0/8",),
             web_ports=(server.port,),

@@ -73,7 +73,14 @@ class PrivateDocker:
         return self
 
     def stop(self) -> None:
-        """Ends everything and leaves nothing but the data folder, whatever state it is in."""
+        """Ends everything and leaves nothing but the data folder, whatever state it is in.
+
+        Raises:
+            RuntimeError: it is the engine of another test run, which goes on.
+        """
+        if not self._data.exists():
+            return
+        self._lock()
         self._end()
         self._unlock()
 
