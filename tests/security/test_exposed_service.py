@@ -66,7 +66,8 @@ def quiet(data_dir) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def keyed(data_dir, quiet, loud, engine) -> Iterator[ServiceProcess]:
-    """A service that asks everybody for a key; it knows a key that is made later only after a moment."""
+    """A service that asks everybody for a key."""
+    del loud  # made before the service starts, which knows a later key only after a moment
     settings = {
         "auth": "required",
         "running_max": 4,
