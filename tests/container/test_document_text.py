@@ -90,6 +90,7 @@ def bomb() -> bytes:
     return target.getvalue()
 
 
+@pytest.mark.slow
 async def test_a_bomb_costs_its_own_text_and_the_next_document_is_read(service):
     agent = Agent(service, "documents-2")
     await agent.attach("bomb.docx", bomb())

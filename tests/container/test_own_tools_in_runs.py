@@ -160,6 +160,7 @@ def comparable(body, run):
     return re.sub(r'(elapsed_ms|ms|duration_ms|bytes)(\\*)": [0-9.]+', r'\1\2": 0', text)
 
 
+@pytest.mark.slow
 async def test_blocks_and_verdicts_of_a_shown_call_are_those_of_a_call_without_run(data_dir):
     async def use(office):
         names = {tool: f"shown_{tool.replace('.', '_')}" for tool, _, _ in CALLS}

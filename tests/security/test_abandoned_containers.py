@@ -20,6 +20,7 @@ def states(service: ServiceProcess) -> list[str]:
         return [row["State"] for row in engine.api.containers(all=True, filters=filters)]
 
 
+@pytest.mark.slow
 def test_a_container_that_was_only_created_at_kill_9_is_removed_by_another_service(tmp_path):
     side = DockerSide()
     engine_socket = os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or "/var/run/docker.sock"

@@ -89,6 +89,7 @@ def test_after_kill_9_no_container_is_left_although_the_service_does_not_come_ba
     assert eventually(mortal.containers, lambda left: left == []) == []
 
 
+@pytest.mark.slow
 def test_after_kill_9_in_the_middle_of_a_check_no_container_is_left_either(tmp_path, engine):
     # A pattern that backtracks without end holds the inspector until its time is over.
     endless = {"properties": {"x": {"pattern": "^(a+)+$"}}}
@@ -185,6 +186,7 @@ def test_a_waiting_container_that_was_killed_costs_the_next_call_nothing(mortal)
         assert mortal.call(WRITES)["ok"] is True
 
 
+@pytest.mark.slow
 def test_a_paused_container_counts_as_lost_after_its_time(tmp_path, engine):
     with serving(tmp_path / "data", engine, pool_size=1, lost_grace_s=1) as service:
         body = request(SLEEPS, limits={"wall_s": 4})
@@ -215,6 +217,7 @@ def test_a_call_that_ends_within_the_grace_is_answered_and_new_ones_are_refused_
     assert mortal.containers() == []
 
 
+@pytest.mark.slow
 def test_a_call_that_outlives_the_grace_is_told_so_and_is_answered_the_same_after_a_restart(tmp_path, engine):
     with serving(tmp_path / "data", engine, shutdown_grace_s=0.2, pool_size=1) as service:
         [body] = begin(service)
@@ -256,6 +259,7 @@ def blocks_of(service: ServiceProcess, body: dict) -> list[dict]:
     return service.client.get(f"/v1/conversations/{body['conversation_id']}/timeline").json()["blocks"]
 
 
+@pytest.mark.slow
 def test_a_call_whose_client_was_lost_is_cancelled_after_the_grace_time_and_its_container_goes(tmp_path, engine):
     settings = {"pool_size": 1, "running_max": 1, "lost_connection_grace_s": 0.5}
     with serving(tmp_path / "data", engine, **settings) as service:

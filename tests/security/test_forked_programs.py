@@ -623,6 +623,7 @@ def processes_in_groups_of(names: list[str]) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_calls_go_on_when_every_zygote_is_killed_and_new_ones_take_over(tmp_path, engine_name):
     side = side_of(engine_name)
     with serving(tmp_path / "data", side, engine=engine_name, import_once="on", pool_size=1) as service:
@@ -638,6 +639,7 @@ def test_calls_go_on_when_every_zygote_is_killed_and_new_ones_take_over(tmp_path
     side.close()
 
 
+@pytest.mark.slow
 def test_when_the_service_is_killed_its_zygotes_end_and_leave_nothing(tmp_path, engine_name):
     side = side_of(engine_name)
     with serving(tmp_path / "data", side, engine=engine_name, import_once="on", pool_size=1) as service:

@@ -282,6 +282,7 @@ def test_folders_below_one_another_end_at_the_depth_that_is_looked_at(service, f
     assert verdicts(answer) == {"kept.txt": "produced"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wide", [False, True])
 def test_paths_longer_than_the_kernel_takes_do_not_end_the_collection(tmp_path, engine, wide):
     with serving(tmp_path / "data", engine, depth=64, pool_size=1) as deep:
@@ -376,6 +377,7 @@ def test_modes_and_times_of_a_program_stay_in_the_sandbox(service):
 # ---- archives, and what the caller gave
 
 
+@pytest.mark.slow
 def test_an_archive_bomb_is_stored_as_it_is_and_never_unpacked(service):
     answer = service.call(
         "import gzip, zipfile\n"

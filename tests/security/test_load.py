@@ -133,6 +133,7 @@ def abandoned(service: ServiceProcess) -> str:
     return "abandoned" if seen in over else seen
 
 
+@pytest.mark.slow
 def test_many_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded):
     # The idle baseline is taken after calls of each kind: connections and zygotes that are kept are not a leak.
     with ThreadPoolExecutor(AT_A_TIME) as clients:

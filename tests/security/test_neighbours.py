@@ -116,6 +116,7 @@ def test_an_interpreter_is_forked_in_beside_a_program_that_exhausts_every_counte
     assert outcomes[2] == []
 
 
+@pytest.mark.slow
 def test_process_1_still_sends_its_descriptors_where_containers_share_a_user(engine, tmp_path):
     side = engine_sides.side_of(engine)
     settings = {"engine": engine, "pool_size": 0, "sandbox_users": 1, "import_once": "on"}

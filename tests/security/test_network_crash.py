@@ -57,6 +57,7 @@ def _are_all_started(counts: tuple[int, int]) -> bool:
     return ready >= 1 and there == ready + 1
 
 
+@pytest.mark.slow
 def test_kill_9_in_a_download_leaves_no_container_no_connection_and_an_audit_line(tmp_path, engine):
     server = EndlessServer()
     host = f"localhost:{server.port}"

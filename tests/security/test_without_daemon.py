@@ -58,6 +58,7 @@ def test_after_kill_9_no_process_no_group_and_no_folder_is_left(tmp_path, side):
         assert eventually(Path(f"/proc/{cleanup}/cmdline").exists, lambda there: not there) is False
 
 
+@pytest.mark.slow
 def test_what_is_left_when_the_cleanup_process_dies_too_is_swept_by_the_next_life(tmp_path, side):
     with serving(tmp_path / "data", side, engine="oci", pool_size=1) as service:
         begin(service)

@@ -334,6 +334,7 @@ async def stored_after(folder, url):
         return before, await states(asking, wait)
 
 
+@pytest.mark.slow
 async def test_an_answer_is_taken_whole_or_not_at_all_wherever_the_process_dies(
     database_url, empty_database, tmp_path
 ):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from disk_check import assert_disk_says_what_the_rows_say
 from whole_conversations import CONTENT, NOTES, REPORT, AllStores, under
 
@@ -41,6 +42,7 @@ async def is_whole(stores, scope, content):
     return True
 
 
+@pytest.mark.slow
 async def test_a_conversation_is_deleted_whole_or_not_at_all_wherever_the_process_dies(
     opened_artifacts, scope, content, tmp_path
 ):
@@ -63,6 +65,7 @@ async def test_a_conversation_is_deleted_whole_or_not_at_all_wherever_the_proces
     assert wholes == sorted(wholes, reverse=True)
 
 
+@pytest.mark.slow
 async def test_a_file_is_deleted_whole_or_not_at_all_wherever_the_process_dies(
     opened_artifacts, scope, content, tmp_path
 ):

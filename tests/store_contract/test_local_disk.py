@@ -212,6 +212,7 @@ async def test_leftovers_of_staging_are_gone_after_a_start(opened_artifacts, tmp
 # ---- killed ----
 
 
+@pytest.mark.slow
 async def test_a_save_that_dies_at_any_file_operation_is_whole_or_undone(opened_artifacts, tmp_path, scope):
     ran = await asyncio.to_thread(
         subprocess.run,

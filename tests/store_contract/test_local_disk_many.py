@@ -116,6 +116,7 @@ async def test_a_save_of_many_files_in_which_any_operation_fails_leaves_nothing(
     assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 
+@pytest.mark.slow
 async def test_a_save_of_many_files_that_dies_at_any_file_operation_is_whole_or_undone(
     opened_artifacts, tmp_path, scope
 ):

@@ -38,6 +38,7 @@ async def test_a_consumer_that_was_deleted_is_created_again(place):
         assert await report_of(await submit(api.calls, "call-2")) == "ran call-2"
 
 
+@pytest.mark.slow
 async def test_streams_that_were_deleted_are_created_again_and_their_calls_run(place):
     async with opened_process(place, "api") as api:
         lost = await submit(api.calls, "call-1")

@@ -55,6 +55,7 @@ async def test_a_call_whose_worker_is_killed_ends_and_its_outcome_is_unknown(pla
         assert (notes(place.folder, "began"), notes(place.folder, "ended")) == (["call-1"], [])
 
 
+@pytest.mark.slow
 async def test_calls_are_found_although_the_queue_has_lost_them(place, started):
     async with opened_process(place, "api") as api:
         async with started() as worker:
@@ -83,6 +84,7 @@ async def test_a_call_that_was_only_claimed_is_run_by_another_worker(place, star
         assert notes(place.folder, "began") == ["call-1"]
 
 
+@pytest.mark.slow
 async def test_a_stopped_worker_writes_no_end_when_it_goes_on(place, started):
     async with opened_process(place, "api") as api, opened_process(place, "worker"):
         async with started(running_max=4) as worker:
@@ -115,6 +117,7 @@ async def ended_as_unknown(tickets):
     return lost
 
 
+@pytest.mark.slow
 async def test_a_stopped_worker_that_had_only_claimed_a_call_does_not_begin_it(place, started):
     async with opened_process(place, "api") as api, started() as worker:
         ticket = await submit(api.calls, prepares="ready")
@@ -158,6 +161,7 @@ async def test_a_call_that_no_worker_can_begin_is_set_aside_and_released(place, 
             assert report_of(await ticket.answer()) == "ran call-1"
 
 
+@pytest.mark.slow
 async def test_a_call_that_was_set_aside_can_be_cancelled(place, started):
     async with opened_process(place, "api") as api:
         async with started(dispatch_attempts_max=1) as worker:

@@ -44,6 +44,7 @@ async def test_a_call_is_cancelled_while_nats_is_away(tmp_path, postgres_url, br
         await broker.start()
 
 
+@pytest.mark.slow
 async def test_servers_that_cannot_be_used_are_refused_with_the_remedy(tmp_path):
     async with started(Broker(tmp_path, with_streams=False)) as broker:
         link = NatsLink(NatsSettings((broker.url,), "test", "test", 3.0))

@@ -66,6 +66,7 @@ async def takes_messages(link):
     return True
 
 
+@pytest.mark.slow
 async def test_streams_of_a_cluster_with_a_missing_server_get_their_replicas_later(cluster, caplog):
     await asyncio.to_thread(cluster.start, 0, 1)
     urls = tuple(broker.url for broker in cluster.brokers)

@@ -80,6 +80,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '
 """
 
 
+@pytest.mark.slow
 async def test_calls_that_a_service_of_one_process_left_open_end(place):
     async with opened_process(place, "api") as api:
         await stored(api.store)

@@ -211,6 +211,7 @@ def test_every_library_in_c_still_loads_after_what_was_taken_from_it(sandbox):
     assert sandbox.probe("extensions.py") == {"libraries": True, "failed": []}
 
 
+@pytest.mark.slow
 def test_each_library_for_data_does_a_small_job(sandbox):
     assert sandbox.probe("data_libraries.py") == {
         "root": 1.4142,
