@@ -259,7 +259,6 @@ def blocks_of(service: ServiceProcess, body: dict) -> list[dict]:
     return service.client.get(f"/v1/conversations/{body['conversation_id']}/timeline").json()["blocks"]
 
 
-@pytest.mark.slow
 def test_a_call_whose_client_was_lost_is_cancelled_after_the_grace_time_and_its_container_goes(tmp_path, engine):
     settings = {"pool_size": 1, "running_max": 1, "lost_connection_grace_s": 0.5}
     with serving(tmp_path / "data", engine, **settings) as service:

@@ -59,7 +59,7 @@ def fuzzed(tmp_path, engine, key):
 
 def schemathesis(url: str, key: str, secrets: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs the program `schemathesis` against a service."""
-    amount = ["--max-time", str(int(MINUTES * 30))] if MINUTES else ["--max-examples", "3"]
+    amount = ["--max-time", str(int(MINUTES * 30))] if MINUTES else ["--max-examples", "5"]
     return subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),

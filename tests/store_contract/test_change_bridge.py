@@ -34,7 +34,7 @@ def opened_bridge(nats_settings):
 
 
 async def wait_until_heard(sender, receiver):
-    """The server of the sender may not know yet that somebody listens at another server of the cluster."""
+    """Wait until messages pass: a server of the cluster learns a moment later who listens at another one."""
     with receiver.listen("first") as first:
         sender.announce(["first"])
         assert await first.wait(60)

@@ -334,7 +334,9 @@ async def stored_after(folder, url):
         return before, await states(asking, wait)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)], indirect=True
+)
 async def test_an_answer_is_taken_whole_or_not_at_all_wherever_the_process_dies(
     database_url, empty_database, tmp_path
 ):

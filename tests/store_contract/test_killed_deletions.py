@@ -65,7 +65,6 @@ async def test_a_conversation_is_deleted_whole_or_not_at_all_wherever_the_proces
     assert wholes == sorted(wholes, reverse=True)
 
 
-@pytest.mark.slow
 async def test_a_file_is_deleted_whole_or_not_at_all_wherever_the_process_dies(
     opened_artifacts, scope, content, tmp_path
 ):
