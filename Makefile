@@ -109,14 +109,17 @@ test-area: venv
 # What is read only runs beside what is built and started, which mostly waits for disk and network.
 check: venv ## the same
 	@$(MAKE) --jobs 2 parts static
-	@$(MAKE) tests
+	@$(call timed,tests)
 
 .PHONY: parts static
 parts: venv
-	@for part in images readers services; do $(MAKE) $$part; done
+	@$(call timed,images readers services)
 
 static: venv
-	@for part in lint types layers schemas; do $(MAKE) $$part; done
+	@$(call timed,lint types layers schemas)
+
+# Makes targets, one after the other, and prints how long each took.
+timed = for target in $(1); do SECONDS=0; $(MAKE) $$target; echo "time of $$target: $$SECONDS s"; done
 
 lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .

@@ -19,6 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.security.case_index import COLLECTED, cases, functions
 from tests.services.private_docker import PrivateDocker
+from tests.support import second_try, tables
 
 # By itself an example fails that took longer than 200 ms, and a test whose first ten took longer than a second:
 # what a busy machine does to any of them.
@@ -40,9 +41,17 @@ def _is_global(host: str) -> bool:
         return False  # a name, which is resolved before
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the project's own."""
+    parser.addoption("--second-try", action="store_true", help="run a failed test once more, alone, at the end")
+    parser.addoption("--rows", action="store_true", help="make each row of a table a test of its own")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """Refuse the internet in this process of the tests."""
     sys.addaudithook(_refuse_the_internet)
+    config.pluginmanager.register(second_try)
+    config.pluginmanager.register(tables)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

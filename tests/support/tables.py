@@ -1,0 +1,110 @@
+"""Tables: a test function whose rows differ in nothing but data is one item, which names every row that fails."""
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+_Rows = Sequence[tuple[str, dict[str, Any]]]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str) -> Generator[None, Any, Any]:
+    """Make one item of the rows of a table."""
+    del name
+    made = yield
+    if isinstance(made, list) and len(made) > 1 and not collector.config.option.rows and _is_table(made):
+        return [_merge(made)]
+    return made
+
+
+def _is_table(items: Sequence[pytest.Item]) -> bool:
+    """Whether rows share no fixture of one test's own, and no row has a mark of its own."""
+    head = items[0]
+    if not isinstance(head, pytest.Function) or getattr(head.obj, "is_hypothesis_test", False):
+        return False
+    if any(not isinstance(item, pytest.Function) or item.callspec.marks for item in items):
+        return False
+    marks = list(head.iter_markers("parametrize"))
+    named = {name for mark in marks for name in _names(mark)}
+    if any("indirect" in mark.kwargs for mark in marks) or set(head.callspec.params) != named:
+        return False
+    info = head._fixtureinfo  # noqa: SLF001 - pytest offers no other way to a test's fixtures
+    fixtures = [info.name2fixturedefs.get(name) for name in info.names_closure if name not in named]
+    return "request" not in info.argnames and all(
+        fixture is None or fixture[-1].scope != "function" for fixture in fixtures
+    )
+
+
+def _names(mark: pytest.Mark) -> list[str]:
+    names = mark.args[0] if mark.args else mark.kwargs["argnames"]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+
+def _merge(items: list[pytest.Function]) -> pytest.Function:
+    head = items[0]
+    table = type(head).from_parent(
+        head.parent,
+        name=head.originalname,
+        callspec=head.callspec,
+        callobj=_run_rows(head.obj, [(item.callspec.id, item.callspec.params) for item in items]),
+        fixtureinfo=head._fixtureinfo,  # noqa: SLF001 - as pytest-asyncio makes its items
+        keywords=head.keywords,
+        originalname=head.originalname,
+    )
+    table.own_markers = head.own_markers
+    return table
+
+
+def _run_rows(function: Callable[..., Any], rows: _Rows) -> Callable[..., Any]:
+    """A test that runs a function for each row, and then raises what failed."""
+
+    @functools.wraps(function)
+    def run(**fixtures: Any) -> None:
+        failures = _Failures(len(rows))
+        for row, values in rows:
+            with failures.noted(row):
+                function(**fixtures | values)
+        failures.raise_all()
+
+    @functools.wraps(function)
+    async def run_async(**fixtures: Any) -> None:
+        failures = _Failures(len(rows))
+        for row, values in rows:
+            with failures.noted(row):
+                await function(**fixtures | values)
+        failures.raise_all()
+
+    return run_async if inspect.iscoroutinefunction(function) else run
+
+
+class _Failures:
+    """What failed of the rows of a table."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._errors: dict[str, Exception] = {}
+
+    @contextlib.contextmanager
+    def noted(self, row: str) -> Iterator[None]:
+        """A block for one row."""
+        try:
+            yield
+        except Exception as exc:  # noqa: BLE001 - raised at the end, with those of the other rows
+            exc.add_note(f"row {row}")
+            self._errors[row] = exc
+        except pytest.fail.Exception as exc:  # derived from BaseException
+            self._errors[row] = AssertionError(f"row {row}: {exc}").with_traceback(exc.__traceback__)
+
+    def raise_all(self) -> None:
+        """Raise what failed, as one.
+
+        Raises:
+            ExceptionGroup: rows failed; each error has a note with its row.
+        """
+        if self._errors:
+            title = f"{len(self._errors)} of {self._rows} rows: {', '.join(self._errors)}"
+            raise ExceptionGroup(title, list(self._errors.values()))
