@@ -147,7 +147,7 @@ tests: venv images readers services ## the tests, against the real engine, datab
 test-fast: venv ## what needs no container, server or image, with few examples of each property
 	@PROOFBOX_TEST_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
 
-test-docs: venv images ## run every command of README and docs as it is printed
+test-docs: venv images ## run every command of README and docs as it is copied
 	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
 
 tests-slow: venv images readers services ## the tests that take minutes: private engines, further engines, whole corpora

@@ -1,27 +1,15 @@
-"""The commands that a page shows: its fenced blocks of shell, console and Python."""
+"""The commands that a page shows: its fenced blocks of shell and Python, and the output that a next block shows."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_SHELL, _CONSOLE, _PYTHON = frozenset({"sh", "bash", "shell"}), "console", "python"
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+-]*)[ \t]*(?P<info>.*)$")
+_SHELL, _PYTHON, _OUTPUT, _CONSOLE = frozenset({"sh", "bash", "shell"}), "python", "output", "console"
+_FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,}) *(?P<language>[\w+-]*)[ \t]*(?P<info>[^`]*)$")
 _NOT_RUN = re.compile(r'not-run="(?P<reason>[^"]*)"')
 _PROMPT, _MORE, _ANY = "$ ", "> ", "…"
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """Lines that a shell runs, and what they print.
-
-    Attributes:
-        text: the lines.
-        expected: the printed lines; None if the page does not show them.
-    """
-
-    text: str
-    expected: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +23,7 @@ class Block:
         text: its lines.
         reason: why it is not run here; empty if it is run.
         is_slow: whether only ``make test-docs`` runs it.
+        expected: the lines that it prints, from the block ``output`` after it; None if the page has none.
     """
 
     page: str
@@ -43,15 +32,12 @@ class Block:
     text: str
     reason: str
     is_slow: bool
+    expected: tuple[str, ...] | None = None
 
     @property
     def is_python(self) -> bool:
         """Whether it is a program rather than commands."""
         return self.language == _PYTHON
-
-    def commands(self) -> list[Command]:
-        """The commands of a shell or console block, in order."""
-        return _console_commands(self.text) if self.language == _CONSOLE else [Command(self.text)]
 
 
 def pages_with_commands() -> list[str]:
@@ -63,19 +49,43 @@ def pages_with_commands() -> list[str]:
 def read_blocks(page: Path) -> list[Block]:
     """All blocks of a page with a language that can be run."""
     blocks: list[Block] = []
+    for line, opening, lines in _read_fenced(page):
+        if opening["language"] in _SHELL | {_PYTHON}:
+            blocks.append(_block(page, line, opening, lines))
+        elif opening["language"] == _OUTPUT:
+            if not blocks or blocks[-1].expected is not None:
+                raise ValueError(f"{page}:{line}: output without a block of commands before it")
+            blocks[-1] = replace(blocks[-1], expected=tuple(lines))
+    return blocks
+
+
+def find_prompts(page: Path) -> list[str]:
+    """The lines of a page's blocks that cannot be pasted because of a prompt, each as ``page:line: text``."""
+    found: list[str] = []
+    for line, opening, lines in _read_fenced(page):
+        refused = (_PROMPT, _MORE) if opening["language"] in _SHELL else (_PROMPT,)
+        if opening["language"] == _CONSOLE:
+            found.append(f"{_name(page)}:{line}: {opening[0].strip()}")
+        found += [
+            f"{_name(page)}:{number}: {text}"
+            for number, text in enumerate(lines, line + 1)
+            if text.startswith(refused)
+        ]
+    return found
+
+
+def _read_fenced(page: Path) -> Iterator[tuple[int, re.Match[str], list[str]]]:
+    """Each fenced block: the line of its fence, the fence, its lines."""
     opening: re.Match[str] | None = None
     started, lines = 0, list[str]()
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        fence = _FENCE.match(line)
-        if opening is None and fence is not None:
-            opening, started, lines = fence, number, []
-        elif opening is not None and line.strip() == "```":
-            if opening["language"] in _SHELL | {_CONSOLE, _PYTHON}:
-                blocks.append(_block(page, started, opening, lines))
+        if opening is None:
+            opening, started, lines = _FENCE.match(line), number, []
+        elif line.strip() == opening["fence"]:
+            yield started, opening, lines
             opening = None
         else:
-            lines.append(line.removeprefix(opening["indent"] if opening else ""))
-    return blocks
+            lines.append(line.removeprefix(opening["indent"]))
 
 
 def _block(page: Path, line: int, opening: re.Match[str], lines: list[str]) -> Block:
@@ -85,7 +95,7 @@ def _block(page: Path, line: int, opening: re.Match[str], lines: list[str]) -> B
     if unknown := [word for word in words if word != "slow"]:
         raise ValueError(f"{page}:{line}: unknown words after the language: {unknown}")
     return Block(
-        page=page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.name,
+        page=_name(page),
         line=line,
         language=opening["language"],
         text="\n".join(lines) + "\n",
@@ -94,19 +104,8 @@ def _block(page: Path, line: int, opening: re.Match[str], lines: list[str]) -> B
     )
 
 
-def _console_commands(text: str) -> list[Command]:
-    commands: list[Command] = []
-    for line in text.splitlines():
-        if line.startswith(_PROMPT):
-            commands.append(Command(f"{line.removeprefix(_PROMPT)}\n", ()))
-            continue
-        last = commands[-1]
-        assert last.expected is not None
-        if line.startswith(_MORE) and not last.expected:
-            commands[-1] = Command(f"{last.text}{line.removeprefix(_MORE)}\n", ())
-        else:
-            commands[-1] = Command(last.text, (*last.expected, line))
-    return commands
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.name
 
 
 def differing_line(expected: tuple[str, ...], printed: list[str]) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.docs_commands.page_blocks import ROOT, Block, Command, differing_line
+from tests.docs_commands.page_blocks import ROOT, Block, differing_line
 
 PAGE_S = 240
 _STOP_S = 30
@@ -107,30 +107,29 @@ class PageSession:
         Raises:
             CommandFailedError: one failed; the message has the page, the line and the output.
         """
-        steps = [(block, command) for block in blocks for command in self._commands(block)]
         script = "set -eo pipefail\n"
-        for number, (_, command) in enumerate(steps):
-            (self._folder / f"{number}.sh").write_text(command.text)
+        for number, block in enumerate(blocks):
+            (self._folder / f"{number}.sh").write_text(self._shell_text(block))
             files = (shlex.quote(str(self._folder / f"{number}.{kind}")) for kind in ("sh", "out"))
             script += "source {} >{} 2>&1 </dev/null\n".format(*files)
             script += f"echo ended >{shlex.quote(str(self._folder / f'{number}.end'))}\n"
         (self._folder / "page.sh").write_text(script)
         problem = self._run_script()
-        for number, (block, command) in enumerate(steps):
+        for number, block in enumerate(blocks):
             output = self._folder / f"{number}.out"
             printed = output.read_text(errors="replace") if output.exists() else ""
-            where = f"{block.page}:{block.line}\n{command.text}"
+            where = f"{block.page}:{block.line}\n{block.text}"
             if not (self._folder / f"{number}.end").exists():
                 raise CommandFailedError(f"{where}{problem}; printed was:\n{printed}")
-            if command.expected is not None and (differs := differing_line(command.expected, printed.splitlines())):
+            if block.expected is not None and (differs := differing_line(block.expected, printed.splitlines())):
                 raise CommandFailedError(f"{where}{differs}")
 
-    def _commands(self, block: Block) -> list[Command]:
+    def _shell_text(self, block: Block) -> str:
         if not block.is_python:
-            return block.commands()
+            return block.text
         program = self._folder / f"{block.line}.py"
         program.write_text(block.text)
-        return [Command(f"python {shlex.quote(str(program))}\n")]
+        return f"python {shlex.quote(str(program))}\n"
 
     def _run_script(self) -> str:
         """Run the script, end all that it left running; how it ended."""

@@ -76,5 +76,5 @@ def test_the_page_of_the_contract_names_every_check_and_every_extension() -> Non
 def _code(page: Path) -> list[str]:
     """What a page shows as code: shell blocks and inline spans."""
     text = page.read_text()
-    blocks = re.findall(r"```(?:sh|console)[^\n]*\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(r"```sh[^\n]*\n(.*?)```", text, re.DOTALL)
     return [*blocks, *re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))]
