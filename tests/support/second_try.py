@@ -52,6 +52,9 @@ def _passes_alone(config: pytest.Config, name: str) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     try:
-        return subprocess.run(command, cwd=config.rootpath, env=environment, timeout=_TRY_S, check=False).returncode == 0
+        return (
+            subprocess.run(command, cwd=config.rootpath, env=environment, timeout=_TRY_S, check=False).returncode
+            == 0
+        )
     except subprocess.TimeoutExpired:
         return False

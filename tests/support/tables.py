@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 _Rows = Sequence[tuple[str, dict[str, Any]]]
+_APART = ("tests/container/", "tests/faults/", "tests/security/")
+"""Where a row runs a container, which takes time: the time limit of a test is for one row."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -22,9 +24,11 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, name: str) -> Generat
 
 
 def _is_table(items: Sequence[pytest.Item]) -> bool:
-    """Whether rows share no fixture of one test's own, and no row has a mark of its own."""
+    """Whether rows share no fixture of one test's own; rows with a mark or a time of their own stay apart."""
     head = items[0]
     if not isinstance(head, pytest.Function) or getattr(head.obj, "is_hypothesis_test", False):
+        return False
+    if head.get_closest_marker("timeout") or head.nodeid.startswith(_APART):
         return False
     if any(not isinstance(item, pytest.Function) or item.callspec.marks for item in items):
         return False
@@ -32,7 +36,7 @@ def _is_table(items: Sequence[pytest.Item]) -> bool:
     named = {name for mark in marks for name in _names(mark)}
     if any("indirect" in mark.kwargs for mark in marks) or set(head.callspec.params) != named:
         return False
-    info = head._fixtureinfo  # noqa: SLF001 - pytest offers no other way to a test's fixtures
+    info = head._fixtureinfo
     fixtures = [info.name2fixturedefs.get(name) for name in info.names_closure if name not in named]
     return "request" not in info.argnames and all(
         fixture is None or fixture[-1].scope != "function" for fixture in fixtures
@@ -46,15 +50,8 @@ def _names(mark: pytest.Mark) -> list[str]:
 
 def _merge(items: list[pytest.Function]) -> pytest.Function:
     head = items[0]
-    table = type(head).from_parent(
-        head.parent,
-        name=head.originalname,
-        callspec=head.callspec,
-        callobj=_run_rows(head.obj, [(item.callspec.id, item.callspec.params) for item in items]),
-        fixtureinfo=head._fixtureinfo,  # noqa: SLF001 - as pytest-asyncio makes its items
-        keywords=head.keywords,
-        originalname=head.originalname,
-    )
+    rows = [(item.callspec.id, item.callspec.params) for item in items]
+    table = type(head).from_parent(head.parent, name=head.originalname, callobj=_run_rows(head.obj, rows))
     table.own_markers = head.own_markers
     return table
 
@@ -78,7 +75,11 @@ def _run_rows(function: Callable[..., Any], rows: _Rows) -> Callable[..., Any]:
                 await function(**fixtures | values)
         failures.raise_all()
 
-    return run_async if inspect.iscoroutinefunction(function) else run
+    whole = inspect.signature(function)
+    others = [parameter for name, parameter in whole.parameters.items() if name not in rows[0][1]]
+    table = run_async if inspect.iscoroutinefunction(function) else run
+    table.__signature__ = whole.replace(parameters=others)  # type: ignore[union-attr]  # pytest reads the fixtures there
+    return table
 
 
 class _Failures:
@@ -96,8 +97,10 @@ class _Failures:
         except Exception as exc:  # noqa: BLE001 - raised at the end, with those of the other rows
             exc.add_note(f"row {row}")
             self._errors[row] = exc
-        except pytest.fail.Exception as exc:  # derived from BaseException
-            self._errors[row] = AssertionError(f"row {row}: {exc}").with_traceback(exc.__traceback__)
+        except (pytest.fail.Exception, pytest.skip.Exception) as exc:  # derived from BaseException
+            self._errors[row] = AssertionError(f"row {row}: {type(exc).__name__} {exc}").with_traceback(
+                exc.__traceback__
+            )
 
     def raise_all(self) -> None:
         """Raise what failed, as one.
