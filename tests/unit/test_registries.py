@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from proofbox.contracts.artifacts import ArtifactSpec, Checks
+from proofbox.contracts.checks import EXTENSIONS_OF_CHECK
 from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.gateway import executions
 from proofbox.contracts.media_types import MIME_BY_EXTENSION
@@ -27,7 +28,7 @@ from proofbox.service.previews.kinds import KINDS
 from proofbox.service.sandbox.limits import limit_names
 
 ROOT = Path(__file__).parents[2]
-ANY = frozenset[str]()
+ANY = None
 Lists = Iterable[Iterable[str]]
 
 
@@ -46,7 +47,7 @@ class Place:
     path: str
     find: Callable[[str], Lists]
     without: Iterable[str] = ()
-    beside: Iterable[str] = ()
+    beside: Iterable[str] | None = ()
     spell: Callable[[str], str] = str
 
     def differences(self, registry: Iterable[str]) -> Iterator[str]:
@@ -58,8 +59,9 @@ class Place:
             yield f"{self.path}: its list is not where this test looks for it"
         for names in lists:
             yield from (f"{self.path}: lacks '{name}'" for wrote, name in expected.items() if wrote not in names)
-            others = set() if self.beside is ANY else names - expected.keys() - {"and", "or", *self.beside}
-            yield from (f"{self.path}: has '{name}', which the registry lacks" for name in sorted(others))
+            if self.beside is not ANY:
+                others = sorted(names - expected.keys() - {"and", "or", *self.beside})
+                yield from (f"{self.path}: has '{name}', which the registry lacks" for name in others)
 
 
 def within(start: str, end: str = r"[)\]}]", name: str = r"[\"'](\w+)[\"']") -> Callable[[str], Lists]:
@@ -93,6 +95,7 @@ INSPECTOR = runpy.run_path(str(ROOT / "sandbox_images" / "inspector" / "formats.
 
 THEMES = [path.stem for path in ROOT.glob("sandbox_images/render/themes/*.json")]
 CHECKS = [*Checks.model_fields, "min_count", "max_count"]
+OF_EVERY_FILE = ("mime", "min_bytes", "max_bytes", "not_blank", "min_count", "max_count")
 EXEC_PARAMS = list(ExecParams.model_fields)
 NOT_OF_A_LOOP = ("explore", "prog_name", "args", "env", "cwd", "workspace")
 PROMISES = ("contract", "explore")
@@ -134,11 +137,15 @@ PLACES = {
         Place("tests/container/in_image/render/test_pptx_writer.py", within(r'parametrize\("theme", ')),
     ]),
     "checks of a contract": (CHECKS, [
+        Place("contracts/checks.py", values(EXTENSIONS_OF_CHECK), without=OF_EVERY_FILE),
+        Place("service/console/source/lib/checks.json", lambda text: [json.loads(text)], without=OF_EVERY_FILE),
         Place("sandbox_images/inspector/formats.py", values(
             {*INSPECTOR["CHECKS_JUDGED_ELSEWHERE"], *frozenset().union(*INSPECTOR["CHECKS_BY_FAMILY"].values())}
         ), beside=["glob"]),
         Place("sandbox_images/inspector/checks.py", within(r"^_KINDS: .*? = \{", r"^\}", KEY),
               without=INSPECTOR["CHECKS_JUDGED_ELSEWHERE"]),
+        Place("sandbox_images/inspector/families/parquet.py", within("    for check in "),
+              without=set(CHECKS) - INSPECTOR["CHECKS_BY_FAMILY"]["parquet"] | {"mime"}),
         Place("service/console/source/lib/contract_form.js",
               within("^export const CHECKS = ", r"^\}", r"^  (\w+): ")),
         Place(BUNDLE, within(r"=\{(?=min_rows:\{)", r"\}\}", r"(\w+):\{")),
@@ -154,6 +161,8 @@ PLACES = {
         Place("contracts/gateway/executions.py", values(frozenset().union(*executions.VARIANTS_BY_TYPE.values()))),
         Place("contracts/gateway/executions.py", within("^UNKNOWN_VARIANT = ", r"^\)", r"\w+"),
               beside=ANY, spell=key_of),
+        Place("contracts/gateway/configuration.py", within('"webhookUrl" if .* else "', '"', r"\w+"),
+              without=["webhook", "space"], spell=key_of),
         Place("service/app/gateway*.py", whole(r'"(\w+)": \w+Tool\('), beside=["none"]),
         Place("service/gateway/agents/execution_check.py", within("^_CHECKS: .*? = ", r"^\}", r"(\w+Execution):"),
               without=["image", "sub_agent", "space"], spell=class_name),

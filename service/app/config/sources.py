@@ -74,7 +74,7 @@ class Replaceable(_Source):
 
 
 class _Files(_Source):
-    """A source of files; what they say of settings that arguments give is not used, and may be wrong.
+    """A source of files; their values of settings that arguments give are not used, and may be wrong.
 
     Args:
         settings_cls: the class of the settings.
