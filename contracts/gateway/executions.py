@@ -1,7 +1,7 @@
 """The variants of ``execution`` of a configured tool; times are in milliseconds."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 
@@ -164,19 +164,9 @@ def execution_variant(value: Any) -> str | None:
     """The variant of an ``execution``, given as JSON or as a model; None if it is none of them."""
     if isinstance(value, Mapping):
         return "space" if not value else next((kind for key, kind in _MARKS.items() if key in value), None)
-    return next((kind for kind, model in _MODELS.items() if isinstance(value, model)), None)
+    return next((kind for kind, model in VARIANTS.items() if isinstance(value, model)), None)
 
 
-_MODELS: dict[str, type[ConfigurationModel]] = {
-    "http": HttpExecution,
-    "webhook": WebhookExecution,
-    "sub_agent": SubAgentExecution,
-    "image": ImageExecution,
-    "compute": ComputeExecution,
-    "output": OutputExecution,
-    "own_tool": OwnToolExecution,
-    "space": SpaceExecution,
-}
 VARIANTS_BY_TYPE: dict[str, frozenset[str]] = {
     "gateway": frozenset({"http", "sub_agent", "image", "compute", "output", "own_tool"}),
     "internal": frozenset({"http", "sub_agent", "image", "compute", "output", "own_tool"}),
@@ -199,3 +189,7 @@ Execution = Annotated[
     | Annotated[SpaceExecution, Tag("space")],
     Discriminator(execution_variant, custom_error_type="unknown_execution", custom_error_message=UNKNOWN_VARIANT),
 ]
+VARIANTS: dict[str, type[ConfigurationModel]] = {
+    tag.tag: model for model, tag in (get_args(variant) for variant in get_args(get_args(Execution)[0]))
+}
+"""The models of all variants by their names."""

@@ -76,10 +76,7 @@ THEMES = ("plain", "dark", "brand", "paper")
 RENDERINGS = (
     *(Rendering(f"report.{kind}", "quarterly-report.md", LARKFIELD) for kind in ("pdf", "docx")),
     Rendering("report.png", "quarterly-report.md", LARKFIELD, (("width", 900),)),
-    *(
-        Rendering(f"report-{theme}.pdf", "quarterly-report.md", theme)
-        for theme in ("plain", "dark", "brand", "paper")
-    ),
+    *(Rendering(f"report-{theme}.pdf", "quarterly-report.md", theme) for theme in THEMES),
     Rendering("paper.pdf", "tide-gauge-paper.md", "paper"),
     Rendering("paper.docx", "tide-gauge-paper.md", "paper"),
     Rendering("plan.pptx", "field-notes-deck.md", "dark"),

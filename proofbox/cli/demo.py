@@ -25,5 +25,5 @@ def run(args: argparse.Namespace) -> int:
     configure("text", logging.WARNING)
     # A store of its own, so that a service that runs on the same machine is not disturbed.
     with tempfile.TemporaryDirectory(prefix="proofbox-") as folder:
-        settings = Settings(data_dir=Path(folder), pool_size=1, audit_head_s=0)
+        settings = Settings.of_local_command(data_dir=Path(folder))
         return asyncio.run(demo(settings, args.out))

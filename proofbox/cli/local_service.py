@@ -24,30 +24,6 @@ from proofbox.service.app.settings import Settings
 from proofbox.service.observability.log_format import configure
 from proofbox.service.storage.error_translation import InUseError
 
-# What the environment may set for a service that serves others has no place in a private one.
-_PRIVATE = {
-    "host": "127.0.0.1",
-    "port": 0,
-    "auth": "required",
-    "behind_authenticating_proxy": False,
-    "public_url": "",
-    "database_url": "",
-    "service_name": "",
-    "audit_head_s": 0,
-    "pool_size": 1,
-    **dict.fromkeys(
-        (
-            "s3_bucket",
-            "s3_prefix",
-            "s3_endpoint",
-            "s3_link_endpoint",
-            "s3_region",
-            "s3_access_key",
-            "s3_secret_key",
-        ),
-        "",
-    ),
-}
 # No process that imports libraries for later calls, and no containers for them.
 _SINGLE_CALL = {"pool_reserve": 0, "import_once": "off"}
 
@@ -128,7 +104,7 @@ def run_local_service(data_dir: Path, *, is_single_call: bool = False) -> Iterat
         ServiceError: the engine or the store cannot be used.
     """
     configure("text", logging.WARNING)
-    settings = Settings(data_dir=data_dir, **_PRIVATE, **(_SINGLE_CALL if is_single_call else {}))  # type: ignore[arg-type]
+    settings = Settings.of_local_command(data_dir=data_dir, **(_SINGLE_CALL if is_single_call else {}))
     key_id = new_key_id()
     secret = new_secret(key_id)
     local = _LocalService(settings, _key(settings, key_id, secret))

@@ -2,12 +2,13 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from proofbox.contracts.gateway.configuration import AgentConfiguration
+from proofbox.contracts.gateway.executions import VARIANTS
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tools import Tool as ListedTool
 from proofbox.service.api.gateway_services import GatewayServices
@@ -36,7 +37,7 @@ from proofbox.service.gateway.llm.endpoints import LlmEndpoints
 from proofbox.service.gateway.own_tool import OwnTool
 from proofbox.service.gateway.records.plan_timer import PlanTimer
 from proofbox.service.gateway.result_files import ResultFiles
-from proofbox.service.gateway.run_tools import GatewayTools, RunToolParts
+from proofbox.service.gateway.run_tools import MCP, NOTHING, GatewayTools, RunToolParts
 from proofbox.service.gateway.runs import RunParts, Runs
 from proofbox.service.gateway.runs_port import RunStore
 from proofbox.service.gateway.simple_tools import NothingTool, OutputTool
@@ -202,6 +203,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
         EnvironmentRefusedError: a secret of ``gateway_env`` is not there or too short.
         EndpointsRefusedError: the key of an endpoint of ``llm_endpoints`` is not there or cannot be used.
         OSError: the certificates of ``web_ca_file`` cannot be read.
+        LookupError: see `require_executions`.
     """
     database = needs.database
     environment, endpoints = build_environment(settings, os.environ), build_endpoints(settings, os.environ)
@@ -241,6 +243,7 @@ def build_gateway_parts(settings: Settings, needs: GatewayDependencies) -> Gatew
     )
     own = {tool.tool_id: own_run_tool(tool) for tool in _own_tools()}
     executions |= build_llm_executions(settings, endpoints, llm, own, executions)
+    require_executions(executions)
     parts = RunToolParts(
         runs=runs,
         catalogue=tool_catalogue,
@@ -283,6 +286,19 @@ def build_gateway(
         waits=ends.services,
     )
     return Gateway(services, runs, parts.spaces, ends, PlanTimer(parts.records.plans, database.changes))
+
+
+def require_executions(executions: Collection[str]) -> None:
+    """Check that each variant of ``execution`` can run.
+
+    Raises:
+        LookupError: a variant has no `ToolExecution`; its calls would fail.
+    """
+    if missing := {*VARIANTS, MCP, NOTHING} - set(executions):
+        raise LookupError(
+            f"no ToolExecution runs the variant {', '.join(sorted(missing))} of execution; add it to the "
+            "executions of build_gateway_parts"
+        )
 
 
 def _own_tools() -> list[ListedTool]:

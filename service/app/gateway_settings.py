@@ -6,10 +6,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from proofbox.service.app.config.local_use import FOR_OTHERS
 from proofbox.service.web.urls import WebUrl
 
 _MIB = 1024 * 1024
 EndpointName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+Origin = Annotated[str, Field(pattern=r"^https?://[a-z0-9.-]+(:[0-9]{1,5})?$")]
 ModelId = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -47,7 +49,7 @@ class GatewaySettings(BaseSettings):
 
     model_config = SettingsConfigDict(use_attribute_docstrings=True)
 
-    gateway_env: dict[str, SecretOfTools] = {}
+    gateway_env: Annotated[dict[str, SecretOfTools], FOR_OTHERS] = {}
     """Secrets that tools may name as ${env.X}, as a JSON object: {"X": {"variable": "WX_KEY", "hosts":
     ["api.weather.com"], "projects": ["acme/books"]}}. WX_KEY is an environment variable; without projects, all may
     use it."""
@@ -59,7 +61,7 @@ class GatewaySettings(BaseSettings):
     """Requests of agents' tools at the same time; more wait."""
     gateway_response_bytes_max: int = Field(default=_MIB, ge=1024)
     """Bytes of a response to a request of an agent's tool; one that becomes a file may have 10 times as many."""
-    llm_endpoints: dict[EndpointName, EndpointOfModels] = {}
+    llm_endpoints: Annotated[dict[EndpointName, EndpointOfModels], FOR_OTHERS] = {}
     """Endpoints of OpenAI's API for pictures and sub-agents, as a JSON object: {"default": {"url":
     "https://api.example.com/v1", "key": "LLM_KEY", "models": ["small"], "can": ["chat", "images"]}}. LLM_KEY is an
     environment variable; the first model is the default. Endpoints may be on private networks."""
@@ -71,6 +73,6 @@ class GatewaySettings(BaseSettings):
     """Runs of one agent at the same time; more stay queued."""
     wait_s_max: float = Field(default=7 * 24 * 3600, ge=1)
     """Time that a call may wait for an answer from outside, in seconds; timeouts of tools can only be shorter."""
-    space_origins: tuple[Annotated[str, Field(pattern=r"^https?://[a-z0-9.-]+(:[0-9]{1,5})?$")], ...] = ()
+    space_origins: Annotated[tuple[Origin, ...], FOR_OTHERS] = ()
     """Origins of web pages that may use the routes of spaces with a space token, as a JSON list:
     ["https://chat.example.com"]."""

@@ -2,10 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from proofbox.service.app.config.local_use import FOR_OTHERS
 
 
 class LogSettings(BaseSettings):
@@ -17,9 +19,9 @@ class LogSettings(BaseSettings):
     """json: one object per line; text: for people."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """Least level of logged lines; info has a line for each request and call. The start is always logged."""
-    audit_file: Path | None = None
+    audit_file: Annotated[Path | None, FOR_OTHERS] = None
     """File to which audit lines and signed heads are appended, as JSON lines; opened again after a rotation."""
-    otlp_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
+    otlp_endpoint: Annotated[str, FOR_OTHERS] = Field(default="", pattern=r"^(https?://[^/?#@\s]+(/[^?#\s]*)?)?$")
     """Receiver of traces by OTLP over HTTP, such as http://127.0.0.1:4318; empty: the OTEL_ variables."""
 
     @property

@@ -7,12 +7,13 @@ that ``PROOFBOX_CONFIG`` names: ``wall_s = 60``. The environment wins.
 import os
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from proofbox.service.app.config.sources import ConfigFileSource, SecretFiles
+from proofbox.service.app.config.local_use import FOR_OTHERS, ForOthers, local_values
+from proofbox.service.app.config.sources import ConfigFileSource, Replaceable, SecretFiles
 from proofbox.service.app.gateway_settings import GatewaySettings
 from proofbox.service.app.log_settings import LogSettings
 from proofbox.service.app.network_settings import NetworkSettings
@@ -45,41 +46,41 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     )
 
     # ---- where ----
-    host: str = "127.0.0.1"
+    host: Annotated[str, FOR_OTHERS] = "127.0.0.1"
     """Address to listen on."""
-    port: int = Field(default=8080, ge=0, le=65535)
+    port: Annotated[int, ForOthers(locally=0)] = Field(default=8080, ge=0, le=65535)
     """Port to listen on."""
-    address_file: Path | None = None
+    address_file: Annotated[Path | None, FOR_OTHERS] = None
     """File in which the process writes its URL when it listens, for health checks; none: no file."""
-    auth: Literal["auto", "required", "off"] = "auto"
+    auth: Annotated[Literal["auto", "required", "off"], ForOthers(locally="required")] = "auto"
     """Who needs an API key: auto, all clients unless host is loopback; required, all clients; off, none."""
-    behind_authenticating_proxy: bool = False
+    behind_authenticating_proxy: Annotated[bool, FOR_OTHERS] = False
     """A proxy in front authenticates clients; required for auth=off beyond loopback."""
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: Annotated[tuple[str, ...], FOR_OTHERS] = ()
     """Additional values of Host for a service without required keys, as a JSON list."""
-    public_url: str = Field(default="", pattern=r"^(https?://[^?#]+)?$")
+    public_url: Annotated[str, FOR_OTHERS] = Field(default="", pattern=r"^(https?://[^?#]+)?$")
     """URL of the service for clients, used in links; empty: links have no host."""
-    mcp: bool = True
+    mcp: Annotated[bool, FOR_OTHERS] = True
     """Offer the tools to MCP clients at /mcp."""
-    console: bool = True
+    console: Annotated[bool, FOR_OTHERS] = True
     """Serve the web console at /."""
-    head_s: float = Field(default=10, gt=0)
+    head_s: Annotated[float, FOR_OTHERS] = Field(default=10, gt=0)
     """Time limit for the head of a request."""
-    unread_s: float = Field(default=60, gt=0)
+    unread_s: Annotated[float, FOR_OTHERS] = Field(default=60, gt=0)
     """Time for which a client may read less than 1 KiB/s of an answer before its connection ends."""
-    connections_max: int = Field(default=8_000, ge=1)
+    connections_max: Annotated[int, FOR_OTHERS] = Field(default=8_000, ge=1)
     """Client connections, at most half of the limit of open files; more get 429."""
-    connections_per_address_max: int = Field(default=2_000, ge=1)
+    connections_per_address_max: Annotated[int, FOR_OTHERS] = Field(default=2_000, ge=1)
     """Connections per client address (IPv6: per /64 network); raise it behind a proxy."""
-    body_s: float = Field(default=60, gt=0)
+    body_s: Annotated[float, FOR_OTHERS] = Field(default=60, gt=0)
     """Time limit for the body of a request, plus a second for each 64 KiB."""
     data_dir: Path = Path(".proofbox")
     """Folder of files, staging and, without database_url, the database."""
-    database_url: SecretStr = SecretStr("")
+    database_url: Annotated[SecretStr, FOR_OTHERS] = SecretStr("")
     """PostgreSQL database, postgresql://user:password@host/name; empty: SQLite in data_dir."""
-    database_timeout_s: float = Field(default=30, gt=0)
+    database_timeout_s: Annotated[float, FOR_OTHERS] = Field(default=30, gt=0)
     """Time limit for a statement of a PostgreSQL server."""
-    service_name: str = ""
+    service_name: Annotated[str, FOR_OTHERS] = ""
     """Name of this service on its engine, for the sweeper; empty: derived from data_dir."""
     tenant: str = "default"
     """Tenant of requests without key."""
@@ -89,7 +90,7 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     """User type of requests without key."""
     user: str = "local"
     """User of requests without key."""
-    gotenberg: bool = False
+    gotenberg: Annotated[bool, FOR_OTHERS] = False
     """Serve Gotenberg's API below /gotenberg."""
     asset_roots: tuple[Path, ...] = ()
     """Folders for assets by file:// URI, as a JSON list."""
@@ -97,47 +98,49 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     """Folder of skills, <id>/SKILL.md or <id>.md, which react.read loads by sk:<id>."""
 
     # ---- APIs of other products ----
-    librechat: bool = False
+    librechat: Annotated[bool, FOR_OTHERS] = False
     """Serve the code interpreter API of LibreChat at /librechat/v1."""
-    librechat_key_file: Path | None = None
+    librechat_key_file: Annotated[Path | None, FOR_OTHERS] = None
     """Public key of LibreChat's tokens, PEM or JSON Web Key Set; none: API keys only."""
-    librechat_issuer: str = Field(default="librechat", min_length=1)
+    librechat_issuer: Annotated[str, FOR_OTHERS] = Field(default="librechat", min_length=1)
     """Issuer of LibreChat's tokens."""
-    librechat_audience: str = Field(default="codeapi", min_length=1)
+    librechat_audience: Annotated[str, FOR_OTHERS] = Field(default="codeapi", min_length=1)
     """Audience of LibreChat's tokens."""
 
     # ---- signed heads of the audit lines ----
-    audit_head_s: float = Field(default=5, ge=0)
+    audit_head_s: Annotated[float, ForOthers(locally=0)] = Field(default=5, ge=0)
     """Pause between signatures of audit chain heads; 0: no signatures."""
-    audit_key_file: Path | None = None
+    audit_key_file: Annotated[Path | None, FOR_OTHERS] = None
     """Private key for signatures, PEM, made at the first start; none: audit-key.pem in data_dir."""
-    audit_heads_file: Path | None = None
+    audit_heads_file: Annotated[Path | None, FOR_OTHERS] = None
     """File of the signatures; none: audit-heads.jsonl in data_dir."""
 
     # ---- artifacts in a bucket; without one they are in data_dir ----
-    s3_bucket: str = ""
+    s3_bucket: Annotated[str, FOR_OTHERS] = ""
     """Bucket of files on an S3-compatible server; empty: files are in data_dir."""
-    s3_prefix: str = Field(default="", max_length=200, pattern=r"^([A-Za-z0-9_.=-]*[A-Za-z0-9_=-](/|$))*$")
+    s3_prefix: Annotated[str, FOR_OTHERS] = Field(
+        default="", max_length=200, pattern=r"^([A-Za-z0-9_.=-]*[A-Za-z0-9_=-](/|$))*$"
+    )
     """Prefix of object names; a bucket and prefix belong to one service."""
-    s3_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
+    s3_endpoint: Annotated[str, FOR_OTHERS] = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
     """URL of the S3-compatible server; empty: AWS."""
-    s3_link_endpoint: str = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
+    s3_link_endpoint: Annotated[str, FOR_OTHERS] = Field(default="", pattern=r"^(https?://[^/?#]+/?)?$")
     """URL of the same server for clients, used in links; empty: s3_endpoint."""
-    s3_region: str = ""
+    s3_region: Annotated[str, FOR_OTHERS] = ""
     """Region of the bucket; empty: from the AWS variables and files, else us-east-1."""
-    s3_access_key: str = ""
+    s3_access_key: Annotated[str, FOR_OTHERS] = ""
     """Access key; empty: from the AWS variables, files or role."""
-    s3_secret_key: SecretStr = SecretStr("")
+    s3_secret_key: Annotated[SecretStr, FOR_OTHERS] = SecretStr("")
     """Secret of s3_access_key."""
-    s3_part_bytes: int = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
+    s3_part_bytes: Annotated[int, FOR_OTHERS] = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
     """Part size of larger files; each of up to 8 transfers has one part in memory."""
-    s3_retry_s: float = Field(default=60, ge=0)
+    s3_retry_s: Annotated[float, FOR_OTHERS] = Field(default=60, ge=0)
     """Time for which saving the files of a call is tried again while the server does not answer; 0: not again."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
     """Lifetime of a download link."""
 
     # ---- limits of an API key, unless it has its own; 0: no limit ----
-    limits_without_key: bool = False
+    limits_without_key: Annotated[bool, FOR_OTHERS] = False
     """Apply these limits per tenant to requests without key."""
     key_requests_per_minute: int = Field(default=6_000, ge=0)
     """Requests of any kind."""
@@ -187,9 +190,9 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     """CPU cores of all sandboxes together; 0: all, with the weight of one process."""
     seccomp_profile: Path = _ROOT / "sandbox_images" / "seccomp" / "sandbox.json"
     """Seccomp profile of every sandbox."""
-    pool_size: int = Field(default=8, ge=0, le=100)
+    pool_size: Annotated[int, ForOthers(locally=1)] = Field(default=8, ge=0, le=100)
     """Waiting containers at low load; 0: no pool."""
-    pool_reserve: int | None = Field(default=None, ge=0, le=100)
+    pool_reserve: Annotated[int | None, FOR_OTHERS] = Field(default=None, ge=0, le=100)
     """Additional containers for callers without a running call; none: a fourth of pool_size, at most 2."""
     pool_max: int = Field(default=32, ge=0, le=1000)
     """Waiting containers at high load, preloaded ones included."""
@@ -334,6 +337,19 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     inspect_pages_max: int = Field(default=20_000, ge=1)
     """Pages of an opened document."""
 
+    @classmethod
+    def of_local_command(cls, **given: Any) -> Self:
+        """The settings of a service that a command runs for itself: without what describes one for others.
+
+        Args:
+            given: settings of the command.
+
+        Raises:
+            ValidationError: see `Settings`.
+            ConfigurationError: see `Settings`.
+        """
+        return cls(**{**local_values(cls), **given})
+
     @property
     def sandbox_image(self) -> str:
         """The sandbox image that calls run in."""
@@ -362,7 +378,9 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not used here
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The sources, the strongest first."""
-        return init_settings, env_settings, SecretFiles(settings_cls), ConfigFileSource(settings_cls)
+        arguments = init_settings()
+        files = SecretFiles(settings_cls, arguments), ConfigFileSource(settings_cls, arguments)
+        return init_settings, Replaceable(env_settings), *files
 
     @model_validator(mode="after")
     def _combinations_work(self) -> Self:

@@ -392,6 +392,22 @@ def test_a_local_conversation_is_stored_for_later_commands(shell, program):
     assert (shell.folder / ".data" / "proofbox" / "local").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("command", ["run", "render", "mcp"])
+def test_local_commands_work_beside_the_settings_of_a_service_of_many_processes(shell, program, command):
+    shell.environment |= {
+        "PROOFBOX_DISPATCH": "nats",
+        "PROOFBOX_NATS_URLS": "nats://127.0.0.1:9",
+        "PROOFBOX_DATABASE_URL": "postgresql://127.0.0.1:9/proofbox",
+        "PROOFBOX_S3_SECRET_KEY_FILE": f"{shell.folder}/no-secret",
+    }
+    (shell.folder / "text.md").write_text("# A title")
+    arguments = {"run": [program("print(6 * 7)")], "render": ["text.md", "text.pdf"], "mcp": []}[command]
+    status, out, err = shell(command, *arguments, "--local")
+    assert status == 0, err
+    assert command != "run" or out == "42\n"
+    assert command != "render" or (shell.folder / "text.pdf").is_file()
+
+
 def test_an_interrupt_ends_a_local_program(shell, program):
     process = shell.start("run", "--local", program("import time\nprint('begun', flush=True)\ntime.sleep(100)"))
     assert process.stdout.readline() == "begun\n"

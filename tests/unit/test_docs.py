@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from proofbox.contracts.artifacts import Checks
-from proofbox.contracts.media_types import MIME_BY_EXTENSION
 from proofbox.service.app.config.secret_files import file_settings
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.unknown_settings import OTHER_NAMES
@@ -48,29 +46,6 @@ def test_every_variable_that_a_page_names_is_a_setting_or_known(page: Path) -> N
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     assert [path for path in _CODE_PATH.findall(page.read_text()) if not (ROOT / path).exists()] == []
-
-
-def test_the_page_of_the_contract_names_every_check_and_every_extension() -> None:
-    words = set(re.findall(r"[\w-]+(?:\.\w+)?", (ROOT / "docs" / "contract.md").read_text()))
-    aliases = {
-        "jpeg",
-        "tif",
-        "markdown",
-        "htm",
-        "tgz",
-        "tbz2",
-        "txz",
-        "rst",
-        "tex",
-        "mmd",
-        "ini",
-        "cfg",
-        "sh",
-        "mjs",
-        "ts",
-    }
-
-    assert sorted({*Checks.model_fields, *MIME_BY_EXTENSION} - words - aliases) == []
 
 
 def _code(page: Path) -> list[str]:

@@ -13,14 +13,13 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
 from proofbox.contracts.tools import Language, exec_tool_id
 from proofbox.service.app.bootstrap import build, running
+from proofbox.service.app.config.local_use import local_values
 from proofbox.service.app.settings import Settings
 from proofbox.service.errors import ServiceError
 
 _TRIAL_S = 120
 _PROGRAM = "print(6 * 7)"
 _EXPECTED = "42\n"
-_OWN_STORES = {"database_url": "", "s3_bucket": "", "s3_prefix": "", "s3_endpoint": "", "s3_link_endpoint": ""}
-_OWN_STORES |= {"s3_region": "", "s3_access_key": "", "s3_secret_key": "", "otlp_endpoint": ""}
 
 
 def run_trial(settings: Settings) -> list[Finding]:
@@ -30,16 +29,17 @@ def run_trial(settings: Settings) -> list[Finding]:
         logger = logging.getLogger("proofbox")
         logger.addHandler(warnings)
         try:
-            return [*asyncio.run(_run(_trial_settings(settings, Path(folder)))), *warnings.rows]
+            return [*asyncio.run(_run(trial_settings(settings, Path(folder)))), *warnings.rows]
         except (ServiceError, TimeoutError, OSError) as exc:
             return [Finding("sandbox", "fail", _described(exc), "docs/engines.md describes what the engine needs")]
         finally:
             logger.removeHandler(warnings)
 
 
-def _trial_settings(settings: Settings, folder: Path) -> Settings:
+def trial_settings(settings: Settings, folder: Path) -> Settings:
+    """The settings of the trial: those of the service without its stores and the other processes."""
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return Settings(**{**given, **_OWN_STORES, "data_dir": folder, "pool_size": 0, "audit_head_s": 0})
+    return Settings(**{**given, **local_values(Settings), "data_dir": folder, "pool_size": 0})
 
 
 async def _run(settings: Settings) -> list[Finding]:

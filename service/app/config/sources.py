@@ -1,7 +1,7 @@
 """Where settings come from beside the environment: files of secrets, and the configuration file."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,41 @@ class _Source(PydanticBaseSettingsSource):
         return None, field_name, False
 
 
-class SecretFiles(_Source):
+class Replaceable(_Source):
+    """A source whose values stronger sources replace, tables too, which pydantic-settings would merge.
+
+    Args:
+        source: gives the values.
+    """
+
+    def __init__(self, source: PydanticBaseSettingsSource) -> None:
+        super().__init__(source.settings_cls)
+        self._source = source
+
+    def __call__(self) -> dict[str, Any]:
+        """The values that no stronger source has."""
+        return {name: value for name, value in self._source().items() if name not in self.current_state}
+
+
+class _Files(_Source):
+    """A source of files; their values of settings that arguments give are not used, and may be wrong.
+
+    Args:
+        settings_cls: the class of the settings.
+        arguments: the settings that arguments give.
+    """
+
+    def __init__(self, settings_cls: type[BaseSettings], arguments: Collection[str]) -> None:
+        super().__init__(settings_cls)
+        self._unused = {*arguments, *(f"{name}{FILE_SUFFIX}" for name in arguments)}
+
+    def _refuse(self, mistakes: list[Mistake]) -> None:
+        used = [one for one in mistakes if one.setting.removeprefix(PREFIX).lower() not in self._unused]
+        if used:
+            raise ConfigurationError(used)
+
+
+class SecretFiles(_Files):
     """Secrets in files that variables name.
 
     Raises:
@@ -67,12 +101,11 @@ class SecretFiles(_Source):
     def __call__(self) -> dict[str, Any]:
         """The secrets."""
         values, mistakes = read_secret_files(os.environ, self.settings_cls)
-        if mistakes:
-            raise ConfigurationError(mistakes)
+        self._refuse(mistakes)
         return values
 
 
-class ConfigFileSource(_Source):
+class ConfigFileSource(_Files):
     """The configuration file, without what the environment sets.
 
     Raises:
@@ -85,7 +118,6 @@ class ConfigFileSource(_Source):
         if path is None:
             return {}
         found = read_config_file(path, self.settings_cls)
-        if found.mistakes:
-            raise ConfigurationError(found.mistakes)
+        self._refuse(found.mistakes)
         # Not merged: a table of the environment replaces that of the file.
         return {name: value for name, value in found.values.items() if name not in self.current_state}

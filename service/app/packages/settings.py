@@ -2,9 +2,12 @@
 
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from proofbox.service.app.config.local_use import FOR_OTHERS
 
 _MIB = 1024 * 1024
 
@@ -23,7 +26,7 @@ class PackageSettings(BaseSettings):
     anywhere."""
     package_names: tuple[str, ...] = ()
     """Names that calls may ask for, as a JSON list; what these need comes with them. Empty: all of the index."""
-    package_dir: Path | None = None
+    package_dir: Annotated[Path | None, FOR_OTHERS] = None
     """Folder of installed packages, of one process only; the engine's machine has it under the same name. None:
     packages in data_dir."""
     package_cache_bytes_max: int = Field(default=4096 * _MIB, ge=_MIB)
