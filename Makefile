@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Tests start a service hundreds of times: without bytecode on disk each start compiles a thousand modules.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The distribution's Python first, where it is new enough and can make an environment: Debian builds it with a profile of what Python
 # does. With one that was compiled without (pyenv), a call with a hundred files takes an eighth longer.

@@ -66,6 +66,7 @@ from proofbox.service.timeline.cache_points import CachePolicy
 from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.port import FetchedPage, WebFailedError
 from proofbox.service.web.urls import WebUrl
+from tests.support.default_settings import default_settings
 from tests.support.fake_engine import FakeSandboxEngine
 from tests.support.fresh_database import lay_out
 from tests.support.operations import FixedOperations
@@ -169,7 +170,8 @@ class Pipeline:
         self.paths = LogicalPathResolver(self.files, self.sources, FolderSkills(folder / "skills"))
         resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
         jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
-        settings = Settings(data_dir=folder / "data", **settings_of)
+        data = folder / "data"
+        settings = Settings(data_dir=data, **settings_of) if settings_of else default_settings(data)
         known = KnownCallers(Keyring(SqlApiKeys(database)), self.quotas)
         tools = ToolDependencies(
             jobs=jobs,
