@@ -139,21 +139,22 @@ types: venv ## mypy, strict
 layers: venv ## imports point down only
 	@$(BIN)/lint-imports --no-cache
 
-schemas: venv ## committed JSON Schemas and examples match the models
+schemas: venv ## committed JSON Schemas, examples and generated pages match the models
 	@$(BIN)/python -m proofbox.contracts --check
+	@$(BIN)/python docs/generate.py --check
 
 # Lanes of tests that start containers, which mostly wait, and the rest beside them: two for each of two processors.
-tests: venv images readers services ## the tests, against the real engine, databases and object store; `make faults` has the rest
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m 'not slow' -n 4 --no-loadscope-reorder
+tests: venv images readers services ## the tests, against the real engine, databases and object store; flaky ones are named in flaky.txt
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults --ignore tests/project -m 'not slow' -n 4 --no-loadscope-reorder --second-try
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
 	@PROOFBOX_TEST_EXAMPLES=few $(BIN)/python -m pytest -q -n 2 -m 'not slow and not deep' tests/unit tests/contracts tests/http
 
-test-docs: venv images ## run every command of README and docs as it is copied
-	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands
+test-docs: venv images ## run every command of README and docs as it is copied, and the tests of documents, benchmarks and workflows
+	@PROOFBOX_TEST_DOCS=all $(ENGINE) $(BIN)/python -m pytest -q tests/docs_commands tests/project
 
 tests-slow: venv images readers services ## the tests that take minutes: private engines, further engines, whole corpora
-	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow
+	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults -m slow --second-try
 
 test-adapters: venv images ## the adapters for agent frameworks, each with its framework in an environment below .adapters: [ONLY=autogen]
 	@$(ENGINE) tests/adapters/run.sh $(ONLY)

@@ -1,0 +1,109 @@
+"""Tables name each row that fails, and a second try hides no test that fails twice."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONFTEST = """
+from tests.support import second_try, tables
+
+def pytest_addoption(parser):
+    parser.addoption("--second-try", action="store_true")
+    parser.addoption("--rows", action="store_true")
+
+def pytest_configure(config):
+    config.pluginmanager.register(second_try)
+    config.pluginmanager.register(tables)
+"""
+TABLES = """
+import pytest
+
+@pytest.fixture
+def fresh():
+    return []
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_even(number):
+    assert number % 2 == 0
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_awaited(number):
+    assert number < 3
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_with_a_fixture_of_its_own(fresh, number):
+    fresh.append(number)
+    assert fresh == [number]
+
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.skip(reason="two"))])
+def test_with_a_mark(number):
+    assert number == 1
+"""
+FAILS_ONCE = """
+from pathlib import Path
+import pytest
+
+@pytest.mark.parametrize("name", {names})
+def test_fails_once(tmp_path, name):
+    tried = Path(__file__).with_name(name)
+    assert tried.exists() or tried.write_text("tried") == 0
+
+def test_fails():
+    assert {fails} is False
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs pytest on one module; its exit status and what it printed."""
+
+    def run_pytest(module, *options):
+        (tmp_path / "conftest.py").write_text(CONFTEST)
+        (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
+        (tmp_path / "test_module.py").write_text(module)
+        ran = subprocess.run(
+            [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *options, "test_module.py"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ran.returncode, ran.stdout
+
+    return run_pytest
+
+
+def test_a_table_is_one_test_that_names_each_row_that_fails(run):
+    status, said = run(TABLES)
+    assert status == 1
+    assert "2 of 4 rows: 1, 3" in said
+    assert "1 of 3 rows: 3" in said
+    assert "2 failed, 3 passed, 1 skipped" in said  # rows with a fixture or a mark of their own stay apart
+
+
+def test_rows_can_be_run_apart(run):
+    assert "3 failed, 7 passed, 1 skipped" in run(TABLES, "--rows")[1]
+
+
+def test_a_test_that_passes_alone_is_named_as_flaky_and_passes_the_run(run, tmp_path):
+    status, said = run(FAILS_ONCE.format(names=["a", "b"], fails=False), "--second-try")
+    names = [f"test_module.py::test_fails_once[{name}]" for name in "ab"]
+    assert (status, [name for name in names if f"flaky: {name}" not in said]) == (0, [])
+    assert (tmp_path / "flaky.txt").read_text().split() == names
+    assert "1 passed, 2 flaky" in said
+
+
+def test_four_flaky_tests_fail_the_run(run):
+    status, said = run(FAILS_ONCE.format(names=["a", "b", "c", "d"], fails=False), "--second-try")
+    assert (status, "4 flaky tests" in said, "4 failed, 1 passed" in said) == (1, True, True)
+
+
+def test_a_test_that_fails_twice_fails_the_run(run, tmp_path):
+    status, said = run(FAILS_ONCE.format(names=["a"], fails=True), "--second-try")
+    assert (status, "1 failed, 1 flaky" in said) == (1, True)
+    assert (tmp_path / "flaky.txt").read_text().split() == ["test_module.py::test_fails_once[a]"]
