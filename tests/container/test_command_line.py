@@ -84,6 +84,7 @@ def served(tmp_path_factory) -> Iterator[tuple[str, str]]:
     """A service that requires keys; its URL and a key."""
     folder = tmp_path_factory.mktemp("served")
     settings = {"PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_AUTH": "required", "PROOFBOX_POOL_SIZE": "1"}
+    settings["PROOFBOX_IMPORT_ONCE"] = "off"
     shell = Shell(folder, **settings, PROOFBOX_PORT="0")
     status, out, err = shell("keys", "create", "--name", "tests", "--json")
     assert status == 0, err

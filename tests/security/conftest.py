@@ -44,7 +44,8 @@ def service(request, tmp_path_factory) -> Iterator[ServiceProcess]:
     folder = tmp_path_factory.mktemp("siege") / "data"
     name = getattr(request, "param", Settings().engine)
     side = side_of(name)
-    with serving(folder, side, engine=name, tenant=CANARY, wall_s=60, files=500, depth=8) as process:
+    settings = {"engine": name, "tenant": CANARY, "wall_s": 60, "files": 500, "depth": 8}
+    with serving(folder, side, pool_size=2, import_once="auto", **settings) as process:
         (folder / "canary.txt").write_text(CANARY, encoding="ascii")
         yield process
     side.close()

@@ -27,6 +27,8 @@ PYTHON_TOOL = "exec_tools.execute_code_python"
 # Far above what anything here needs: it ends a test that would hang, and is no claim about speed.
 PATIENCE_S = 60.0
 PAUSE_S, PAUSE_S_MAX = 0.05, 0.25
+# A service that starts many times makes no containers and imports no libraries that its test does not need.
+_QUICK: dict[str, object] = {"pool_size": 1, "pool_reserve": 0, "import_once": "off"}
 _LISTENS = re.compile(r"running on (http://\S+)")
 _numbers = itertools.count(1)
 
@@ -68,7 +70,7 @@ class ServiceProcess:
 
     def launch(self) -> None:
         """Starts the process and returns at once."""
-        settings = {f"PROOFBOX_{name.upper()}": str(value) for name, value in self._settings.items()}
+        settings = {f"PROOFBOX_{name.upper()}": str(value) for name, value in (_QUICK | self._settings).items()}
         environment = {**os.environ, "PROOFBOX_DATA_DIR": str(self.data_dir), "PROOFBOX_PORT": "0"}
         environment |= {"PROOFBOX_LOG_LEVEL": "info", **settings}
         environment |= self.environment
