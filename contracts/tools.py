@@ -1,6 +1,8 @@
 """The catalogue: which tools there are, and their parameters in the order of the protocol."""
 
+from copy import deepcopy
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -108,7 +110,7 @@ def catalogue(image: ImageContents | None = None, *, has_packages: bool = False)
         Tool(
             tool_id=exec_tool_id(language),
             description=_exec_description(language, image, has_packages=has_packages),
-            params_schema=_exec_params_of_model(language, has_packages=has_packages),
+            params_schema=deepcopy(_exec_params_of_model(language, has_packages=has_packages)),
             takes_code=True,
         )
         for language in Language
@@ -118,7 +120,7 @@ def catalogue(image: ImageContents | None = None, *, has_packages: bool = False)
         Tool(
             tool_id=RENDER_TOOL_PREFIX + output,
             description=RENDER_DESCRIPTIONS[output],
-            params_schema=_render_params_of_model(output),
+            params_schema=deepcopy(_render_params_of_model(output)),
             takes_code=False,
         )
         for output in OutputFormat
@@ -127,7 +129,7 @@ def catalogue(image: ImageContents | None = None, *, has_packages: bool = False)
         Tool(
             tool_id=tool_id,
             description=tool.description,
-            params_schema=_react_params_of_model(tool_id),
+            params_schema=deepcopy(_react_params_of_model(tool_id)),
             takes_code=False,
         )
         for tool_id, tool in REACT_TOOLS.items()
@@ -135,6 +137,7 @@ def catalogue(image: ImageContents | None = None, *, has_packages: bool = False)
     return exec_tools + render_tools + react_tools
 
 
+@cache
 def _render_params_of_model(output: OutputFormat) -> dict[str, Any]:
     """The compact schema of a rendering tool; a description or default that ``write_pdf`` has too stands there."""
     schema = compact_schema(render_params_schema(output))
@@ -165,11 +168,13 @@ def _exec_description(language: Language, image: ImageContents | None, *, has_pa
     )
 
 
+@cache
 def _react_params_of_model(tool_id: str) -> dict[str, Any]:
     schema = compact_schema(react_params_schema(tool_id))
     return without_descriptions(schema) if tool_id == "react.stream" else schema  # react.write describes them
 
 
+@cache
 def _exec_params_of_model(language: Language, *, has_packages: bool) -> dict[str, Any]:
     """The schema that a model reads; only the one of the tool for Python describes each parameter."""
     schema = compact_schema(exec_params_schema())
