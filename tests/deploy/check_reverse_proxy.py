@@ -26,7 +26,7 @@ from tests.services.free_ports import choose_ports
 from tests.support.served import served
 
 pytestmark = pytest.mark.docker
-_RELOADED_S = 20
+_RELOADED_S = 60
 ODD_NAME = "50% a?b #1 ü.txt"
 
 
