@@ -21,7 +21,7 @@ import frames
 from full_places import FullPlaces
 from output_record import OutputRecord
 from runner_protocol import frame_format, network
-from write_order import PIPE_PACKETS, WriteOrder
+from write_order import PIPE_PACKETS, ROUND_READS_MAX, WriteOrder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,16 +219,13 @@ class ProgramRun:
         """Reads what both streams have, and puts it into its order; whether there was anything."""
         pieces: dict[int, bytes] = {}
         packets = 0
-        all_read = True
-        self._order.note_writes()
-        for fd, kind in self._streams.items():
-            read, is_empty = self._packets(poll, fd)
-            all_read = all_read and is_empty
-            for packet in read:
-                self._order.take(kind, packet)
-            if read:
-                pieces[kind] = b"".join(read)
-                packets = max(packets, len(read))
+        for _ in range(ROUND_READS_MAX):
+            read, all_read = self._read_streams(poll)
+            for kind, writes in read.items():
+                pieces[kind] = pieces.get(kind, b"") + b"".join(writes)
+                packets = max(packets, len(writes))
+            if not read or not all_read:
+                break
         for kind, part in self._order.ordered(all_read=all_read, is_end=not pieces):
             self._record.add(kind, part)
         for kind, piece in pieces.items():
@@ -239,6 +236,20 @@ class ProgramRun:
             self._rest_s = max(_REST_S_MIN, self._rest_s / 2) if is_full else min(_REST_S, self._rest_s * 2)
             self._rest(poll, self._rest_s)
         return bool(pieces)
+
+    def _read_streams(self, poll: select.poll | None) -> tuple[dict[int, list[bytes]], bool]:
+        """What each stream has, a write each, and whether that was all."""
+        self._order.note_writes()
+        all_read = True
+        read: dict[int, list[bytes]] = {}
+        for fd, kind in self._streams.items():
+            packets, is_empty = self._packets(poll, fd)
+            all_read = all_read and is_empty
+            for packet in packets:
+                self._order.take(kind, packet)
+            if packets:
+                read[kind] = packets
+        return read, all_read
 
     def _packets(self, poll: select.poll | None, fd: int) -> tuple[list[bytes], bool]:
         """What a stream has, a write each, and whether that was all."""

@@ -11,7 +11,8 @@ early, until a round finds both pipes empty.
 
 A program that opens its stream anew (`echo text > /dev/stderr`) writes without packets: one read can give several
 of its writes. Where more writes are on record than packets were read, and no pipe was full, such a packet is split
-at the ends of its lines.
+at the ends of its lines. The record is complete only once a read finds both pipes empty: a program may write to
+both between the reads of the two.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ import struct
 
 PIPE_PACKETS = 256
 """How many writes a pipe holds."""
+ROUND_READS_MAX = 16
+"""How often the pipes are read in a round, if the program never stops writing."""
 
 _SIGNAL = 40  # any real-time signal
 _F_SETSIG = 10
@@ -55,7 +58,7 @@ def make_output_pipe() -> tuple[int, int]:
 class WriteOrder:
     """Puts what is read from some pipes into the order of the writes.
 
-    One round is: `note_writes`, `take` what can be read from each pipe, `ordered`.
+    One round is: `note_writes` and `take` what can be read from each pipe, again until nothing can; then `ordered`.
 
     Args:
         kinds: the read ends of the pipes, with the name that `ordered` gives each.

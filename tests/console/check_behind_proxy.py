@@ -7,7 +7,8 @@ from playwright.sync_api import expect
 
 from tests.console.served import EVERY_SCOPE, serving
 from tests.console.space_seeding import Stage, card, opened
-from tests.deploy.proxies import caddy, free_port, make_certificate, nginx
+from tests.deploy.proxies import caddy, make_certificate, nginx
+from tests.services.free_ports import choose_ports
 
 pytestmark = pytest.mark.docker
 _TLS = {"ignore_https_errors": True}  # the certificate is the test's own
@@ -18,12 +19,12 @@ def site(request, tmp_path_factory):
     """The address of the service behind a proxy, without a slash at the end, and a key."""
     folder = tmp_path_factory.mktemp("proxied")
     make_certificate(folder)
-    port, service_port = free_port(), free_port()
+    port = choose_ports(["proxy"], {})["proxy"]
     url = f"https://localhost:{port}/proofbox"
     proxied = {"PROOFBOX_PUBLIC_URL": url}
     with (
-        serving(folder, service_port, needs_key=True, **proxied) as served,
-        request.param(folder, port, service_port),
+        serving(folder, needs_key=True, **proxied) as served,
+        request.param(folder, port, served.port),
     ):
         yield url, served.add_key("proxied", *EVERY_SCOPE)
 

@@ -6,7 +6,7 @@ import anyio.from_thread
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import free_port, violations
+from tests.console.conftest import violations
 from tests.console.served import serving
 from tests.console.space_seeding import Stage, card, opened
 from tests.support.mcp_servers import desk, sdk_server
@@ -31,7 +31,7 @@ def service(tmp_path_factory, server):
         "PROOFBOX_GATEWAY_PORTS": json.dumps([server.port]),
         "PROOFBOX_POOL_SIZE": "0",
     }
-    with serving(tmp_path_factory.mktemp("service"), free_port(), **settings) as served:
+    with serving(tmp_path_factory.mktemp("service"), **settings) as served:
         yield served
 
 

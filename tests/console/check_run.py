@@ -195,13 +195,13 @@ def test_a_lost_connection_is_shown_and_no_output_is_lost_or_doubled(open_page, 
 
 def test_a_run_goes_on_while_another_view_is_shown(open_page, service):
     page = open_page(service.url)
-    write(page, "import time\ntime.sleep(1)\nprint('finished')")
+    write(page, "import time\ntime.sleep(5)\nprint('finished')")
     page.keyboard.press("Control+Enter")
     expect(state(page, "Running")).to_be_visible()
     page.get_by_role("link", name="Keys").click()
     page.get_by_role("link", name="Run").click()
     expect(page.get_by_role("log")).to_contain_text("finished")
-    expect(page.get_by_label("Python program")).to_contain_text("time.sleep(1)")
+    expect(page.get_by_label("Python program")).to_contain_text("time.sleep(5)")
 
 
 def test_a_call_has_an_address_that_shows_it_again(open_page, service):

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import PHONE, SCHEMES, WIDE, free_port, overflow_px, violations
+from tests.console.conftest import PHONE, SCHEMES, WIDE, overflow_px, violations
 from tests.console.relay import Relay
 from tests.console.served import serving
 
@@ -140,7 +140,7 @@ def test_an_unknown_address_shows_the_first_view(open_page, service):
 
 
 def test_the_console_can_be_switched_off(tmp_path):
-    with serving(tmp_path, free_port(), PROOFBOX_CONSOLE="false", PROOFBOX_POOL_SIZE="0") as served:
+    with serving(tmp_path, PROOFBOX_CONSOLE="false", PROOFBOX_POOL_SIZE="0") as served:
         answers = [httpx.get(f"{served.url}{path}", trust_env=False) for path in ("/", "/console/console.js")]
     assert [answer.status_code for answer in answers] == [404, 404]
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.conftest import free_port, overflow_px, violations
+from tests.console.conftest import overflow_px, violations
 from tests.console.relay import Relay
 from tests.console.served import EVERY_SCOPE, MortalService
 from tests.console.space_seeding import HOSTILE, RTL, Stage, as_json, card, opened
@@ -90,7 +90,7 @@ def test_a_lost_connection_doubles_and_loses_no_text(open_page, stage, service):
 
 
 def test_the_page_goes_on_after_the_service_was_killed(open_page, tmp_path):
-    service = MortalService(tmp_path, free_port())
+    service = MortalService(tmp_path)
     with contextlib.closing(service):
         service.start()
         with Stage(service.url) as stage:

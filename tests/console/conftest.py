@@ -5,7 +5,6 @@
 
 import contextlib
 import os
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,30 +27,24 @@ _TIMEOUT_MS = 30_000
 _WCAG_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service on loopback, which needs no key."""
-    with serving(tmp_path_factory.mktemp("service"), free_port()) as served:
+    with serving(tmp_path_factory.mktemp("service")) as served:
         yield served
 
 
 @pytest.fixture(scope="session")
 def talkative(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that passes on more output than usual."""
-    with serving(tmp_path_factory.mktemp("talkative"), free_port(), PROOFBOX_PASS_ON_BYTES="64000000") as served:
+    with serving(tmp_path_factory.mktemp("talkative"), PROOFBOX_PASS_ON_BYTES="64000000") as served:
         yield served
 
 
 @pytest.fixture(scope="session")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that needs a key."""
-    with serving(tmp_path_factory.mktemp("guarded"), free_port(), needs_key=True) as served:
+    with serving(tmp_path_factory.mktemp("guarded"), needs_key=True) as served:
         yield served
 
 

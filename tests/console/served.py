@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from proofbox.service.access.api_keys import Permission
+from tests.services.free_ports import choose_ports
 
 _READY_S = 120
 EVERY_SCOPE = ("--scopes", ",".join(Permission))
@@ -47,17 +48,17 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, port: int, *, needs_key: bool = False, **settings: str) -> Iterator[Served]:
+def serving(folder: Path, *, needs_key: bool = False, **settings: str) -> Iterator[Served]:
     """Run a service until the block ends."""
     environment = {
-        **os.environ, "PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_PORT": str(port),
+        **os.environ, "PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_PORT": "0",
         "PROOFBOX_POOL_SIZE": "1", "PROOFBOX_AUTH": "required" if needs_key else "auto", **settings,
     }  # fmt: skip
     key = ""
     if needs_key:
         key = _create_key("console", environment)
-    with _running(folder, port, environment):
-        yield Served(f"http://127.0.0.1:{port}", port, key, folder / "data")
+    with _running(folder, environment) as (_, url):
+        yield Served(url, int(url.rpartition(":")[2]), key, folder / "data")
 
 
 class MortalService:
@@ -65,13 +66,12 @@ class MortalService:
 
     Args:
         folder: where its data and its log are.
-        port: its port.
     """
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
+    def __init__(self, folder: Path) -> None:
+        self._port = choose_ports(["service"], {})["service"]
+        self.url = f"http://127.0.0.1:{self._port}"
         self._folder = folder
-        self._port = port
         self._lives = contextlib.ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -81,7 +81,7 @@ class MortalService:
             **os.environ, "PROOFBOX_DATA_DIR": str(self._folder / "data"), "PROOFBOX_PORT": str(self._port),
             "PROOFBOX_POOL_SIZE": "0", "PROOFBOX_IMPORT_ONCE": "off",
         }  # fmt: skip
-        self._process = self._lives.enter_context(_running(self._folder, self._port, environment))
+        self._process, _ = self._lives.enter_context(_running(self._folder, environment))
 
     def kill(self) -> None:
         """End it as a power cut does."""
@@ -95,13 +95,14 @@ class MortalService:
 
 
 @contextlib.contextmanager
-def _running(folder: Path, port: int, environment: dict[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
-    log = folder / "log"
+def _running(folder: Path, environment: dict[str, str]) -> "Iterator[tuple[subprocess.Popen[bytes], str]]":
+    log, address = folder / "log", folder / "address"
+    address.unlink(missing_ok=True)
+    environment = {**environment, "PROOFBOX_ADDRESS_FILE": str(address)}
     with log.open("wb") as out:
         process = subprocess.Popen([*_PROGRAM, "serve"], env=environment, stderr=out, stdout=out)
     try:
-        _wait_until_ready(f"http://127.0.0.1:{port}", process, log)
-        yield process
+        yield process, _wait_until_ready(address, process, log)
     finally:
         process.terminate()
         process.wait(60)
@@ -113,11 +114,12 @@ def _create_key(name: str, environment: dict[str, str], *options: str) -> str:
     return str(json.loads(made.stdout)["secret"])
 
 
-def _wait_until_ready(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def _wait_until_ready(address: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
     deadline = time.monotonic() + _READY_S
     while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(httpx.TransportError):
+        with contextlib.suppress(FileNotFoundError, httpx.TransportError):
+            url = address.read_text(encoding="ascii").strip()
             if httpx.get(f"{url}/readyz", trust_env=False).status_code == httpx.codes.OK:
-                return
+                return url
         time.sleep(0.2)
     raise AssertionError(log.read_text())

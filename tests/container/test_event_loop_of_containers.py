@@ -19,7 +19,7 @@ CONTRACT = [
     {"glob": "*.txt", "description": "texts", "min_count": 20},
     {"filename": "large.bin", "description": "bytes", "visibility": "internal"},
 ]
-REFILLED_WITHIN_S = 30
+REFILLED_WITHIN_S = 120
 # The reading end of a pipe, and a file that was only locked: they close at once.
 QUICK = {
     "posix.close in sandbox/engine.py:_discard > sandbox/engine.py:_hang_up > sandbox/oci/transport.py:close",

@@ -79,7 +79,7 @@ async def test_a_workspace_over_the_limit_fails_and_the_old_one_stays(call: Call
 
 
 async def test_a_program_that_is_ended_leaves_what_it_had_written(call: Caller) -> None:
-    response = await call("echo 1 >a; mkfifo p; sleep 60", timeout_s=1, **FULL)
+    response = await call("echo 1 >a; mkfifo p; sleep 60", timeout_s=3, **FULL)
     assert "Note: workspace: 1 entries cannot be stored" in response.report
     assert (await call("ls -A", **FULL)).output.stdout == "a\n"
 

@@ -190,6 +190,13 @@ async def test_background_jobs_of_a_script_call_tools_in_one_round(loop):
     assert [len(calls) for calls in loop.rounds] == [2]
 
 
+async def test_a_background_job_that_has_work_before_its_call_is_in_the_round_of_the_others(loop):
+    works = "for ((n = 0; n < 150000; n++)); do :; done"
+    code = f'add \'{{"a": 1, "b": 2}}\' & {{ {works}; add \'{{"a": 3, "b": 4}}\'; }} &\nwait\n'
+    answer = await loop.run(code, **BASH)
+    assert (sorted(answer["stdout"].split()), [len(calls) for calls in loop.rounds]) == (["3", "7"], [2]), answer
+
+
 async def test_nested_shells_of_a_script_have_the_tools_too(loop):
     answer = await loop.run('echo Rome | xargs -I@ bash -c \'weather "{\\"city\\": \\"@\\"}"\'\n', **BASH)
     assert answer["stdout"] == '{"city":"Rome","degrees":4}\n', answer

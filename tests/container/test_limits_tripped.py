@@ -92,7 +92,8 @@ async def test_child_that_takes_too_much_memory_is_told_apart_from_the_program(c
 
 async def test_child_out_of_memory_that_the_program_copes_with_is_no_failure(call: Caller) -> None:
     # What asks for memory while a killed process is taken apart may be killed too: the program is to sleep by then.
-    late = "import time; time.sleep(0.5); " + HOG
+    parent_state = "open(f'/proc/{os.getppid()}/stat').read().rpartition(') ')[2][0]"
+    late = f"import os, time\nwhile {parent_state} != 'S': time.sleep(0.01)\n{HOG}"
     code = f"import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', {late!r}]).returncode)"
     response = await call(code, limits=SIXTY_FOUR)
     assert (response.ok, await call.output()) == (True, "-9\n"), response.report

@@ -24,7 +24,7 @@ MIB = 1024 * 1024
 GET = """
 import sys, urllib.request
 try:
-    with urllib.request.urlopen({url!r}, timeout=20) as response:
+    with urllib.request.urlopen({url!r}, timeout=60) as response:
         print(len(response.read()))
 except OSError as exc:
     print("refused:", exc, getattr(exc, "fp", None) and exc.read().decode())
@@ -239,7 +239,7 @@ try:
 except TimeoutError:
     print("waits")
 held.pop().close()
-waits.settimeout(20)
+waits.settimeout(60)
 print(waits.recv(12))
 """
     answer = await box.call(code, network=box.allow(box.web))
@@ -280,7 +280,7 @@ with urllib.request.urlopen({box.url(box.web, "/cancelled")!r}) as response:
             break
     await box.service.calls.cancel(box.service.principal, box.call.last_id, box.call.conversation)
     assert (await ticket.answer()).is_problem
-    await asyncio.wait_for(is_closed.wait(), 20)
+    await asyncio.wait_for(is_closed.wait(), 60)
     line = await box.service.provenance.line(box.service.principal, box.call.last_id, box.call.conversation)
     assert json.loads(line.text)["network"]["connections"][0]["bytes_received"] > 1_000
 
@@ -308,7 +308,7 @@ with urllib.request.urlopen({box.url(box.web, "/slow")!r}) as response:
         if is_reached.is_set():
             break
     assert answer.network.total == 1
-    await asyncio.wait_for(is_closed.wait(), 20)
+    await asyncio.wait_for(is_closed.wait(), 60)
 
 
 async def test_files_are_collected_after_connections_that_were_left_open(box):

@@ -239,10 +239,11 @@ async def test_an_in_toto_statement_names_the_files_that_came_out_and_all_that_t
     assert predicate["runDetails"]["metadata"]["invocationId"] == answer.headers["audit-sha256"]
 
 
-async def test_a_call_that_still_runs_has_no_provenance_yet(http, call):
-    ticket = await call.submit("import time\ntime.sleep(6)", ["a.csv"])
+async def test_a_call_that_still_runs_has_no_provenance_yet(service, http, call):
+    ticket = await call.submit("import time\ntime.sleep(1000)", ["a.csv"])
     answer = await http.get(f"/v1/tool-calls/{call.last_id}/provenance")
     assert (answer.status_code, answer.json()["code"]) == (409, "no_provenance")
+    await service.calls.cancel(service.principal, call.last_id, call.conversation)
     await ticket.answer()
 
 

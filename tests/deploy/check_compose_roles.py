@@ -9,7 +9,6 @@ import os
 import resource
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 from deploy_programs import DEBIAN, ENGINE, ROOT, docker, run_compose
+
+from tests.services.free_ports import choose_ports
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200)]  # the image is built for them
 BIN = Path(sys.executable).parent
@@ -50,11 +51,6 @@ def stand_ins():
     return {"services": replaced | dict.fromkeys(("proofbox", "worker"), own)}
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 class Stack:
     """The services of the files, as a project of its own.
 
@@ -66,7 +62,7 @@ class Stack:
     def __init__(self, folder, image):
         self.folder = folder
         self.name = f"proofbox-test-{secrets.token_hex(4)}"
-        self.port = free_port()
+        self.port = choose_ports(["proofbox"], {})["proofbox"]
         self.key = ""
         self._environment = {
             **os.environ,

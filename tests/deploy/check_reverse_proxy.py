@@ -21,11 +21,12 @@ from urllib.parse import quote, urljoin, urlsplit
 import pytest
 from deploy_programs import ROOT
 
-from tests.deploy.proxies import caddy, free_port, make_certificate, nginx
+from tests.deploy.proxies import caddy, make_certificate, nginx
+from tests.services.free_ports import choose_ports
 from tests.support.served import served
 
 pytestmark = pytest.mark.docker
-_RELOADED_S = 20
+_RELOADED_S = 60
 ODD_NAME = "50% a?b #1 ü.txt"
 
 
@@ -88,7 +89,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 def site(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("proxied")
     certificate = make_certificate(folder)
-    port = free_port()
+    port = choose_ports(["proxy"], {})["proxy"]
     url = f"https://localhost:{port}/proofbox/"
     environment = {**os.environ, "PROOFBOX_DATA_DIR": str(folder / "data")}
     command = [sys.executable, "-m", "proofbox.cli", "keys", "create", "--name", "t", "--json"]

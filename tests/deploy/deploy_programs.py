@@ -16,7 +16,7 @@ ENGINE = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removepref
 """The socket of the engine."""
 PROGRAMS = Path(os.environ.get("PROOFBOX_TEST_DEPLOY_PROGRAMS", ROOT / ".deploy-programs")).absolute()
 DEBIAN = PROGRAMS / "debian" / "root"
-_READY_S = 20
+_READY_S = 60
 
 
 @pytest.fixture

@@ -31,12 +31,6 @@ http {{
 """
 
 
-def free_port() -> int:
-    """A port of loopback that is free."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 def _is_open(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

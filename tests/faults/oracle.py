@@ -8,7 +8,7 @@ from phases import WRITES
 from rig import Rig, told
 from service_process import request
 
-WORKS_AGAIN_WITHIN_S = 20.0
+WORKS_AGAIN_WITHIN_S = 60.0
 
 
 def asked_again(rig: Rig, body: dict[str, Any]) -> str:

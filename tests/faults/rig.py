@@ -132,7 +132,7 @@ class Rig:
             gate.open()
         self.service.stop()
         for gate in (self.engine_gate, self.database_gate, self.objects_gate):
-            gate.cut()
+            gate.close()
 
     # ---- calls
 

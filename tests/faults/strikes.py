@@ -32,7 +32,7 @@ def _kill_service(rig: Rig, _: Held) -> None:
 
 def _stop_service(rig: Rig, _: Held) -> None:
     rig.service.signal(signal.SIGTERM)
-    rig.service.wait(20)
+    rig.service.wait()
 
 
 def _start_service(rig: Rig) -> None:

@@ -54,7 +54,7 @@ def service(tmp_path: Path, engine, clock: Clock) -> Iterator[ServiceProcess]:
         running_max=1,
         sweep_every_s=0.3,
         wall_s=60,
-        queue_s=20,
+        queue_s=120,
         overhead_s=10,
         # libfaketime refuses time.sleep(), which is used there; nothing there asks for the time of day.
         import_once="off",
@@ -101,7 +101,7 @@ def test_limits_hold_while_the_clock_jumps(service: ServiceProcess, clock: Clock
     hangs = request("import time\ntime.sleep(60)", limits={"wall_s": 3})
     assert service.post(hangs, Prefer="respond-async").status_code == 202
     eventually(lambda: service.status(hangs)["status"], lambda status: status == "running")
-    waits = request(WRITES, limits={"wall_s": 1})
+    waits = request(WRITES, limits={"wall_s": 10})
     assert service.post(waits, Prefer="respond-async").status_code == 202
     clock.set(jump_s)
     ended = eventually(lambda: service.status(hangs), lambda status: status["status"] == "done")

@@ -23,7 +23,7 @@ SLOW_BYTES_PER_S = 1_500
 def hasty_rigs(make_rig: Callable[..., Rig]) -> Iterator[Rigs]:
     """Its service gives a database up after seconds."""
     side = DockerSide()
-    shared = Rigs(lambda: make_rig(side, database_timeout_s=1))
+    shared = Rigs(lambda: make_rig(side, database_timeout_s=3))
     yield shared
     shared.close()
     side.close()

@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,18 +54,6 @@ def begun(service: ServiceProcess) -> Call:
     return call
 
 
-def end_sleeps(service: ServiceProcess) -> None:
-    containers = service.containers()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            group = (process / "cgroup").read_text(encoding="ascii")
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if words[:2] == [b"sleep", b"987"] and any(
-                container.rpartition("/")[2] in group for container in containers
-            ):
-                os.kill(int(process.name), signal.SIGTERM)
-
-
 # ---- locked ----
 
 
@@ -82,7 +70,7 @@ def test_a_call_that_comes_while_the_database_is_locked_is_told_to_come_again(se
 def test_an_answer_that_meets_a_locked_database_is_stored_when_it_is_free(service: ServiceProcess) -> None:
     call = begun(service)
     with locked(service):
-        end_sleeps(service)
+        service.end_sleeps()
         first = call.answer(60)
         assert first == "503 store_failed"
     again = service.post(call.body)
@@ -97,7 +85,7 @@ def test_an_answer_that_meets_a_locked_database_is_stored_when_it_is_free(servic
 def test_a_service_that_is_told_to_stop_while_the_database_is_locked_ends(service: ServiceProcess) -> None:
     call = begun(service)
     with locked(service):
-        end_sleeps(service)
+        service.end_sleeps()
         assert call.answer(60) == "503 store_failed"
         service.signal(signal.SIGTERM)
         assert service.wait() in {0, 1}

@@ -1,16 +1,16 @@
 """A service as an operator has it: a process that is stopped, killed and started again at the same address."""
 
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import httpx
+
+from tests.services.free_ports import choose_ports
 
 ROOT = Path(__file__).parents[2]
 _LISTENS = re.compile(r"running on http://\S+")
@@ -35,7 +35,7 @@ class ServiceProcess:
         folder.mkdir(parents=True, exist_ok=True)
         self.settings: dict[str, object] = {
             "data_dir": folder / "data",
-            "port": free_port(),
+            "port": choose_ports(["service"], {})["service"],  # it is started again there
             "pool_size": 2,
             "import_once": "off",
             "shutdown_grace_s": 5,
@@ -121,17 +121,3 @@ class ServiceProcess:
         if process is not None:
             process.send_signal(number)
             process.wait(_STOP_S)
-
-
-def free_port() -> int:
-    """A port that no client of another test takes: below those that the kernel gives to clients."""
-    first_of_clients = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    for port in random.sample(range(10_000, max(first_of_clients, 20_000)), 100):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError("no port is free")

@@ -18,11 +18,12 @@ BEFORE, DURING = 6, 4
 
 def start_long_call(process):
     """A call that runs until its service ends; returns when its program does."""
-    body = {**exec_request("long", "long"), "code": "import time\nprint('on', flush=True)\ntime.sleep(500)"}
+    code = "import time\nprint('the program runs', flush=True)\ntime.sleep(500)"
+    body = {**exec_request("long", "long"), "code": code}
     with process.client(Prefer="respond-async") as client:
         assert client.post("/v1/tool-calls", json=body).status_code == 202
         with client.stream("GET", "/v1/tool-calls/long/events?conversation_id=long") as events:
-            assert any("on" in line for line in events.iter_lines() if line.startswith("data"))
+            assert any("the program runs" in line for line in events.iter_lines())
     return body
 
 

@@ -37,6 +37,9 @@ class EngineSide(Protocol):
 
     def kill(self, container: str) -> None: ...
 
+    def end_sleeps(self, container: str) -> None:
+        """Ends each ``sleep 987`` in a container: its program goes on."""
+
     def pause(self, container: str) -> None: ...
 
     def leave(self, service_name: str) -> str:
@@ -80,6 +83,17 @@ class DockerSide:
 
     def kill(self, container: str) -> None:
         self._client.api.kill(container)
+
+    def end_sleeps(self, container: str) -> None:
+        if "runsc" in Settings().runtime:
+            ends = "for p in /proc/[0-9]*; do grep -qsx 'sleep.987.' $p/cmdline && kill ${p#/proc/}; done"
+            command = self._client.api.exec_create(container, ["sh", "-c", ends])
+            self._client.api.exec_start(command["Id"])
+            return
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if container in (process / "cgroup").read_text(encoding="ascii"):
+                    _end_sleep(int(process.name))
 
     def pause(self, container: str) -> None:
         self._client.api.pause(container)
@@ -140,6 +154,10 @@ class OciSide:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def end_sleeps(self, container: str) -> None:
+        for pid in self._processes(container):
+            _end_sleep(pid)
+
     def pause(self, container: str) -> None:
         place, container_id = self._found(container)
         group = place.cgroup_of(container_id).lstrip("/")
@@ -170,6 +188,12 @@ class OciSide:
         for sleeper in self._sleepers:
             sleeper.kill()
             sleeper.wait()
+
+
+def _end_sleep(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep\x00987"):
+            os.kill(pid, signal.SIGTERM)
 
 
 def kinds_held_by(pid: int) -> dict[str, str]:

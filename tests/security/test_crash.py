@@ -202,13 +202,14 @@ def test_a_paused_container_counts_as_lost_after_its_time(tmp_path, engine):
 
 
 def test_a_call_that_ends_within_the_grace_is_answered_and_new_ones_are_refused_meanwhile(mortal):
-    body = request(f"import subprocess\nsubprocess.run('sleep 987 & sleep 4', shell=True)\n{WRITES}")
+    body = request(f"{SLEEPS}\n{WRITES}")
     with ThreadPoolExecutor(1) as clients:
         running = clients.submit(mortal.post, body)
         assert len(eventually(mortal.busy, lambda busy: len(busy) == 1)) == 1
         mortal.signal(signal.SIGTERM)
         ready = eventually(lambda: mortal.client.get("/readyz").status_code, lambda status: status != 200)
         refused = mortal.post(request(WRITES))
+        mortal.end_sleeps()
         answered = running.result()
     assert ready == 503
     assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
@@ -275,11 +276,14 @@ def test_a_call_whose_client_was_lost_is_cancelled_after_the_grace_time_and_its_
 
 
 def test_the_same_body_gets_the_answer_of_a_call_whose_client_was_lost_and_it_runs_once(single):
-    code = f"import subprocess\nprint('begun')\nsubprocess.run('sleep 987 & sleep 4', shell=True)\n{WRITES}"
-    body = request(code)
+    body = request(f"print('begun')\n{SLEEPS}\n{WRITES}")
     with lost(single, body):
         pass
-    answer, again = single.post(body), single.post(body)
+    with ThreadPoolExecutor(1) as clients:
+        posted = clients.submit(single.post, body)
+        single.end_sleeps()
+        answer = posted.result()
+    again = single.post(body)
     assert (answer.status_code, answer.json()["ok"]) == (200, True)
     assert (again.text, again.headers["idempotent-replayed"]) == (answer.text, "true")
     events = single.client.get(f"/v1/tool-calls/{body['tool_call_id']}/events").text
@@ -303,12 +307,13 @@ def test_a_cancelled_call_leaves_its_blocks_with_what_its_program_had_printed(mo
 
 
 def test_a_client_that_hangs_up_leaves_a_call_alone_that_another_waits_for(mortal):
-    body = request(f"import subprocess\nsubprocess.run('sleep 987 & sleep 4', shell=True)\n{WRITES}")
+    body = request(f"{SLEEPS}\n{WRITES}")
     with ThreadPoolExecutor(2) as clients:
         stays = clients.submit(mortal.post, body)
         eventually(mortal.busy, lambda busy: len(busy) == 1)
         with pytest.raises(httpx.ReadTimeout):
             httpx.post(f"{mortal.url}/v1/tool-calls", json=body, timeout=httpx.Timeout(30, read=0.3))
+        mortal.end_sleeps()
         assert stays.result().json()["ok"] is True
 
 

@@ -29,10 +29,14 @@ def follow(service, body, **headers: str) -> Iterator[Event]:
                 fields = {}
 
 
+# What it says is a piece for each line: it goes on once the line before was read.
 TALKS = (
-    "import os, sys, time\n"
-    "print('one', flush=True)\ntime.sleep(0.3)\n"
-    "print('two', file=sys.stderr, flush=True)\ntime.sleep(0.3)\n"
+    "import fcntl, os, sys, termios, time\n"
+    "def wait(stream):\n"
+    "    while any(fcntl.ioctl(stream, termios.FIONREAD, bytes(4))): time.sleep(0.1)\n"
+    "    time.sleep(0.3)\n"
+    "print('one', flush=True)\nwait(sys.stdout)\n"
+    "print('two', file=sys.stderr, flush=True)\nwait(sys.stderr)\n"
     "open('out.txt', 'w').write('x')\nprint('three')"
 )
 

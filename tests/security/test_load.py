@@ -177,12 +177,16 @@ def test_many_calls_good_and_bad_are_all_answered_and_leave_nothing(loaded):
 def test_a_full_queue_refuses_with_retry_after_and_what_was_refused_can_come_again(tmp_path, engine):
     with serving(tmp_path / "data", engine, running_max=1, queue_max=2, pool_size=1) as small:
         with ThreadPoolExecutor(8) as clients:
-            holding = request("import time\ntime.sleep(4)\n" + WRITES)
+            holding = request(f"import subprocess\nsubprocess.run(['sleep', '987'])\n{WRITES}")
             bodies = [_ok() for _ in range(6)]
             first = clients.submit(small.post, holding)
             eventually(lambda: small.client.get(f"/v1/tool-calls/{holding['tool_call_id']}").status_code, _found)
             eventually(lambda: small.status(holding)["status"], lambda status: status == "running")
-            responses = list(clients.map(small.post, bodies))
+            posted = [clients.submit(small.post, body) for body in bodies]
+            eventually(lambda: sum(each.done() for each in posted), lambda count: count == 4)
+            assert len(eventually(small.busy, lambda busy: len(busy) == 1)) == 1
+            small.end_sleeps()
+            responses = [each.result() for each in posted]
             assert first.result().json()["ok"] is True
         assert Counter(what_became_of(r) for r in responses) == {"ok": 2, "429 queue_full": 4}
         for refused in (r for r in responses if r.status_code == 429):

@@ -64,7 +64,7 @@ def attack(service: ServiceProcess) -> None:
     ):
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(line.encode())
-            connection.settimeout(5)
+            connection.settimeout(60)
             connection.recv(1000)
 
 

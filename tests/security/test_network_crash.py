@@ -76,7 +76,7 @@ def test_kill_9_in_a_download_leaves_no_container_no_connection_and_an_audit_lin
         service.signal(signal.SIGKILL)
         service.wait()
         assert eventually(service.containers, lambda left: left == []) == []
-        assert server.ended.wait(20)
+        assert server.ended.wait(60)
         service.start()
         path = f"/v1/tool-calls/{body['tool_call_id']}/provenance"
         line = service.client.get(path, params={"conversation_id": body["conversation_id"]}).json()

@@ -21,8 +21,12 @@ class Gate:
 
     def __init__(self, target: str | int) -> None:
         self._target = target
-        self._listener = self._listening(0)
-        self.port: int = self._listener.getsockname()[1]
+        # It never listens: it keeps the port while the gate is cut, which else a client of another test may get.
+        self._place = socket.socket()
+        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._place.bind(("127.0.0.1", 0))
+        self.port: int = self._place.getsockname()[1]
+        self._listener = self._listening()
         self.held = threading.Event()
         """Set once something waits at the gate."""
         self._open = threading.Event()
@@ -40,8 +44,13 @@ class Gate:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Resets all connections, and gives the port back."""
         self.cut()
         self.open()
+        self._place.close()
 
     # ---- told
 
@@ -88,13 +97,13 @@ class Gate:
 
     def mend(self) -> None:
         """Takes connections again."""
-        self._listener = self._listening(self.port)
+        self._listener = self._listening()
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     # ---- passed on
 
-    def _listening(self, port: int) -> socket.socket:
-        return socket.create_server(("127.0.0.1", port), backlog=512)
+    def _listening(self) -> socket.socket:
+        return socket.create_server(("127.0.0.1", self.port), backlog=512)
 
     def _accept(self, listener: socket.socket) -> None:
         while True:

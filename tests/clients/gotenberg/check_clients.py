@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -34,19 +33,14 @@ class Running:
     key: str
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The service on a port of its own, with keys required."""
-    data, port = tmp_path_factory.mktemp("data"), free_port()
+    data = tmp_path_factory.mktemp("data")
+    address = data / "address"
     environment = {
         **os.environ, "PROOFBOX_DATA_DIR": str(data), "PROOFBOX_GOTENBERG": "true", "PROOFBOX_AUTH": "required",
-        "PROOFBOX_POOL_SIZE": "2", "PROOFBOX_PORT": str(port),
+        "PROOFBOX_POOL_SIZE": "2", "PROOFBOX_PORT": "0", "PROOFBOX_ADDRESS_FILE": str(address),
     }  # fmt: skip
     program = [sys.executable, "-m", "proofbox.cli"]
     made = subprocess.run(
@@ -59,20 +53,19 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with (data / "log").open("wb") as log:
         service = subprocess.Popen([*program, "serve"], env=environment, stderr=log, stdout=log)
         try:
-            url = f"http://127.0.0.1:{port}/gotenberg"
-            wait_until_up(url, service, data / "log")
-            yield Running(url, json.loads(made.stdout)["secret"])
+            yield Running(wait_until_up(address, service, data / "log"), json.loads(made.stdout)["secret"])
         finally:
             service.terminate()
             service.wait(60)
 
 
-def wait_until_up(url: str, service: "subprocess.Popen[bytes]", log: Path) -> None:
+def wait_until_up(address: Path, service: "subprocess.Popen[bytes]", log: Path) -> str:
     deadline = time.monotonic() + READY_S
     while time.monotonic() < deadline and service.poll() is None:
-        with contextlib.suppress(httpx.TransportError):
+        with contextlib.suppress(FileNotFoundError, httpx.TransportError):
+            url = f"{address.read_text().strip()}/gotenberg"
             if httpx.get(f"{url}/health").status_code == 200:
-                return
+                return url
         time.sleep(0.2)
     raise AssertionError(log.read_text())
 

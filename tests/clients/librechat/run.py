@@ -7,7 +7,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -39,6 +38,7 @@ def main() -> int:
             "PROOFBOX_SERVICE_NAME": f"librechat-{secrets.token_hex(4)}",
             "PROOFBOX_AUTH": "required",
             "PROOFBOX_POOL_SIZE": "1",
+            "PROOFBOX_ADDRESS_FILE": str(folder / "address"),
             "PROOFBOX_LIBRECHAT": "true",
             "PROOFBOX_LIBRECHAT_KEY_FILE": str(folder / "public.pem"),
         }
@@ -98,30 +98,29 @@ def proofbox(*arguments: str, environment: Mapping[str, str]) -> str:
 @contextlib.contextmanager
 def serving(environment: Mapping[str, str]) -> Iterator[str]:
     """Serve on a free port as long as the block lasts; its URL."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [Path(sys.executable).with_name("proofbox"), "serve", "--port", str(port)]
+    address = Path(environment["PROOFBOX_ADDRESS_FILE"])
+    command = [Path(sys.executable).with_name("proofbox"), "serve", "--port", "0"]
     process = subprocess.Popen(command, env=dict(environment))
     try:
-        wait_until_ready(f"http://127.0.0.1:{port}/readyz", process)
-        yield f"http://127.0.0.1:{port}"
+        yield wait_until_ready(address, process)
     finally:
         process.terminate()
         process.wait()
 
 
-def wait_until_ready(url: str, process: "subprocess.Popen[bytes]") -> None:
-    """Wait until the service is ready.
+def wait_until_ready(address: Path, process: "subprocess.Popen[bytes]") -> str:
+    """Wait until the service is ready; its URL, which it writes to a file.
 
     Raises:
         SystemExit: it ended, or is not ready in time.
     """
     end = time.monotonic() + START_S
     while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError, urllib.error.URLError), urllib.request.urlopen(url, timeout=5) as answer:
-            if answer.status == 200:
-                return
+        with contextlib.suppress(OSError, urllib.error.URLError):
+            url = address.read_text().strip()
+            with urllib.request.urlopen(f"{url}/readyz", timeout=5) as answer:
+                if answer.status == 200:
+                    return url
         time.sleep(0.2)
     raise SystemExit("the service did not start")
 

@@ -243,7 +243,7 @@ async def test_a_file_comes_in_by_its_upload_link(host):
 
 async def test_a_long_call_goes_on_and_its_result_is_asked_for(host):
     async with host as call:
-        started = await call("run_python", code="import time; time.sleep(3); print('done at last')", wait_s=0.5)
+        started = await call("run_python", code="import time; time.sleep(5); print('done at last')", wait_s=0.5)
         assert not started.raw.is_error
         assert started.data["status"] in {"running", "queued"}
         assert started.data["handle"] in started.text
@@ -306,7 +306,7 @@ async def test_closing_the_stream_is_a_lost_connection_in_the_old_era(url, servi
         "method": "tools/call",
         "params": {
             "name": "run_bash",
-            "arguments": {"code": "sleep 2; echo survived", "conversation": conversation},
+            "arguments": {"code": "sleep 4; echo survived", "conversation": conversation},
         },
     }
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}

@@ -71,7 +71,7 @@ async def test_limits_of_a_control_group_are_set_on_a_container_that_waited(call
 
 
 async def test_the_call_that_a_container_serves_stands_in_its_folder(call: Caller, service: Service) -> None:
-    ticket = await call.submit("import time; time.sleep(3)", tool_call_id="call:oci")
+    ticket = await call.submit("import time; time.sleep(1000)", tool_call_id="call:oci")
     folder = service.settings.oci_run_dir
     found: list[str] = []
     while "call_oci" not in found:
@@ -80,4 +80,5 @@ async def test_the_call_that_a_container_serves_stands_in_its_folder(call: Calle
         for path in folder.glob("*/bundles/*/call"):
             with contextlib.suppress(FileNotFoundError):  # that of a call before, which has just gone
                 found.append(path.read_text())
+    await service.calls.cancel(service.principal, call.last_id, call.conversation)
     await ticket.answer()

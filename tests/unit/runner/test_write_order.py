@@ -12,7 +12,7 @@ RUNNER = Path(__file__).parents[3] / "sandbox_images" / "runner"
 # Reads what a child writes, in rounds as the runner does, and prints it in the order that it finds.
 READER = """
 import json, os, random, select, sys, time
-from write_order import WriteOrder, make_output_pipe
+from write_order import ROUND_READS_MAX, WriteOrder, make_output_pipe
 
 writes, pause_s, seed, opens_anew = json.load(sys.stdin)
 pipes = [make_output_pipe() for _ in range(2)]
@@ -38,18 +38,23 @@ while len(ended) < 2:
     select.select([read for read, _ in pipes if read not in ended], [], [])
     if pause_s:
         time.sleep(random.random() * pause_s)
-    order.note_writes()
-    for kind, (read, _) in enumerate(pipes):
-        while read not in ended:
-            try:
-                packet = os.read(read, 65536)
-            except BlockingIOError:
-                break
-            if not packet:
-                ended.add(read)
-                order.end(kind)
-                break
-            order.take(kind, packet)
+    for _ in range(ROUND_READS_MAX):
+        order.note_writes()
+        taken = 0
+        for kind, (read, _) in enumerate(pipes):
+            while read not in ended:
+                try:
+                    packet = os.read(read, 65536)
+                except BlockingIOError:
+                    break
+                if not packet:
+                    ended.add(read)
+                    order.end(kind)
+                    break
+                order.take(kind, packet)
+                taken += 1
+        if not taken:
+            break
     ordered += order.ordered(all_read=True)
 ordered += order.ordered(all_read=True, is_end=True)
 print(json.dumps([[kind, data.decode()] for kind, data in ordered]))
@@ -110,3 +115,8 @@ def test_one_pipe_alone_keeps_every_byte(pipe):
 def test_lines_of_a_stream_that_is_opened_anew_for_each_keep_their_order():
     writes = [(int(n % 3 < 2), f"{n}\n") for n in range(200)]
     assert merged(ordered(writes, 0.01, opens_anew=True)) == merged(writes)
+
+
+def test_a_stream_that_is_opened_anew_for_each_line_is_in_order_from_its_first_lines_on():
+    writes = [(n % 2, f"{n}\n") for n in range(40)]
+    assert [merged(ordered(writes, opens_anew=True)) for _ in range(20)] == [writes] * 20

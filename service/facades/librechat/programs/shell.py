@@ -1,5 +1,7 @@
 """Runs a bash script whose tools are functions: each asks this process for its result and waits for it."""
 
+import contextlib
+import glob
 import json
 import os
 import select
@@ -12,6 +14,8 @@ from typing import Any
 
 SETTLE_S = 0.15
 """How long a script may go on to make further calls beside one that waits, such as those of other jobs."""
+_SETTLE_S_MAX = 5.0
+"""The same while a process of it has work: on a busy machine, the next caller may still wait for a processor."""
 _POLL_S = 0.02
 # A tool may have the name of any command.
 _FUNCTIONS = """
@@ -54,21 +58,35 @@ def _run(source: str, functions: dict[str, str], replay: Any, folder: str) -> in
     requests = os.open(f"{folder}/requests", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     environment = {**os.environ, "BASH_ENV": f"{folder}/functions.sh", "PROOFBOX_TOOLS": folder}
     script = subprocess.Popen(["/bin/bash", f"{folder}/main.sh"], env=environment, start_new_session=True)
-    pending, settled_at = b"", 0.0
+    pending, called_at = b"", 0.0
     while True:
         ended = script.poll() is not None
         if select.select([requests], [], [], 0 if ended else _POLL_S)[0]:
             *names, pending = (pending + os.read(requests, 65_536)).split(b"\n")
             for name in names:
                 if not _answer(f"{folder}/{name.decode()}", replay):
-                    settled_at = time.monotonic() + SETTLE_S
+                    called_at = time.monotonic()
             continue
-        if replay.is_waiting and (ended or time.monotonic() >= settled_at):
+        if replay.is_waiting and (ended or _is_settled(script.pid, time.monotonic() - called_at)):
             os.killpg(script.pid, signal.SIGKILL)
             script.wait()
             replay.end()
         if ended:
             return script.returncode
+
+
+def _is_settled(session: int, silent_s: float) -> bool:
+    """Whether no further call is to be expected of the processes of a session."""
+    return silent_s >= SETTLE_S and (silent_s >= _SETTLE_S_MAX or not _has_work(session))
+
+
+def _has_work(session: int) -> bool:
+    for stat in glob.iglob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            state, _, _, of_session = _read(stat).rpartition(")")[2].split()[:4]
+            if int(of_session) == session and state in "RD":
+                return True
+    return False
 
 
 def _answer(call: str, replay: Any) -> bool:
