@@ -185,7 +185,7 @@ async def test_a_connection_that_is_lost_fails_its_work_and_no_other(database, s
 
 
 async def test_a_statement_that_takes_too_long_is_ended(postgres_url, tmp_path, scope):
-    async with opened(tmp_path, postgres_url, timeout_s=0.3) as database:
+    async with opened(tmp_path, postgres_url, timeout_s=1) as database:
         for works in (database.write, database.read):
             with pytest.raises(StoreFailedError) as caught:
                 await works(lambda connection: connection.exec_driver_sql("SELECT pg_sleep(60)"))
@@ -194,7 +194,7 @@ async def test_a_statement_that_takes_too_long_is_ended(postgres_url, tmp_path, 
 
 
 async def test_a_writer_that_waits_too_long_for_another_gives_up(postgres_url, tmp_path, scope):
-    async with opened(tmp_path, postgres_url, timeout_s=0.3) as database:
+    async with opened(tmp_path, postgres_url, timeout_s=1) as database:
         store = SqlTimelineStore(database)
         await store.append(scope, [block("1")])
         with psycopg.connect(postgres_url.get_secret_value()) as other:
