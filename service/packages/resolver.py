@@ -38,7 +38,7 @@ _KILLED_FIRST = "1000"
 # Waits until its bounds are set, and becomes the resolver: uv runs no instruction without them.
 _BOUNDED_FIRST = ("/bin/sh", "-c", 'read -r _; exec "$@" </dev/null', "sh")
 _UV_STATUSES = (0, 1, 2)  # done, no solution, an error that it explains; all others are not of its making
-_NO_MEMORY = f"(os error {errno.ENOMEM})"  # as Rust prints an error of the system, whatever uv says about it
+_NO_MEMORY = f"(os error {errno.ENOMEM})"  # as Rust prints an error of the system, whatever words uv has for it
 
 
 @dataclass(frozen=True, slots=True)
