@@ -7,6 +7,7 @@ trusts the authorities of the machine and those of the operator.
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import sys
@@ -34,7 +35,10 @@ _OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 _THREADS = "2"
 _NICE = 10
 _KILLED_FIRST = "1000"
-_NO_MEMORY = ("memory allocation of", "Cannot allocate memory")
+# Waits until its bounds are set, and becomes the resolver: uv runs no instruction without them.
+_BOUNDED_FIRST = ("/bin/sh", "-c", 'read -r _; exec "$@" </dev/null', "sh")
+_UV_STATUSES = (0, 1, 2)  # done, no solution, an error that it explains; all others are not of its making
+_NO_MEMORY = f"(os error {errno.ENOMEM})"  # as Rust prints an error of the system, whatever words uv has for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class Resolver:
             *options,
         ]  # fmt: skip
         status, stderr = await self._run(command, folder)
-        if status < 0 or (status and any(text in stderr for text in _NO_MEMORY)):
+        if status not in _UV_STATUSES or (status != 0 and _NO_MEMORY in stderr):
             raise PackageRefusedError(
                 ContractCode.PACKAGES_TOO_LARGE,
                 "finding versions took more memory or disk than it may; ask for fewer packages or exact versions",
@@ -190,17 +194,21 @@ class Resolver:
             environment["SSL_CERT_FILE"] = str(folder / "roots.pem")
         with (folder / "stderr").open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
+                *_BOUNDED_FIRST,
                 *command,
                 cwd=folder,
                 env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
             )
         try:
-            with contextlib.suppress(ProcessLookupError):  # it has ended already
+            with contextlib.suppress(ProcessLookupError):  # the system killed it already
                 self._bound(process.pid)
+            assert process.stdin is not None
+            process.stdin.write(b"\n")
+            process.stdin.close()
             await self._watch(process, folder)
         finally:
             if process.returncode is None:

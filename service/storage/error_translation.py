@@ -42,6 +42,7 @@ _POSTGRES_TEXTS = {
     "08": "does not answer, or refuses the connection",
     "22": "does not take such a value",
     "25006": "is read-only",
+    "25P03": "ended a transaction in which nothing was asked for too long",
     "28": "does not accept the user or password",
     "3D": "does not exist on its server",
     "42501": "does not let its user do that",

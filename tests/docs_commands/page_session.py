@@ -88,7 +88,8 @@ def page_environment(folder: Path, **more: str) -> dict[str, str]:
     }
     path = f"{ROOT / '.venv' / 'bin'}:{kept['PATH']}"
     # Small, so that the shell of a page starts a service quickly.
-    sizes = {"PROOFBOX_POOL_SIZE": "1", "PROOFBOX_IMPORT_ONCE": "off", "PYTHONPATH": str(ROOT), "NO_COLOR": "1", "XDG_CONFIG_HOME": str(home)}
+    quick = {"PROOFBOX_POOL_SIZE": "1", "PROOFBOX_IMPORT_ONCE": "off"}
+    sizes = quick | {"PYTHONPATH": str(ROOT), "NO_COLOR": "1", "XDG_CONFIG_HOME": str(home)}
     return kept | {"HOME": str(home), "PATH": path} | sizes | more
 
 

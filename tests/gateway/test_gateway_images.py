@@ -195,7 +195,7 @@ async def test_the_key_comes_back_nowhere(asking, llm, caplog):
 async def test_a_slow_endpoint_takes_no_longer_than_the_timeout(asking, llm):
     held = Held()
     llm.answers = [held]
-    await asking.begin(image(timeout=300))
+    await asking.begin(image(timeout=1_000))
     answer = await asking.call("paint", {"prompt": "x"})
     assert (answer["error"]["code"], "in time" in answer["error"]["message"]) == ("image_failed", True)
     await held.closed.wait()

@@ -186,12 +186,13 @@ async def test_tokens_that_an_endpoint_does_not_count_are_counted_here(asking, l
 async def test_a_slow_model_ends_with_the_time_of_the_call(asking, llm):
     held = Held()
     llm.answers = [held]
-    await asking.begin(sub_agent(ECHO, timeout=300))
+    await asking.begin(sub_agent(ECHO, timeout=1_000))
     answer = await asking.call("research", {"prompt": "x"})
     assert answer["error"]["code"] == "sub_agent_limit"
     await held.closed.wait()
     later = Held()
     llm.answers = [asks(("echo", {}), text="So far"), later]
+    await asking.begin(sub_agent(ECHO, timeout=2_500))  # its first step needs less on a busy machine
     answer = await asking.call("research", {"prompt": "x"})
     assert (answer["ok"], answer["ret"]["text"], answer["ret"]["finish"]) == (True, "So far", "timeout")
     await later.closed.wait()

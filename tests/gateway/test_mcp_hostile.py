@@ -1,6 +1,7 @@
 """MCP servers that mean harm: schemas, results, sizes and addresses; the service goes on answering."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import sys
@@ -186,21 +187,18 @@ async def test_a_list_without_an_end_is_read_to_the_limit(tmp_path, raw):
 
 
 async def test_a_server_that_sends_for_ever_costs_no_longer_than_its_timeout(loop):
-    reading, left = asyncio.Event(), asyncio.Event()
+    left = asyncio.Event()
 
     async def trickle(reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        reading.set()
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
-        try:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
             while True:
                 writer.write(b": wait\n\n")
                 await writer.drain()
                 await asyncio.sleep(0.05)
-        except ConnectionError:
-            left.set()
-        finally:
-            writer.close()
+        left.set()
+        writer.close()
 
     trickling = await asyncio.start_server(trickle, "127.0.0.1", 0)
     async with trickling:
@@ -208,7 +206,6 @@ async def test_a_server_that_sends_for_ever_costs_no_longer_than_its_timeout(loo
         entry = {"name": "slow", "url": f"http://127.0.0.1:{port}/mcp", "transport": "http", "timeout": 300}
         begun = await begin_with(loop, entry)
         await left.wait()
-    assert reading.is_set()
     [warning] = begun.json()["warnings"]
     assert warning["code"] == "mcp_unavailable"
     assert "within 0.3 s" in warning["message"]

@@ -15,6 +15,7 @@ from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
+from tests.support.waiting import until
 
 BASE = "/v1/conversations/c1/turns/turn_1/attachments"
 
@@ -227,19 +228,13 @@ async def test_an_upload_that_is_cut_short_stores_nothing_and_is_logged_as_such(
         writer.write(f"PUT {BASE}/cut.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf".encode())
         await writer.drain()
         staging = tmp_path / "data" / "staging"
-        await _until(lambda: any(staging.rglob("attachment")))
+        await until(lambda: any(staging.rglob("attachment")))
         writer.close()
-        await _until(lambda: caplog.records)
+        await until(lambda: caplog.records)
     assert " 499 " in caplog.records[0].getMessage()
     assert list(staging.rglob("attachment")) == []
     read = await client.get("/v1/conversations/c1/artifacts/fi:turn_1.user.attachments/cut.txt")
     assert read.status_code == 404
-
-
-async def _until(holds) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - what is waited for is a file
-            await asyncio.sleep(0.005)
 
 
 @pytest.mark.parametrize("name", ["a%0Ab.csv", "a%00.csv", "%1Fa.csv", "a%7F.csv"])

@@ -43,13 +43,14 @@ def now() -> int:
 
 
 def claims(**changes: Any) -> dict[str, Any]:
+    at = now()  # once: a second more between two of these is a longer lifetime than may be
     usual = {
         "iss": "librechat",
         "aud": "codeapi",
         "sub": "66f2a1",
-        "iat": now(),
-        "nbf": now(),
-        "exp": now() + 300,
+        "iat": at,
+        "nbf": at,
+        "exp": at + 300,
         "jti": "b2c1",
         "tenant_id": "legacy",
         "role": "USER",
@@ -282,8 +283,9 @@ async def test_a_token_is_refused_with(client, made):
 
 
 async def test_the_clock_of_librechat_may_differ_by_half_a_minute(client):
-    late = token(iat=now() + 20, nbf=now() + 20, exp=now() + 300)
-    early = token(iat=now() - 310, nbf=now() - 310, exp=now() - 10)
+    at = now()
+    late = token(iat=at + 20, nbf=at + 20, exp=at + 300)
+    early = token(iat=at - 310, nbf=at - 310, exp=at - 10)
     for secret in (late, early):
         assert (await client.get(LISTING, headers=bearer(secret))).status_code == 200
 

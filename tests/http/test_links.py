@@ -78,8 +78,7 @@ async def test_a_part_and_an_unchanged_version_are_served_by_link(stranger, link
 
 
 async def test_a_link_tells_nobody_whose_file_it_is(link):
-    assert set(dict(parse_qsl(urlsplit(link).query))) == {"expires", "key", "signature"}
-    assert [word for word in ("acme", "sales", "u-17", "c1", "turn_1", "html") if word in link] == []
+    assert re.fullmatch(r"[./]*/v1/links/\d+\?expires=\d+&key=k1&signature=[0-9a-f]{64}", link)
 
 
 async def test_a_link_is_to_the_version_that_it_was_made_for(client, stranger, saved, link):

@@ -26,6 +26,7 @@ from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from tests.http.test_call_events import frames
 from tests.support.held_engine import HeldEngine
 from tests.support.program_proxy import no_network
+from tests.support.waiting import until
 
 MIB = 1024 * 1024
 LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB, 64 * MIB)
@@ -91,12 +92,6 @@ def body_of(kind="exec", **more):
         **BODIES[kind],
         **more,
     }
-
-
-async def until(holds):
-    """Waits until something is true of the service; asks nothing of it."""
-    while not holds():  # noqa: ASYNC110 - there is no event for each of these
-        await asyncio.sleep(0.01)
 
 
 class Lossy:

@@ -213,7 +213,7 @@ async def test_previews_of_a_caller_that_wait_are_bounded(pipeline, client):
     for number in range(WAITING_MAX + 2):
         await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
     sent = [asyncio.create_task(client.get(f"{URL}{number}.csv")) for number in range(WAITING_MAX + 2)]
-    ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+    ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=60)
     [refused] = [task.result() for task in ended]
     let_end.set()
     answers = [(await task).status_code for task in sent]
@@ -230,7 +230,7 @@ async def test_a_preview_waits_for_its_turn_for_a_bounded_time(pipeline):
         await pipeline.save(f"turn_1/files/{number}.csv", str(number).encode(), "text/csv")
     async with opened_client(pipeline, turns=Turns(wait_s=0.05)) as client:
         sent = [asyncio.create_task(client.get(f"{URL}{number}.csv")) for number in (1, 2)]
-        ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+        ended, _ = await asyncio.wait(sent, return_when=asyncio.FIRST_COMPLETED, timeout=60)
         [late] = [task.result() for task in ended]
         let_end.set()
         assert sorted([(await task).status_code for task in sent]) == [200, late.status_code]

@@ -147,16 +147,18 @@ async def test_a_document_that_is_put_is_bounded_as_each_body_is(services, path)
 
 async def test_a_length_that_is_only_declared_takes_no_room(services, call_body):
     app = create_app(replace(services, bodies_bytes_max=2 * BODY_BYTES_MAX))
-    stop = asyncio.Event()
+    stop, begun = asyncio.Event(), asyncio.Semaphore(0)
 
     async def nothing():
+        begun.release()
         yield b" "
         await stop.wait()
 
     declared = {"Content-Type": "application/json", "Content-Length": str(BODY_BYTES_MAX)}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
         idle = [asyncio.ensure_future(client.post(CALLS, content=nothing(), headers=declared)) for _ in range(5)]
-        await asyncio.sleep(0.05)
+        for _ in idle:
+            await begun.acquire()
         body = json.dumps(call_body).ljust(BODY_BYTES_MAX - 100)
         served = await client.post(CALLS, content=body, headers={"Content-Type": "application/json"})
         assert served.status_code == 200

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -37,18 +36,17 @@ def run(environment, folder):
 
 @contextlib.contextmanager
 def serving(environment, folder):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    process = subprocess.Popen(["proofbox", "serve", "--port", str(port)], cwd=folder, env=environment)
-    url = f"http://127.0.0.1:{port}"
+    address = folder / "address"
+    address.unlink(missing_ok=True)
+    environment = {**environment, "PROOFBOX_ADDRESS_FILE": str(address)}
+    process = subprocess.Popen(["proofbox", "serve", "--port", "0"], cwd=folder, env=environment)
     try:
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline and process.poll() is None:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{url}/readyz") as answer:
-                if answer.status == 200:
-                    break
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address.read_text().strip()}/readyz"):
+                break
             time.sleep(0.1)
-        yield url
+        yield address.read_text().strip()
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(START_S) == 0

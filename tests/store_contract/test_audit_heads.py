@@ -24,6 +24,7 @@ from proofbox.service.storage.audit_signing import HeadSigner
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.database import Database
 from tests.store_contract.audited import answered
+from tests.support.waiting import until
 
 CHAIN = "'acme'/'books'"
 
@@ -169,12 +170,11 @@ async def test_a_signer_that_waits_for_another_process_stops_soon_and_goes_on_wh
     await lines_of(1)
     loop, holding = asyncio.get_running_loop(), ExitStack()
     holding.enter_context(files.locked())
-    timer = loop.call_later(10, holding.close)
+    timer = loop.call_later(60, holding.close)
     signer.start()
     await asyncio.sleep(0.2)
-    began = loop.time()
     await signer.stop()
-    assert loop.time() - began < 5
+    assert loop.time() < timer.when()  # the lock was still held
     other = signer_of()
     waiting = asyncio.create_task(other.sign())
     await asyncio.sleep(0.2)
@@ -386,12 +386,16 @@ async def test_an_unforeseen_error_is_logged_once_and_ends_no_rounds(database, f
     await lines_of(1)
     signer = HeadSigner(database, HeadFiles(Path("no\0name"), files.heads), 0.01)
     signer.start()
-    await asyncio.sleep(0.3)
+
+    def told():
+        return [line.getMessage() for line in caplog.records if line.name == "proofbox.audit.heads"]
+
+    await until(lambda: len(told()) == 2)
+    await asyncio.sleep(0.1)  # ten rounds more
     assert not signer.is_signing
     await signer.stop()
-    told = [line.getMessage() for line in caplog.records if line.name == "proofbox.audit.heads"]
-    assert len(told) == 2
-    assert told[1].startswith("audit heads are not signed: an unforeseen error, ValueError: ")
+    assert len(told()) == 2
+    assert told()[1].startswith("audit heads are not signed: an unforeseen error, ValueError: ")
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -604,7 +608,7 @@ async def test_exported_heads_are_those_of_the_exported_lines_and_verify_without
         (2, "zoo"),
         (3, "zoo"),
     ]
-    assert "acme" not in printed
+    assert '"acme"' not in printed  # with its quotes: the signatures are random
     key = records(files)[0]["key"]
     status, verified = await command("verify", "--file", file, "--key", key)
     assert status == 0

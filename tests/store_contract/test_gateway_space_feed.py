@@ -367,14 +367,14 @@ async def test_nothing_is_kept_of_calls_that_no_space_shows(world, inputs, tools
 async def test_a_tool_that_shows_no_input_streams_none(world, feed, inputs, tools):
     tools.tool = shown_tool(shows_input=False)
     async with Client(feed, world) as client:
-        await _add(inputs, world, '{"pin": "1234')
-        call = recorded_call(tools.tool, pin="1234")
+        await _add(inputs, world, '{"pin": "pin-of-the-door')
+        call = recorded_call(tools.tool, pin="pin-of-the-door")
         posting = await _start(world, call)
         inputs.finish("run_1", "call-1", call.input)
         await _end(world, call, posting, RecordEnding("done", 1))
         await client.until(_has("tool-call.complete"))
     assert client.names == ["tool-call.start", "tool-call.complete"]
-    assert "1234" not in str(client.events)
+    assert "pin-of-the-door" not in str(client.events)
 
 
 async def test_a_call_that_is_not_made_in_time_is_abandoned(world, feed, inputs, clock):

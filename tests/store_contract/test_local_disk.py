@@ -25,6 +25,7 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.sources import SqlSourcePool
+from tests.support.waiting import until
 
 REPOSITORY = Path(proofbox.service.__file__).parents[2]
 WRITER = Path(__file__).with_name("dying_writer.py")
@@ -340,11 +341,7 @@ async def test_in_a_pause_the_log_of_the_database_is_brought_into_its_file(opene
         await calls.finish(stored.key, CallState.DONE, answer)
         file = tmp_path / "proofbox.sqlite3"
         assert file.stat().st_size < len(answer)
-        for _ in range(100):
-            await asyncio.sleep(0.05)
-            if file.stat().st_size >= len(answer):
-                break
-        assert file.stat().st_size >= len(answer)
+        await until(lambda: file.stat().st_size >= len(answer))
         [found] = await calls.find(scope.principal, stored.key.tool_call_id)
         assert found.answer == answer
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import secrets
-import socket
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ import pytest
 
 from proofbox.service.dispatch.nats_link import DispatchUnavailableError, NatsLink
 from proofbox.service.dispatch.nats_settings import NatsSettings
+from tests.services.free_ports import choose_ports
 from tests.services.nats_config import USER, Broker, build_config
 from tests.services.nats_ready import wait_until_ready
 
@@ -25,8 +25,7 @@ class Cluster:
     def __init__(self, folder):
         self.password = secrets.token_hex(16)
         self.stack = ExitStack()
-        with ExitStack() as held:
-            ports = [held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(9)]
+        ports = list(choose_ports(map(str, range(9)), {}).values())
         self.brokers = [
             Broker(f"n{number}", "127.0.0.1", *ports[number * 3 : number * 3 + 3], folder / f"n{number}")
             for number in range(3)

@@ -184,8 +184,13 @@ async def test_a_connection_that_is_lost_fails_its_work_and_no_other(database, s
     assert await database.read(lambda connection: connection.scalars(select(principals.c.tenant)).all()) == ["acme"]
 
 
+_IDLE = """
+SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
+"""
+
+
 async def test_a_statement_that_takes_too_long_is_ended(postgres_url, tmp_path, scope):
-    async with opened(tmp_path, postgres_url, timeout_s=0.3) as database:
+    async with opened(tmp_path, postgres_url, timeout_s=1) as database:
         for works in (database.write, database.read):
             with pytest.raises(StoreFailedError) as caught:
                 await works(lambda connection: connection.exec_driver_sql("SELECT pg_sleep(60)"))
@@ -193,8 +198,24 @@ async def test_a_statement_that_takes_too_long_is_ended(postgres_url, tmp_path, 
         await SqlCallStore(database).claim(new_call(scope))
 
 
+async def test_a_transaction_whose_process_stands_still_is_ended_with_the_reason(postgres_url, tmp_path, scope):
+    def stand_still(connection):
+        connection.exec_driver_sql("SELECT 1")
+        with psycopg.connect(postgres_url.get_secret_value(), autocommit=True) as other:
+            while other.execute(_IDLE).fetchone():  # until the server has ended it
+                other.execute("SELECT pg_sleep(0.05)")
+        connection.exec_driver_sql("SELECT 1")
+
+    async with opened(tmp_path, postgres_url, timeout_s=0.5) as database:
+        with pytest.raises(StoreFailedError) as caught:
+            await database.write(stand_still)
+        assert caught.value.message == f"{ROLE} ended a transaction in which nothing was asked for too long"
+    async with opened(tmp_path, postgres_url) as database:
+        await SqlCallStore(database).claim(new_call(scope))
+
+
 async def test_a_writer_that_waits_too_long_for_another_gives_up(postgres_url, tmp_path, scope):
-    async with opened(tmp_path, postgres_url, timeout_s=0.3) as database:
+    async with opened(tmp_path, postgres_url, timeout_s=2) as database:
         store = SqlTimelineStore(database)
         await store.append(scope, [block("1")])
         with psycopg.connect(postgres_url.get_secret_value()) as other:

@@ -83,5 +83,5 @@ async def test_one_holds_the_workspace_of_a_conversation_at_a_time(artifact_stor
 
     await asyncio.gather(hold("a", scope), hold("b", scope))
     assert order == ["a", "a", "b", "b"]
-    async with artifact_store.hold_workspace(scope), asyncio.timeout(5):
+    async with artifact_store.hold_workspace(scope), asyncio.timeout(60):
         await hold("c", other)

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import os
-import socket
 import sys
 import time
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ import nkeys
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.services.free_ports import choose_ports
 from tests.support.certificates import issue
 
 USER, PASSWORD, TOKEN = "proofbox", "the-password", "the-token"
@@ -31,7 +31,7 @@ class Broker:
     def __init__(self, folder, config=None, *, with_streams=True):
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / "nats.conf"
-        self.port = _free_port()
+        self.port = choose_ports(["nats"], {})["nats"]
         self._config = {"listen": f"127.0.0.1:{self.port}"}
         if with_streams:
             self._config["jetstream"] = {"store_dir": str(folder)}
@@ -56,6 +56,8 @@ class Broker:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", self.port)
             except OSError:
+                if self._process.returncode is not None:
+                    raise RuntimeError(f"the NATS server on port {self.port} ended") from None
                 await asyncio.sleep(0.02)
             else:
                 writer.close()
@@ -75,12 +77,6 @@ class Broker:
     async def kill(self):
         self._process.kill()
         await self._process.wait()
-
-
-def _free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 @asynccontextmanager

@@ -13,7 +13,9 @@ from proofbox.service.errors import UnsafeNameError
 from proofbox.service.identity import ConversationKey, Principal
 
 TARGET = UploadTarget(
-    ConversationKey(Principal("acme", "sales", "registered", "u-17", "key1"), "c1"),
+    ConversationKey(
+        Principal("tenant-of-acme", "project-sales", "registered", "user-number-17", "key1"), "conversation-1"
+    ),
     "turn_1",
     "sales ü.csv",
     1_000,
@@ -55,9 +57,9 @@ def test_a_token_returns_its_target(links):
 def test_a_token_shows_nobody_whose_it_is(links):
     token = links.make(TARGET)
     opened = base64.urlsafe_b64decode(token.partition(".")[2] + "==")
-    assert [
-        word for word in (b"acme", b"sales", b"u-17", b"c1", b"turn_1") if word in opened or word in token.encode()
-    ] == []
+    # Whole names, of 12 characters at least: shorter ones can stand in random bytes by chance.
+    names = (b"tenant-of-acme", b"project-sales", b"user-number-17", b"conversation-1", "sales ü.csv".encode())
+    assert [name for name in names if name in opened or name in token.encode()] == []
     assert links.make(TARGET) != token
 
 

@@ -8,6 +8,7 @@ import pytest
 from proofbox.client import AsyncClient
 from tests.support.client_answers import accepted, refusal, started, stream
 from tests.support.scripted_service import Scripted
+from tests.support.waiting import until
 
 RUNNING = [accepted(), stream(started(), is_silent=True)]
 SENT = ["POST /v1/tool-calls", "GET /v1/tool-calls/t1/events?conversation_id=c1"]
@@ -54,10 +55,7 @@ def test_a_cancelled_run_in_a_scope_that_cancels_each_await_cancels_its_call(ser
             with anyio.CancelScope() as scope:
                 await client.run("1", on_event=lambda _: scope.cancel(), conversation="c1", call_id="t1")
             assert scope.cancelled_caught
-            for _ in range(500):  # the request is on its way
-                if len(service.lines) > len(SENT):
-                    break
-                await asyncio.sleep(0.01)
+            await until(lambda: len(service.lines) > len(SENT))  # the request is on its way
 
     asyncio.run(main())
     assert service.lines == [*SENT, CANCELLATION]
@@ -69,8 +67,7 @@ def test_a_cancelled_run_without_events_is_ended_by_the_service(service) -> None
     async def main() -> None:
         async with AsyncClient(service.url) as client:
             task = asyncio.create_task(client.run("1"))
-            while not service.requests:  # noqa: ASYNC110 - the service is a thread
-                await asyncio.sleep(0.01)
+            await until(lambda: service.requests)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

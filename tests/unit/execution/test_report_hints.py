@@ -161,7 +161,7 @@ def test_an_error_without_its_place_may_be_of_a_command():
 def test_hints_on_long_output_take_bounded_time(part):
     began = time.process_time()
     build_hints(part * (1_000_000 // len(part)), KNOWN, LIBRARIES, "turn_2")
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 20  # quadratic time would be hours
 
 
 def test_a_missing_file_of_a_run_without_an_error_gets_the_place_where_it_belongs():

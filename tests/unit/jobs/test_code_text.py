@@ -129,4 +129,4 @@ def test_a_program_of_many_brackets_and_quotes_is_read_in_bounded_time(part, lan
     code = part * (100_000 // len(part))
     began = time.process_time()
     assert len(runnable_text(code, language)) <= len(code)
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 20  # quadratic time would be hours

@@ -189,7 +189,7 @@ async def test_the_user_and_the_machine_change_nothing(index, tmp_path, monkeypa
 
 async def test_a_resolver_without_memory_asks_for_fewer_packages(index, tmp_path):
     index.add("plain", "1.0")
-    code, message = await refused(index, tmp_path, "plain", memory_bytes=MIB)
+    code, message = await refused(index, tmp_path, "plain", memory_bytes=32 * MIB)
     assert (code, "more memory or disk" in message) == (ContractCode.PACKAGES_TOO_LARGE, True)
 
 

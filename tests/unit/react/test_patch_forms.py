@@ -287,11 +287,11 @@ def test_many_blank_and_half_marked_lines_are_read_in_time():
     ],
     ids=lambda text: repr(text[:6]) + str(len(text)),
 )
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 def test_a_large_text_is_looked_through_in_time(text):
     begin = time.process_time()
     is_diff(text)
-    assert time.process_time() - begin < 2
+    assert time.process_time() - begin < 20  # quadratic time would be hours
 
 
 @pytest.mark.deep
@@ -299,7 +299,7 @@ def test_a_long_signature_of_a_mail_is_read_in_time():
     begin = time.process_time()
     with pytest.raises(HunkHeaderError):
         apply_diff(OLD, HUNK + "-- \n2" + " " * 100_000 + "\nx")
-    assert time.process_time() - begin < 2
+    assert time.process_time() - begin < 20  # quadratic time would be hours
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_spoken_to_on_what_was_taken_it_stays_there_and_ends_with_it():
             process.stdin.close()
             taken.sendall(PING)
             assert pong(lambda: taken.recv(99)) == ["socket", False]
-        assert process.wait(10) == ENDED
+        assert process.wait(60) == ENDED
 
 
 def test_spoken_to_on_its_standard_input_it_stays_there_and_offers_nothing_any_more():
@@ -86,14 +86,14 @@ def test_spoken_to_on_its_standard_input_it_stays_there_and_offers_nothing_any_m
         with pytest.raises(DirectSocketError):
             taken_of(process)
         process.stdin.close()
-        assert process.wait(10) == ENDED
+        assert process.wait(60) == ENDED
 
 
 def test_a_service_that_took_it_and_died_before_it_spoke_is_seen_to_be_gone():
     with runner() as process:
         taken = taken_of(process)
         process.stdin.close()
-        assert process.wait(10) == ENDED
+        assert process.wait(60) == ENDED
         taken.close()
 
 

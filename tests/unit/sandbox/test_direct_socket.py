@@ -97,7 +97,7 @@ def test_what_is_no_socket_is_not_taken_and_not_kept(tmp_path):
         before = descriptors()
         with pytest.raises(DirectSocketError, match="what is there is another descriptor"):
             take_socket_now(pid, OURS, socket.SOCK_STREAM)
-        assert descriptors() == before
+        assert descriptors() <= before  # other tests' files may end meanwhile
 
 
 def test_a_process_that_lays_nothing_out_is_waited_for_no_longer_than_told():
