@@ -123,7 +123,8 @@ class RetentionSweeper:
 
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
 
 def _ago(age: timedelta) -> str:

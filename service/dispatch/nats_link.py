@@ -143,7 +143,8 @@ class NatsLink:
 
         async def wait_and_work() -> None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._closing.wait()
             await work
 
         task = asyncio.create_task(wait_and_work())

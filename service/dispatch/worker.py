@@ -166,7 +166,8 @@ class Worker:
             if free > 0 and may_pull:
                 return free
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_room.wait(), _ROOM_S)
+                async with asyncio.timeout(_ROOM_S):
+                    await self._has_room.wait()
 
     def _take(self, message: "Msg") -> None:
         self._parts.counts.note_delivery(again=(message.metadata.num_delivered or 1) > 1)

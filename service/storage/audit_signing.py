@@ -96,7 +96,8 @@ class HeadSigner:
             await self.sign()
             pause_s = max(self._every_s, (time.monotonic() - began) / _BUSY_SHARE)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._stopping.wait()
 
     async def sign(self) -> None:
         """Run one round. An obstacle is logged once until it changes; the next round tries again."""

@@ -280,7 +280,8 @@ with urllib.request.urlopen({box.url(box.web, "/cancelled")!r}) as response:
             break
     await box.service.calls.cancel(box.service.principal, box.call.last_id, box.call.conversation)
     assert (await ticket.answer()).is_problem
-    await asyncio.wait_for(is_closed.wait(), 60)
+    async with asyncio.timeout(60):
+        await is_closed.wait()
     line = await box.service.provenance.line(box.service.principal, box.call.last_id, box.call.conversation)
     assert json.loads(line.text)["network"]["connections"][0]["bytes_received"] > 1_000
 
@@ -308,7 +309,8 @@ with urllib.request.urlopen({box.url(box.web, "/slow")!r}) as response:
         if is_reached.is_set():
             break
     assert answer.network.total == 1
-    await asyncio.wait_for(is_closed.wait(), 60)
+    async with asyncio.timeout(60):
+        await is_closed.wait()
 
 
 async def test_files_are_collected_after_connections_that_were_left_open(box):

@@ -340,6 +340,7 @@ response = requests.get({box.url + "/endless"!r}, stream=True)
 print(len(response.raw.read(10)))
 time.sleep(2)
 """
-    answer = await asyncio.wait_for(box.call(code, network=box.network), 60)
+    async with asyncio.timeout(60):
+        answer = await box.call(code, network=box.network)
     assert answer.output.stdout == "10\n", answer.report
     assert written < 64 * MIB

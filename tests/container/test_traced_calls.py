@@ -32,7 +32,7 @@ async def traced(tmp_path, endpoint, **settings):
         "pool_size": 1,
         **settings,
     }
-    service = build(Settings(data_dir=tmp_path / "data", pool_size=1, otlp_endpoint=endpoint, **values))
+    service = build(Settings(data_dir=tmp_path / "data", otlp_endpoint=endpoint, **values))
     async with running(service):
         transport = httpx.ASGITransport(application(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:

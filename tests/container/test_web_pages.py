@@ -106,7 +106,8 @@ async def test_hostile_pages_end_in_time_and_cost_the_others_nothing(data_dir):
             web.server.answers[f"/{name}"] = response(text.encode("utf-8"))
         web.server.answers["/tides"] = response(ARTICLE.encode())
         urls = [web.server.url(f"/{name}") for name in [*HOSTILE, "tides"]]
-        return urls, await asyncio.wait_for(web.fetch(*urls, conversation="hostile"), 120)
+        async with asyncio.timeout(120):
+            return urls, await web.fetch(*urls, conversation="hostile")
 
     urls, answer = await with_web(data_dir / "hostile", use)
     assert answer.ret[urls[-1]]["content"].startswith("# Ebbe und Flut")

@@ -104,7 +104,8 @@ async def test_of_two_writers_that_wait_for_each_other_both_come_through(databas
     orders = [(first, second), (second, first)]
     with database.changes.listen("both") as listener:
         await asyncio.gather(*(database.write(partial(lock_both, order=order)) for order in orders))
-        await asyncio.wait_for(listener.wait(LONG_S), LONG_S)
+        async with asyncio.timeout(LONG_S):
+            await listener.wait(LONG_S)
     assert len(attempts) > 2  # the one that is run again may overtake the one that waits, and meet it once more
     for space_id in (first, second):
         assert [name for _, name, _ in await world.events(space_id)].count("message.created") == 2

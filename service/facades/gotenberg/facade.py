@@ -167,7 +167,8 @@ class GotenbergFacade:
 
     async def _health(self, _request: Request) -> Response:
         try:
-            await asyncio.wait_for(self._services.engine.ping(), self._services.ping_s_max)
+            async with asyncio.timeout(self._services.ping_s_max):
+                await self._services.engine.ping()
             status = "down" if self._services.draining() else "up"
         except (TimeoutError, OurError):
             status = "down"
