@@ -32,8 +32,38 @@ from tests.services.s3_server import STATE, emptied, started
 from tests.support.dispatching import Place
 from tests.support.fresh_database import lay_out
 
+# Where databases differ: transactions, turns, locks and texts. Elsewhere `make tests-slow` has PostgreSQL too.
+ON_BOTH_DATABASES = {
+    "test_call_registration",
+    "test_call_store",
+    "test_callback_waits",
+    "test_dispatch_claims",
+    "test_dispatch_turns",
+    "test_gateway_waits",
+    "test_lost_waits",
+    "test_membership_jobs",
+    "test_migrations",
+    "test_narrowed_hosts",
+    "test_odd_texts",
+    "test_postgres",
+    "test_postgres_locks",
+    "test_postgres_replies",
+    "test_process_differences",
+    "test_raced_waits",
+    "test_run_store",
+    "test_workers_in_trouble",
+}
 SERVICES = Path(__file__).parents[1] / "services"
 NO_SERVER = SecretStr("")
+
+
+def pytest_collection_modifyitems(items):
+    """Marks as slow what only repeats on PostgreSQL what SQLite shows."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        stores = [callspec.params.get(name) for name in ("database_url", "artifact_store")] if callspec else []
+        if {"postgres", "postgres-local"} & {*stores} and item.path.stem not in ON_BOTH_DATABASES:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
