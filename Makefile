@@ -125,7 +125,7 @@ timed = for target in $(1); do SECONDS=0; $(MAKE) $$target; echo "time of $$targ
 
 lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff format --check .
 	@$(BIN)/python docs/check_words.py
 	@$(BIN)/python sandbox_images/seccomp/generate.py --check
 
