@@ -108,6 +108,7 @@ async def test_goals_and_memories_stay_for_later_runs(loop):
         ("send_message", {"text": "a", "wait": True, "timeout_s": 10**400}, "input.timeout_s"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_what_does_not_fit_names_its_field_and_changes_nothing(loop, tool, params, field):
     await loop.begin()
     code, message = await failure(loop, tool, params)
@@ -147,6 +148,7 @@ async def test_an_unknown_id_or_too_many_items_change_nothing(loop):
         ({"after_s": 0}, "after_s"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_plan_with_a_wrong_schedule_is_refused_with_all_others(loop, schedule, field):
     await loop.begin()
     code, message = await failure(loop, "set_plans", {"plans": [item(after_s=600), item(**schedule)]})

@@ -63,9 +63,9 @@ from proofbox.service.timeline.cache_points import CachePolicy
 from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.client.resolver import SystemResolver
 from tests.support.calls import MemoryCalls
-from tests.support.default_settings import default_settings
 from tests.support.fake_engine import FakeSandboxEngine
 from tests.support.fresh_database import lay_out
+from tests.support.given_settings import given_settings
 from tests.support.operations import FixedOperations
 
 PRINCIPAL = Principal("acme", "sales", "registered", "u-17")
@@ -137,7 +137,7 @@ def link_keys() -> list[LinkKey]:
 @pytest.fixture
 def gateway(stores: Stores, tmp_path: Path, link_keys: list[LinkKey]) -> GatewayServices:
     """Agents, runs, spaces and waits over the stores; none of their calls runs here."""
-    settings, admission = default_settings(tmp_path / "data"), Admission(running_max=1, queue_max=1)
+    settings, admission = given_settings(tmp_path / "data"), Admission(running_max=1, queue_max=1)
     jobs = JobRunner(admission, NOTHING_AGAIN, NOTHING_AGAIN, stores.artifacts, stores.sources)
     policy, audited = CallPolicy(LIMITS, 1, 1, 0), AuditService(version="1.0", boot_id="boot-1")
     resolver, tokens = SystemResolver(), BpeTokenCounter()

@@ -180,6 +180,7 @@ def test_every_operation_says_which_scope_it_asks_for(guarded):
         "Bearer \xff",
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_every_route_without_a_key_that_works_is_401_and_says_how_to_ask(outsider, guarded, authorization):
     headers = {} if authorization is None else {b"Authorization": authorization.encode("latin-1")}
     asked = 0
@@ -227,6 +228,7 @@ async def test_a_body_is_not_read_before_the_key_is(outsider):
 
 
 @pytest.mark.parametrize("lacking", list(Permission))
+@pytest.mark.shares_fixtures
 async def test_a_key_opens_the_routes_of_its_scopes_and_no_others(outsider, guarded, issued, lacking):
     headers = await issued(permissions=ALL_PERMISSIONS - {lacking})
     for method, path, operation in operations(guarded):

@@ -191,6 +191,7 @@ async def test_what_is_not_stored_as_a_file_is_unknown(client, path):
     ],
 )
 @pytest.mark.usefixtures("stored")
+@pytest.mark.shares_fixtures
 async def test_what_has_no_form_of_a_path_is_refused(client, path):
     answer = await client.get(f"{BASE}/{path}")
     assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")

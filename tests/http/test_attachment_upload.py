@@ -130,6 +130,7 @@ def test_names_give_the_same_media_type_on_every_machine(name, expected):
         "",
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_name_that_is_no_plain_file_name_is_refused(client, name):
     answer = await client.put(f"{BASE}/{name}", content=b"x")
     assert (answer.status_code, answer.json()["code"]) == (400, "unsafe_path")

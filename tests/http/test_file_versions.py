@@ -58,6 +58,7 @@ async def test_a_version_that_a_program_removed_is_marked(client, stores, saved)
     ],
 )
 @pytest.mark.usefixtures("three_versions")
+@pytest.mark.shares_fixtures
 async def test_what_is_not_a_file_of_the_conversation_has_neither(client, kind, path, status, code):
     answer = await client.get(f"/v1/conversations/c1/{kind}/{path.replace('../', '%2E%2E/')}")
     assert (answer.status_code, answer.json()["code"]) == (status, code)

@@ -75,6 +75,7 @@ async def local(services):
         ("", False),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_name_that_was_made_to_lead_here_is_refused(local, host, allowed):
     answer = await local.get("/v1/tools", headers={"Host": host})
     assert (answer.status_code == 200) == allowed
@@ -106,6 +107,7 @@ async def test_a_name_that_was_made_to_lead_here_is_refused(local, host, allowed
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+@pytest.mark.shares_fixtures
 async def test_a_page_of_another_origin_is_refused_whatever_it_asks(local, origin, allowed, method):
     answer = await local.request(method, "/v1/tool-calls/t1", headers={"Origin": origin})
     assert (answer.status_code != 403) == allowed
@@ -160,6 +162,7 @@ async def test_what_is_refused_was_not_read(local, call_body):
     "path",
     ["/livez", "/v1/tools", "/nowhere", "/v1/tool-calls/x", "/metrics", "/openapi.json", "/docs", "/v1/links/1"],
 )
+@pytest.mark.shares_fixtures
 async def test_every_answer_tells_a_browser_to_run_frame_sniff_and_keep_nothing(local, path):
     headers = (await local.get(path)).headers
     assert headers["x-content-type-options"] == "nosniff"
@@ -221,6 +224,7 @@ async def with_facades(services):
         ("", False),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_foreign_page_posts_no_form_to_a_facade(with_facades, path, media_type, origin, is_own):
     given = {} if origin is None else {"Origin": origin}
     answer = await with_facades.post(path, files={"file": ("a.txt", b"x")}, headers=given)

@@ -117,6 +117,7 @@ async def test_health_is_down_without_the_engine(gotenberg: httpx.AsyncClient, e
         ("POST", "/forms/nothing", 404, "Not Found"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_other_routes_answer_a_sentence(
     gotenberg: httpx.AsyncClient, method: str, path: str, status: int, sentence: str
 ) -> None:
@@ -214,6 +215,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("path", "name", "value"), CASES, ids=lambda value: value[:40])
+@pytest.mark.shares_fixtures
 async def test_a_field_that_cannot_be_honoured_is_refused_by_name(
     gotenberg: httpx.AsyncClient, path: str, name: str, value: str
 ) -> None:
@@ -240,6 +242,7 @@ async def test_a_field_that_cannot_be_honoured_is_refused_by_name(
         ("/forms/pdfengines/bookmarks/write", "form field 'bookmarks' is required"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_what_is_missing_is_named(gotenberg: httpx.AsyncClient, path: str, sentence: str) -> None:
     answer = await gotenberg.post(path, files={"files": ("a.txt", b"x")})
     assert (answer.status_code, is_text(answer)) == (400, True)

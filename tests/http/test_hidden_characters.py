@@ -84,6 +84,7 @@ async def test_a_written_file_is_reported_and_viewed_with_escapes_and_keeps_its_
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.shares_fixtures
 async def test_a_refused_name_is_shown_with_escapes(agent, hidden):
     name = f"a{hidden}b.exe"
     answer = await agent("react.patch", path=name, channel="canvas", patch="@@ -1 +1 @@\n-a\n+b\n", kind="file")

@@ -39,6 +39,7 @@ def nested(levels: int) -> str:
     ],
 )
 @pytest.mark.parametrize("padding", [b"", b" " * INLINE_BYTES_MAX])
+@pytest.mark.shares_fixtures
 async def test_json_that_is_broken_or_ambiguous_is_refused(client, raw, message, padding):
     answer = await client.post(ROUTE, content=raw + padding, headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
@@ -100,6 +101,7 @@ async def test_a_media_type_with_parameters_and_capitals_is_json(client, call_bo
         ({"turn_id": "1"}, "turn_id", "value_error"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_field_that_the_schema_does_not_allow_is_named(client, call_body, change, field, code):
     answer = await client.post(ROUTE, json={**call_body, **change})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")

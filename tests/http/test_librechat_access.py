@@ -190,6 +190,7 @@ async def test_without_credentials_every_route_but_health_is_refused_as_the_clie
         bearer(".."),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_credentials_that_are_none_are_refused(client, headers):
     response = await client.get(LISTING, headers=headers)
     assert response.status_code == 401
@@ -276,6 +277,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("made", WRONG.values(), ids=WRONG)
+@pytest.mark.shares_fixtures
 async def test_a_token_is_refused_with(client, made):
     response = await client.get(LISTING, headers=bearer(made()))
     assert response.status_code == 401

@@ -163,6 +163,7 @@ async def test_names_stay_as_they_are(client, upload, name):
         b"/".join([b"x" * 200] * 6),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_name_that_leads_elsewhere_is_refused(client, name):
     body = form(part(b'name="file"; filename="' + name + b'"'))
     response = await client.post(f"{URL}/upload", **body)
@@ -370,6 +371,7 @@ async def test_the_older_field_of_an_agent_names_it_too(client, upload):
         {"kind": "skill", "id": "a\n", "version": "1"},
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_an_owner_that_is_none_is_a_bad_request(client, owner):
     assert (await client.get(f"{URL}/files/{ID}", params=owner)).status_code == 400
     response = await client.post(f"{URL}/upload", data=owner, files={"file": ("a.txt", b"x")})

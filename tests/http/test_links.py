@@ -118,6 +118,7 @@ async def test_a_link_works_until_its_time_and_not_after(stranger, link, flags):
         {"key": ""},
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_link_that_was_changed_is_403(stranger, link, change):
     answer = await stranger.get(bent(link, **change))
     assert (answer.status_code, answer.json()["code"]) == (403, "link_refused")
@@ -159,6 +160,7 @@ async def test_a_signature_that_is_nearly_right_is_403(stranger, link, bend):
         (lambda link: link.replace("/links/", "//links/"), 404),
     ],
 )  # fmt: skip
+@pytest.mark.shares_fixtures
 async def test_a_link_works_only_as_it_was_made(server, link, respelled, status):
     """Over a real connection: a client's library would mend some of these."""
     parts = urlsplit(server)
@@ -175,6 +177,7 @@ async def test_a_link_is_for_reading_only(stranger, link, method):
 
 
 @pytest.mark.parametrize("number", ["0", "99", "-1", "x", "1.0", "9" * 19, "9" * 400, "1%2F2", "%C3%BC"])
+@pytest.mark.shares_fixtures
 async def test_a_signature_opens_no_other_number(stranger, link, number):
     query = urlsplit(link).query
     assert (await stranger.get(f"/v1/links/{number}?{query}")).status_code == (404 if "%2F" in number else 403)

@@ -38,6 +38,7 @@ async def test_a_path_without_a_route_is_a_problem(client, path):
         ("POST", "/v1/conversations/c1/artifacts/x", "DELETE, GET, HEAD"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_a_method_that_a_route_does_not_take_is_a_problem_that_says_which_it_takes(
     client, method, path, allowed
 ):
@@ -156,6 +157,7 @@ async def test_a_sane_request_id_comes_back_on_every_answer(client, path):
 
 
 @pytest.mark.parametrize("given", ["", "a b", "a\tb", "x" * 129, "<script>", "-", '"', "ü"])
+@pytest.mark.shares_fixtures
 async def test_an_odd_request_id_is_replaced(client, given):
     answer = await client.get("/livez", headers={b"X-Request-ID": given.encode()})
     assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])

@@ -367,6 +367,7 @@ async def test_every_spelling_of_a_path_is_a_file_of_the_current_turn(agent, pat
     ],
 )
 @pytest.mark.parametrize("tool", ["react.write", "react.file"])
+@pytest.mark.shares_fixtures
 async def test_a_path_that_cannot_be_written_is_refused_and_nothing_is_stored(agent, tool, path, code):
     more = {"channel": "canvas", "kind": "file"} if tool == "react.write" else {}
 

@@ -217,6 +217,7 @@ async def test_ten_thousand_parts_are_refused_unread(web, kind):
         ("*", {400}),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_odd_paths_lead_nowhere(server, target, statuses):
     reader, writer = await opened(server)
     writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
@@ -279,6 +280,7 @@ async def test_an_end_of_a_body_that_two_readers_could_place_differently_is_refu
 
 
 @pytest.mark.parametrize("split", range(-16, 0))
+@pytest.mark.shares_fixtures
 async def test_the_end_of_a_body_of_chunks_may_come_in_two_pieces(server, call_body, split):
     body = json.dumps(call_body).encode()
     kind = b"Content-Type: application/json\r\nPrefer: respond-async\r\n"
@@ -443,6 +445,7 @@ async def test_requests_one_behind_the_other_are_answered_in_their_order(server)
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na", "Transfer-Encoding"),
     ],
 )
+@pytest.mark.shares_fixtures
 async def test_heads_that_two_readers_could_read_differently_are_refused_at_once(server, sent, detail):
     reader, writer = await opened(server)
     writer.write(sent)

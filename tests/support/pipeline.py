@@ -19,7 +19,6 @@ from proofbox.service.access.known_callers import KnownCallers
 from proofbox.service.access.quotas import NO_LIMITS, Quotas
 from proofbox.service.api.services import Services
 from proofbox.service.app.gateway import GatewayDependencies, build_gateway, build_gateway_parts
-from proofbox.service.app.settings import Settings
 from proofbox.service.app.tools import ToolDependencies, all_tools, program_tools
 from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
@@ -66,9 +65,9 @@ from proofbox.service.timeline.cache_points import CachePolicy
 from proofbox.service.timeline.service import Timeline
 from proofbox.service.web.port import FetchedPage, WebFailedError
 from proofbox.service.web.urls import WebUrl
-from tests.support.default_settings import default_settings
 from tests.support.fake_engine import FakeSandboxEngine
 from tests.support.fresh_database import lay_out
+from tests.support.given_settings import given_settings
 from tests.support.operations import FixedOperations
 from tests.support.program_proxy import network_policy
 
@@ -170,8 +169,7 @@ class Pipeline:
         self.paths = LogicalPathResolver(self.files, self.sources, FolderSkills(folder / "skills"))
         resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
         jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
-        data = folder / "data"
-        settings = Settings(data_dir=data, **settings_of) if settings_of else default_settings(data)
+        settings = given_settings(folder / "data", **settings_of)
         known = KnownCallers(Keyring(SqlApiKeys(database)), self.quotas)
         tools = ToolDependencies(
             jobs=jobs,

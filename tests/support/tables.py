@@ -1,4 +1,7 @@
-"""Tables: a test function whose rows differ in nothing but data is one item, which names every row that fails."""
+"""Tables: a test function whose rows differ in nothing but data is one item, which names every row that fails.
+
+Rows that use a fixture of one test's own stay apart, unless the test has the mark ``shares_fixtures``.
+"""
 
 import contextlib
 import functools
@@ -38,9 +41,9 @@ def _is_table(items: Sequence[pytest.Item]) -> bool:
         return False
     info = head._fixtureinfo
     fixtures = [info.name2fixturedefs.get(name) for name in info.names_closure if name not in named]
-    return "request" not in info.argnames and all(
-        fixture is None or fixture[-1].scope != "function" for fixture in fixtures
-    )
+    of_one_test = [fixture for fixture in fixtures if fixture is not None and fixture[-1].scope == "function"]
+    is_shared = head.get_closest_marker("shares_fixtures") is not None
+    return "request" not in info.argnames and (is_shared or not of_one_test)
 
 
 def _names(mark: pytest.Mark) -> list[str]:

@@ -92,6 +92,7 @@ def test_every_route_that_names_something_of_a_project_is_asked(office):
 
 
 @pytest.mark.parametrize("operation", REQUESTS)
+@pytest.mark.shares_fixtures
 async def test_of_another_tenant_nothing_is_there(people, ids, operation):
     nobodys = {name: f"{value[:4]}_0000000000" for name, value in ids.items()}
     foreign, unknown = [await _ask(people.foreigner, operation, each) for each in (ids, nobodys)]

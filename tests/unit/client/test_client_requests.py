@@ -258,6 +258,7 @@ def test_a_failed_run_is_a_result_until_it_is_required(use, service) -> None:
         ("delete_conversation", [""], {}, "path: '' is not a name"),
     ],
 )  # fmt: skip
+@pytest.mark.shares_fixtures
 def test_a_wrong_argument_is_named_and_nothing_is_sent(use, service, method, args, options, message) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         use(service, method, *args, **options)
