@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+FEW_PLUGINS = "-p no:schemathesis -p no:hypothesispytest -p no:xdist"
 CONFTEST = """
 from tests.support import second_try, tables
 
@@ -63,7 +64,7 @@ def run(tmp_path):
 
     def run_pytest(module, *options):
         (tmp_path / "conftest.py").write_text(CONFTEST)
-        (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:schemathesis -p no:hypothesispytest -p no:xdist\nasyncio_mode = auto\n")
+        (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {FEW_PLUGINS}\nasyncio_mode = auto\n")
         (tmp_path / "test_module.py").write_text(module)
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *options, "test_module.py"],
