@@ -1,20 +1,12 @@
 """What the example asks: a forecast, a board for notices, and a scripted model with the API of OpenAI."""
 
 import json
-import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri"]
 CELSIUS = [14.5, 16, 19.5, 21, 17]
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def next_message(messages: list[dict[str, Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from local_server import LocalServer, free_port
+from local_server import LocalServer
 
 SYSTEM = "Ask for the forecast, show it as a line chart, then tell the team. Answer in one sentence."
 STEPS_MAX = 10
@@ -86,10 +86,11 @@ def agent_configuration(server: str) -> Json:
 @contextlib.contextmanager
 def serving(folder: Path, local_port: int) -> Iterator[str]:
     """Run a service whose tools may ask the local server; its URL."""
-    port = free_port()
+    address = folder / "address"
     settings = {
         "DATA_DIR": str(folder),
-        "PORT": str(port),
+        "PORT": "0",  # a free one, which the service writes into its address file
+        "ADDRESS_FILE": str(address),
         "POOL_SIZE": "0",
         "IMPORT_ONCE": "off",
         "GATEWAY_NETWORKS": '["127.0.0.0/8"]',
@@ -102,9 +103,8 @@ def serving(folder: Path, local_port: int) -> Iterator[str]:
         command = [sys.executable, "-m", "proofbox.cli", "serve"]
         service = subprocess.Popen(command, env=environment, stdout=log, stderr=log)  # noqa: S603 - our own
     try:
-        url = f"http://127.0.0.1:{port}"
         ends = time.monotonic() + READY_S
-        while not is_ready(url):
+        while not (address.exists() and is_ready(url := address.read_text().strip())):
             if service.poll() is not None or time.monotonic() > ends:
                 why = f"the service is not ready after {READY_S} s" if service.poll() is None else "it ended"
                 raise SystemExit(f"{why}; its log:\n{(folder / 'service.log').read_text()}")
