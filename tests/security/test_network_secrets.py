@@ -451,14 +451,20 @@ async def test_garbage_after_a_refusal_within_tls_ends_the_connection_with_its_r
 
 async def test_a_further_connection_needs_no_thread(issuer, server):
     server.answers["/"] = ok(b"hello")
-    free = threading.Event()
+    begun, free = threading.Event(), threading.Event()
+
+    def keep_busy():
+        begun.set()
+        free.wait(60)
+
     with ThreadPoolExecutor(1) as threads:
         asyncio.get_running_loop().set_default_executor(threads)
         async with sandbox(issuer, [server.port]) as box:
             first = await box.inside(server.port)
             first.send(request("/", port=server.port))
             await first.response()
-            busy = threads.submit(free.wait, 20)  # with all threads of the service
+            busy = threads.submit(keep_busy)  # with all threads of the service
+            assert begun.wait(60)
             further = await box.inside(server.port)
             further.send(request("/", port=server.port))
             assert (await further.response()).endswith(b"hello")
