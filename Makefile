@@ -111,17 +111,17 @@ test-area: venv
 # What is read only runs beside what is built and started, which mostly waits for disk and network.
 check: venv ## the same
 	@$(MAKE) --jobs 2 parts static
-	@$(call timed,tests)
+	+@$(call timed,tests)
 
 .PHONY: parts static
 parts: venv
-	@$(call timed,images readers services)
+	+@$(call timed,images services)
 
 static: venv
-	@$(call timed,lint types layers schemas)
+	+@$(call timed,lint types layers schemas)
 
 # Makes targets, one after the other, and prints how long each took.
-timed = for target in $(1); do SECONDS=0; $(MAKE) $$target; echo "time of $$target: $$SECONDS s"; done
+timed = for target in $(1); do SECONDS=0; status=0; $(MAKE) $$target || status=$$?; echo "time of $$target: $$SECONDS s"; [ $$status = 0 ] || exit $$status; done
 
 lint: venv ## ruff, formatting, vocabulary, seccomp list
 	@$(BIN)/ruff check .
@@ -144,7 +144,7 @@ schemas: venv ## committed JSON Schemas, examples and generated pages match the 
 	@$(BIN)/python docs/generate.py --check
 
 # Lanes of tests that start containers, which mostly wait, and the rest beside them: two for each of two processors.
-tests: venv images readers services ## the tests, against the real engine, databases and object store; flaky ones are named in flaky.txt
+tests: venv images services ## the tests, against the real engine, databases and object store; flaky ones are named in flaky.txt
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults --ignore tests/project -m 'not slow' -n 4 --no-loadscope-reorder --second-try
 
 test-fast: venv ## what needs no container, server or image, with few examples of each property
@@ -278,9 +278,12 @@ test-gotenberg: venv images ## Gotenberg's clients of PyPI and npm against the r
 
 # ---- the other engine and the other tier, as root ----
 
-.PHONY: tests-oci tests-runsc tests-podman bench-engines
+.PHONY: tests-docker tests-oci tests-runsc tests-podman bench-engines
 # Without those that choose their engines themselves, and those of the image.
 ON_ANY_ENGINE := tests/container tests/security --ignore tests/container/images $(foreach test,probe running_containers tiers,--ignore tests/security/test_$(test).py)
+tests-docker: venv images readers services ## all tests that run containers, on Docker; `make tests` runs some of them on the engine oci
+	@PROOFBOX_ENGINE=docker $(ENGINE) $(BIN)/python -m pytest $(ON_ANY_ENGINE)
+
 tests-oci: venv images readers ## all tests that run containers, on the engine oci
 	@PROOFBOX_ENGINE=oci $(ENGINE) $(BIN)/python -m pytest $(ON_ANY_ENGINE)
 

@@ -1,6 +1,10 @@
-"""One service for the whole session, in-process, on the real engine; each test has a conversation of its own."""
+"""One service for the whole session, in-process, on a real engine; each test has a conversation of its own.
 
-from collections.abc import AsyncIterator
+The engine is the quickest one. A module that looks at its containers through Docker's API has the mark `of_docker`.
+"""
+
+import os
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +17,19 @@ from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.serving import application
 from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
+from tests.support.engines import quickest_engine
 from tests.support.librechat import SIGNING_KEY
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine_of_this_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What services of its own take, and those that it starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        of_docker = request.node.get_closest_marker("of_docker")
+        patch.setenv(
+            "PROOFBOX_ENGINE", os.environ.get("PROOFBOX_ENGINE", "docker") if of_docker else quickest_engine()
+        )
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +41,7 @@ def asset_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory, asset_root: Path) -> Settings:
     return Settings(
+        engine=quickest_engine(),
         data_dir=tmp_path_factory.mktemp("data"),
         asset_roots=(asset_root,),
         tenant="acme",

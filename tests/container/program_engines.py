@@ -1,12 +1,11 @@
-"""The engines on which tests run programs with network and packages: both, and gVisor with the slow tests."""
+"""The engines on which tests run programs with network and packages: Docker, and with the slow tests all."""
 
 import os
 from typing import Any
 
 import pytest
 
-from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.oci.containers import usable_cgroups
+from tests.support.engines import can_run_oci
 
 GVISOR = "gvisor"
 
@@ -15,12 +14,8 @@ def program_engines() -> list[Any]:
     """The parameters of a fixture; in a run whose engine is gVisor already, that one alone."""
     if "runsc" in os.environ.get("PROOFBOX_RUNTIME", ""):
         return ["docker"]
-    gvisor = pytest.param(GVISOR, marks=pytest.mark.slow)
-    try:
-        usable_cgroups()
-    except EngineUnavailableError:
-        return ["docker", gvisor]
-    return ["docker", "oci", gvisor]
+    others = [*(["oci"] if can_run_oci() else []), GVISOR]
+    return ["docker", *(pytest.param(name, marks=pytest.mark.slow) for name in others)]
 
 
 def engine_settings(request: pytest.FixtureRequest) -> dict[str, Any]:

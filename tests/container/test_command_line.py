@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from proofbox.cli.shared.profiles import Profile, Profiles, save_profiles
+from tests.support.engines import quickest_engine
 
 pytestmark = pytest.mark.docker
 
@@ -84,7 +85,7 @@ def served(tmp_path_factory) -> Iterator[tuple[str, str]]:
     """A service that requires keys; its URL and a key."""
     folder = tmp_path_factory.mktemp("served")
     settings = {"PROOFBOX_DATA_DIR": str(folder / "data"), "PROOFBOX_AUTH": "required", "PROOFBOX_POOL_SIZE": "1"}
-    settings["PROOFBOX_IMPORT_ONCE"] = "off"
+    settings |= {"PROOFBOX_IMPORT_ONCE": "off", "PROOFBOX_ENGINE": quickest_engine()}
     shell = Shell(folder, **settings, PROOFBOX_PORT="0")
     status, out, err = shell("keys", "create", "--name", "tests", "--json")
     assert status == 0, err
@@ -189,6 +190,7 @@ def test_each_kind_of_failure_has_an_exit_code_and_the_one_form_of_errors(
     assert (status, err.splitlines()[-1].startswith("proofbox: ")) == (exit_code, True)
 
 
+@pytest.mark.slow
 def test_an_unreachable_service_is_named(shell, program):
     code = program("print(1)")
     status, answer = shell.json("run", code, "--url", "http://127.0.0.1:9")
@@ -342,6 +344,7 @@ def read_until_saved(process: subprocess.Popen[str], times: int) -> None:
         times -= "saved doc.png" in line
 
 
+@pytest.mark.slow
 def test_a_document_is_rendered_again_when_it_changes(shell):
     document, picture = shell.folder / "doc.md", shell.folder / "doc.png"
     document.write_text("# One\n")
@@ -386,6 +389,7 @@ def test_without_a_url_the_sandbox_of_this_machine_is_used_and_nothing_stays(she
     assert not (shell.folder / ".data").exists()
 
 
+@pytest.mark.slow
 def test_a_local_conversation_is_stored_for_later_commands(shell, program):
     code = program("open('turn_1/files/a.txt','w').write('one')")
     assert shell("run", "--local", code, "-p", "a.txt", "-c", "mine")[0] == 0
@@ -393,7 +397,9 @@ def test_a_local_conversation_is_stored_for_later_commands(shell, program):
     assert (shell.folder / ".data" / "proofbox" / "local").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("command", ["run", "render", "mcp"])
+@pytest.mark.parametrize(
+    "command", ["run", pytest.param("render", marks=pytest.mark.slow), pytest.param("mcp", marks=pytest.mark.slow)]
+)
 def test_local_commands_work_beside_the_settings_of_a_service_of_many_processes(shell, program, command):
     shell.environment |= {
         "PROOFBOX_DISPATCH": "nats",
@@ -409,6 +415,7 @@ def test_local_commands_work_beside_the_settings_of_a_service_of_many_processes(
     assert command != "render" or (shell.folder / "text.pdf").is_file()
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_a_local_program(shell, program):
     process = shell.start("run", "--local", program("import time\nprint('begun', flush=True)\ntime.sleep(100)"))
     assert process.stdout.readline() == "begun\n"
@@ -418,8 +425,9 @@ def test_an_interrupt_ends_a_local_program(shell, program):
     assert "was cancelled" in err
 
 
+@pytest.mark.slow
 def test_an_engine_that_is_missing_is_one_sentence(shell, program):
-    shell.environment["DOCKER_HOST"] = f"unix://{shell.folder}/no.sock"
+    shell.environment |= {"PROOFBOX_ENGINE": "docker", "DOCKER_HOST": f"unix://{shell.folder}/no.sock"}
     status, out, err = shell("run", "--local", program("print(1)"), "--quiet")
     assert (status, out, err.count("\n")) == (2, "", 1), err
     assert "no.sock" in err

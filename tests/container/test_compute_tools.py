@@ -75,6 +75,7 @@ async def test_an_expression_that_breaks_out_reaches_nothing(loop, expression, e
     assert answer["error"]["message"].startswith(errors), answer["error"]["message"]
 
 
+@pytest.mark.slow
 async def test_time_is_bounded_and_the_message_names_the_limit(loop):
     answer = await evaluated(loop, "9**9**9")
     assert answer["error"]["code"] == "compute_failed"

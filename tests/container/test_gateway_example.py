@@ -33,6 +33,7 @@ OF_THE_USER = {
 """Settings of a service of the user's own, and proxies: nothing of the example is for them."""
 
 
+@pytest.mark.slow
 def test_it_approves_by_itself_and_ends(environment: dict[str, str], tmp_path: Path) -> None:
     command = [*PROGRAM, "--yes"]
     ran = subprocess.run(command, env=environment | OF_THE_USER, capture_output=True, text=True, check=False)

@@ -313,6 +313,7 @@ async def test_a_repeated_continuation_has_the_same_answer(librechat):
     assert last.json()["stdout"] == "1 2\n"
 
 
+@pytest.mark.slow
 async def test_two_continuations_at_a_time_are_a_conflict(librechat):
     answer = (await start(librechat, "x = await weather(city='A')\nimport time\ntime.sleep(3)\nprint(x)")).json()
     results = [result(answer["tool_calls"][0], 1)]

@@ -68,7 +68,7 @@ async def test_program_means_what_it_means_to_node(call: Caller, code: str, prin
         ("const a = ;", "nonzero_exit", "SyntaxError: Unexpected token ';'"),
         ("require('lodash')", "nonzero_exit", "Error: Cannot find module 'lodash'"),
         ("process.kill(process.pid, 'SIGSEGV'); setInterval(() => {}, 1000)", "killed", "SIGSEGV (signal 11)"),
-        ("for (;;);", "timeout", ""),
+        pytest.param("for (;;);", "timeout", "", marks=pytest.mark.slow),
     ],
 )
 async def test_failure_of_a_program_is_its_exit_status(

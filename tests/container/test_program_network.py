@@ -286,6 +286,7 @@ with urllib.request.urlopen({box.url(box.web, "/cancelled")!r}) as response:
     assert json.loads(line.text)["network"]["connections"][0]["bytes_received"] > 1_000
 
 
+@pytest.mark.slow
 async def test_the_time_of_a_call_ends_its_connections(box):
     is_reached, is_closed = asyncio.Event(), asyncio.Event()
 

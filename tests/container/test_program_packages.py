@@ -92,6 +92,7 @@ print(seen.count("# code object from '/packages/"), seen.count("# wrote '/packag
     assert list(box.service.packages.parts.overlays.mounted.glob("unfinished-*")) == []
 
 
+@pytest.mark.slow
 async def test_a_call_goes_on_without_the_bytecode_that_was_not_made_in_time(box, tmp_path, caplog):
     tmp_path.chmod(0o711)
     box.index.add("tiny", "1.0")

@@ -395,9 +395,10 @@ async def test_the_provenance_of_others_is_not_shown(service, http, call):
         await service.provenance.rerun(stranger, call.last_id, call.conversation, "req")
 
 
+@pytest.mark.slow
 async def test_another_image_is_told(settings, tmp_path):
     tag = f"proofbox-sandbox:relabelled-{uuid.uuid4().hex[:12]}"
-    settings = settings.model_copy(update={"data_dir": tmp_path / "data"})
+    settings = settings.model_copy(update={"data_dir": tmp_path / "data", "engine": "docker"})
     build_it = ["docker", "build", "--quiet", "--label", f"again={tag}", "--tag", tag, "-"]
     dockerfile = f"FROM {own_image()}\n"
     await asyncio.to_thread(subprocess.run, build_it, input=dockerfile, text=True, check=True, capture_output=True)

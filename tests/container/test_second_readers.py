@@ -14,7 +14,7 @@ from tests.container.pdf_structure import outline, pdf_structure
 from tests.container.second_readers import ARCHIVED, ARCHIVES, FORMATS, WORKBOOK, rendered_and_read
 
 # The first test waits for all renderings and all readers.
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 EVERY = [f"{name}.{output}" for name in DOCUMENTS for output in FORMATS]
 OFFICE = [name for name in EVERY if name.endswith((".docx", ".pptx"))]

@@ -117,6 +117,7 @@ async def test_a_replayed_answer_points_to_the_call_that_it_comes_from(tmp_path)
         assert receiver.tree(second) == {}
 
 
+@pytest.mark.slow
 async def test_a_call_that_fails_for_us_says_so_on_its_spans(tmp_path):
     with receiving() as receiver:
         async with traced(tmp_path, receiver.url) as (call, http):
@@ -128,6 +129,7 @@ async def test_a_call_that_fails_for_us_says_so_on_its_spans(tmp_path):
         assert whole.attributes["proofbox.code"] == "store_failed"
 
 
+@pytest.mark.slow
 async def test_calls_are_answered_when_nobody_takes_their_traces(tmp_path):
     with socket.socket() as refusing:
         refusing.bind(("127.0.0.1", 0))
@@ -136,6 +138,7 @@ async def test_calls_are_answered_when_nobody_takes_their_traces(tmp_path):
                 assert (await posted(http, call.body(CODE, ["a.csv"]))).json()["ok"]
 
 
+@pytest.mark.slow
 async def test_calls_are_answered_while_the_receiver_keeps_all_that_asks_waiting(tmp_path, monkeypatch):
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
     with receiving() as receiver:

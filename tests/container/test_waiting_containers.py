@@ -24,7 +24,7 @@ from proofbox.service.sandbox.preload import PreloadSet
 from tests.container.calling import Caller
 from tests.support.staging import MadeFolder
 
-pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.docker, pytest.mark.of_docker, pytest.mark.asyncio(loop_scope="session")]
 
 MIB = 1024 * 1024
 CHART = """
@@ -100,6 +100,7 @@ def grown(service: Service, before: dict[str, float], name: str) -> dict[str, fl
     }
 
 
+@pytest.mark.slow
 async def test_a_flavour_waits_from_its_first_call_on_and_programs_do_in_it_what_they_do_without(unswept):
     call, before = Caller(unswept), samples(unswept)
     said = []
@@ -127,6 +128,7 @@ async def zygotes(service: Service, containers: Any) -> set[str]:
     return {zygote.id for zygote in found}
 
 
+@pytest.mark.slow
 async def test_a_program_for_statistics_finds_its_libraries_loaded_however_long_that_took(
     call, waiting, containers
 ):
@@ -218,6 +220,7 @@ async def test_a_container_that_was_harmed_while_it_waited_is_given_to_no_call(c
         await asyncio.sleep(0.1)  # they go when there is time for it; a look at each would meet one that just went
 
 
+@pytest.mark.slow
 async def test_a_container_is_named_after_a_call_that_lasts(call, waiting, containers):
     swept = waiting.engine.swept  # one that was harmed in a test before may have been left to the sweeper
     ticket = await call.submit("import time; time.sleep(100)", tool_call_id="call:with-name")
@@ -283,6 +286,7 @@ async def acquired(call: Caller, call_id: str) -> str:
     raise AssertionError("the call has no sandbox")
 
 
+@pytest.mark.slow
 async def test_a_caller_with_many_calls_leaves_the_reserve_to_a_caller_with_none(tmp_path: Path) -> None:
     settings = Settings(
         data_dir=tmp_path, pool_size=1, pool_reserve=1, running_max=5, starts_max=4, sweep_every_s=3_600

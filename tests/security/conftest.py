@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from engine_sides import EngineSide, can_run_oci, chosen, side_of, tested
+from engine_sides import EngineSide, chosen, side_of, tested
 from service_process import ServiceProcess, serving
 
 from proofbox.service.app.settings import Settings
+from tests.support.engines import can_run_oci
 
 # In the service's own environment: nothing inside a sandbox may ever show it.
 CANARY = "canary-3f9c1d7e5b"

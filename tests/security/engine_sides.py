@@ -12,10 +12,9 @@ import docker
 import pytest
 
 from proofbox.service.app.settings import Settings
-from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.sandbox.linux.cgroups import Cgroups
 from proofbox.service.sandbox.oci.container_state import ContainerState
-from proofbox.service.sandbox.oci.containers import usable_cgroups
+from tests.support.engines import can_run_oci
 
 IMAGE = Settings().sandbox_image
 USERS = range(Settings().sandbox_user_first, Settings().sandbox_user_first + Settings().sandbox_users)
@@ -225,12 +224,3 @@ def tested() -> list[str]:
 def first_and_slow(names: list[str]) -> list[Any]:
     """Parameters of a test that takes long on each of these engines: `make tests-slow` runs all but the first."""
     return [*names[:1], *(pytest.param(name, marks=pytest.mark.slow) for name in names[1:])]
-
-
-def can_run_oci() -> bool:
-    """Whether this user on this machine may start containers without a daemon."""
-    try:
-        usable_cgroups()
-    except EngineUnavailableError:
-        return False
-    return True

@@ -12,6 +12,7 @@ from service_process import eventually, request, serving
 
 from proofbox.service.app.settings import Settings
 from proofbox.service.sandbox.linux.cgroups import Cgroups
+from tests.support.engines import can_run_oci
 
 pytestmark = pytest.mark.docker
 
@@ -32,7 +33,7 @@ TAKES_CPU = "import os\nfor _ in range(3): os.fork()\nwhile True: pass"
 _numbers = itertools.count(1)
 
 
-ENGINES = engine_sides.tested() if engine_sides.can_run_oci() else []
+ENGINES = engine_sides.tested() if can_run_oci() else []
 
 
 @pytest.fixture(scope="module", params=engine_sides.first_and_slow(ENGINES))
@@ -109,6 +110,7 @@ def test_processes_of_all_sandboxes_stay_below_their_total_and_the_service_can_s
     assert service.call("open('out.txt', 'w').write('fine')")["ok"] is True
 
 
+@pytest.mark.slow
 def test_all_sandboxes_weigh_what_one_process_does_and_a_neighbour_is_served_beside_spinners(service):
     hogs = begin_hogs(service, TAKES_CPU)
     assert len(eventually(service.containers, lambda found: len(found) == HOGS)) == HOGS
@@ -124,6 +126,7 @@ def test_all_sandboxes_weigh_what_one_process_does_and_a_neighbour_is_served_bes
 
 
 def test_a_group_that_somebody_removed_is_made_again_with_its_limits_before_the_next_sandbox(service):
+    assert eventually(service.containers, lambda left: left == []) == []  # a group that is in use stays
     for hierarchy in {root for root in (*Cgroups.of_machine().v1.values(), Cgroups.of_machine().v2) if root}:
         subprocess.run(["rmdir", hierarchy / service.group.lstrip("/")], stderr=subprocess.DEVNULL, check=False)
     assert metric(service, "sandboxes_memory_limit_bytes") == 0

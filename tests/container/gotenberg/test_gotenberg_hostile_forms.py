@@ -73,6 +73,7 @@ def bomb_in_a_page(size_bytes: int) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.slow
 async def test_a_page_that_explodes_is_merged_unopened(post: Post) -> None:
     bomb = bomb_in_a_page(400_000_000)
     merged = await post("pdfengines/merge", ("bomb.pdf", bomb), ("b.pdf", pdf_of("B")))

@@ -203,6 +203,7 @@ def test_a_process_in_the_sandbox_has_no_root_no_capability_and_a_read_only_imag
 # ---- what programs find in it
 
 
+@pytest.mark.slow
 def test_every_library_imports_in_the_pinned_version_without_a_warning(sandbox, pinned):
     assert sandbox.probe("libraries.py") == pinned
 
@@ -273,6 +274,7 @@ def test_the_locale_of_american_english_is_there_for_those_who_set_it(sandbox):
     assert "C.UTF-8" in lines[0]
 
 
+@pytest.mark.slow
 def test_libraries_leave_no_thread_that_a_fork_would_lose(sandbox):
     """Python warns of that, and no zygote could be made: pyarrow's jemalloc would start one."""
     program = (

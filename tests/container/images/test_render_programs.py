@@ -54,14 +54,14 @@ def in_the_image(runner: Path, tests: str, memory: str) -> subprocess.CompletedP
 
 @pytest.mark.timeout(600)
 def test_the_renderer_passes_its_own_tests_in_the_image(runner):
-    done = in_the_image(runner, "-m 'not slow' tests/container/in_image/render", "2g")
+    done = in_the_image(runner, "-m 'not slow' --first-rows 2 tests/container/in_image/render", "2g")
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_renderer_passes_its_slow_tests_in_the_image(runner):
-    done = in_the_image(runner, "-m slow tests/container/in_image/render", "2g")
+def test_the_renderer_passes_all_rows_of_its_own_tests_in_the_image(runner):
+    done = in_the_image(runner, "tests/container/in_image/render", "2g")
     assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
 
 

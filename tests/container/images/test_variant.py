@@ -16,7 +16,7 @@ from proofbox.service.app.own_image import own_image
 from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.of_docker]
 
 ROOT = Path(__file__).resolve().parents[3]
 IMAGES = ROOT / "sandbox_images"

@@ -7,21 +7,11 @@ import pytest_asyncio
 
 from proofbox.service.app.bootstrap import Service, build, running
 from proofbox.service.app.settings import Settings
-from proofbox.service.errors import EngineUnavailableError
-from proofbox.service.sandbox.oci.containers import usable_cgroups
 from tests.container.calling import Caller
-
-
-def _can_run_oci() -> bool:
-    try:
-        usable_cgroups()
-    except EngineUnavailableError:
-        return False
-    return True
-
+from tests.support.engines import can_run_oci
 
 # Needs root: where there is none, the engine oci cannot be used either.
-collect_ignore_glob = [] if _can_run_oci() else ["test_*.py"]
+collect_ignore_glob = [] if can_run_oci() else ["test_*.py"]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -3,6 +3,7 @@
 
 import json
 import logging
+import os
 import sys
 
 import pypdf
@@ -36,4 +37,5 @@ for script, text in TEXTS.items():
     if text not in page.extract_text() and script != "Arabic":
         # Arabic is stored in the order of its glyphs, which the reader turns round or not, as it likes.
         told["texts_lost"].append(script)
-print(json.dumps(told))
+print(json.dumps(told), flush=True)
+os._exit(0)  # pango has a thread that may still run when Python unloads its library
