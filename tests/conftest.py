@@ -97,31 +97,21 @@ def remapped_docker() -> Iterator[PrivateDocker]:
         engine.stop()
 
 
-_LANES = (
-    "tests/container/gotenberg/", "tests/container/mcp_server/", "tests/container/model_programs/",
-    "tests/container/", "tests/faults/", "tests/security/",
-)  # fmt: skip
-"""Folders whose tests start services and containers, and look at what these share; the first that fits counts."""
-_COMMANDS_IN_IMAGE = ("tests/container/images/test_image.py", "tests/container/images/test_render_programs.py")
-"""Programs in the image by the engine's own command, which no other test looks at."""
-_FIRST = ("tests/security/", "tests/container/images/test_render_programs.py", "tests/container/")
+_FIRST = ("tests/container/images/", "tests/security/", "tests/container/", "tests/store_contract/")
 """What takes longest begins first: no worker is alone with it at the end (``--no-loadscope-reorder``)."""
 
 
-class _Lanes(LoadScopeScheduling):
-    """Where tests run side by side (``-n 4``): those of one lane run one after the other, in one process."""
+class _Modules(LoadScopeScheduling):
+    """Where tests run side by side (``-n 4``): those of one module run one after the other, in one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        if path in _COMMANDS_IN_IMAGE:
-            return path
-        return next((lane for lane in _LANES if path.startswith(lane)), path)
+        return nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Which test runs where."""
-    return _Lanes(config, log)
+    return _Modules(config, log)
 
 
 def _rank(item: pytest.Item) -> int:

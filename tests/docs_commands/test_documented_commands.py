@@ -20,7 +20,7 @@ from tests.docs_commands.page_session import (
 )
 
 NOT_RUN_MAX = 25
-FIRST_PAGES = frozenset({"README.md", "docs/tutorial.md", "docs/exec.md"})
+FIRST_PAGES = frozenset({"README.md", "docs/tutorial.md"})
 _IS_WITH_ALL = os.environ.get("PROOFBOX_TEST_DOCS") == "all"
 _STARTS_SERVICE = re.compile(r"^(?:\w+=\S+ )*(?:proofbox|make) serve\b", re.MULTILINE)
 

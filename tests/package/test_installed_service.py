@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 START_S = 60
 
 

@@ -127,6 +127,7 @@ def test_calls_that_were_running_at_kill_9_have_one_stored_answer_and_never_run_
     assert mortal.busy() == []
 
 
+@pytest.mark.slow
 def test_calls_that_ran_or_waited_at_kill_9_have_an_answer_although_less_is_allowed_after_it(single):
     running, waiting = request(SLEEPS, limits={"wall_s": 500}), request(WRITES)
     assert single.post(running, Prefer="respond-async").status_code == 202
@@ -144,6 +145,7 @@ def test_calls_that_ran_or_waited_at_kill_9_have_an_answer_although_less_is_allo
         assert single.status(body)["response"]["error"]["code"] == "sandbox_failed"
 
 
+@pytest.mark.slow
 def test_a_service_that_was_killed_serves_new_calls_and_earlier_answers_after_its_restart(mortal):
     earlier = request(WRITES)
     first = mortal.post(earlier)
@@ -155,6 +157,7 @@ def test_a_service_that_was_killed_serves_new_calls_and_earlier_answers_after_it
     assert mortal.call(WRITES)["ok"] is True
 
 
+@pytest.mark.slow
 def test_a_second_service_on_the_same_data_folder_is_refused_in_one_line(mortal, engine):
     second = ServiceProcess(mortal.data_dir, engine)
     second.launch()
@@ -176,6 +179,7 @@ def test_a_killed_container_is_a_failed_sandbox_and_the_service_goes_on(mortal):
     assert mortal.call(WRITES)["ok"] is True
 
 
+@pytest.mark.slow
 def test_a_waiting_container_that_was_killed_costs_the_next_call_nothing(mortal):
     for _ in range(3):
         eventually(mortal.ready_containers, lambda count: count >= 1)
@@ -231,7 +235,7 @@ def test_a_call_that_outlives_the_grace_is_told_so_and_is_answered_the_same_afte
         assert service.post(body).json() == without_nulls(status["problem"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_an_idle_service_ends_well_and_leaves_no_container(mortal, number):
     assert mortal.containers() != []
     mortal.signal(number)
@@ -260,6 +264,7 @@ def blocks_of(service: ServiceProcess, body: dict) -> list[dict]:
     return service.client.get(f"/v1/conversations/{body['conversation_id']}/timeline").json()["blocks"]
 
 
+@pytest.mark.slow
 def test_a_call_whose_client_was_lost_is_cancelled_after_the_grace_time_and_its_container_goes(tmp_path, engine):
     settings = {"pool_size": 1, "running_max": 1, "lost_connection_grace_s": 0.5}
     with serving(tmp_path / "data", engine, **settings) as service:
@@ -347,6 +352,7 @@ def test_cancelling_a_queued_call_frees_its_place_and_runs_nothing(single):
     assert ended["response"]["ok"] is True
 
 
+@pytest.mark.slow
 def test_a_cancel_at_the_very_end_of_a_call_leaves_one_answer_for_all_who_ask(mortal):
     seen = set()
     for round_number in range(12):
@@ -393,6 +399,7 @@ def test_an_idempotency_key_is_a_second_name_of_its_call(mortal):
 # ---- engines and neighbours
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_be_reached_is_told_in_one_line_at_the_start(tmp_path, engine):
     service = ServiceProcess(tmp_path / "data", engine, engine_host=f"unix://{tmp_path}/nobody.sock")
     service.launch()
@@ -402,6 +409,7 @@ def test_an_engine_that_cannot_be_reached_is_told_in_one_line_at_the_start(tmp_p
     assert service.complaints == [f"{told}{IMAGE_HINT[Settings().engine]}{DOCTOR}"]
 
 
+@pytest.mark.slow
 def test_an_image_that_the_engine_does_not_have_is_told_in_one_line_at_the_start(tmp_path, engine):
     service = ServiceProcess(tmp_path / "data", engine, image="proofbox-sandbox:never-built")
     service.launch()
@@ -413,6 +421,7 @@ def test_an_image_that_the_engine_does_not_have_is_told_in_one_line_at_the_start
     assert told.endswith(f"); {remedy}{IMAGE_HINT[Settings().engine]}{DOCTOR}")
 
 
+@pytest.mark.slow
 def test_two_services_on_one_engine_leave_each_other_alone(mortal, tmp_path, engine):
     [body] = begin(mortal)
     own = set(mortal.containers())

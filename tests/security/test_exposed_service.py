@@ -101,6 +101,7 @@ def test_with_a_key_it_starts_and_lets_in_that_key_only(tmp_path, engine):
         assert httpx.get(url.replace("/v1/tools", "/readyz")).status_code == 200
 
 
+@pytest.mark.slow
 def test_keys_are_made_renewed_and_ended_while_the_service_runs(keyed, data_dir):
     def statuses(*keys: dict[str, Any]) -> list[int]:
         return [httpx.get(f"{keyed.url}/v1/tools", headers=bearer(key)).status_code for key in keys]
@@ -130,6 +131,7 @@ async def _one_after_another(url: str, key: dict[str, Any], count: int) -> list[
         return [await client.post(CALLS, json=request(WRITES)) for _ in range(count)]
 
 
+@pytest.mark.slow
 async def test_hundreds_of_calls_of_one_tenant_at_once_are_felt_by_that_tenant_only(keyed, loud, quiet):
     flood = asyncio.ensure_future(_flood(keyed.url, loud, FLOOD))
     await asyncio.sleep(1)
@@ -227,17 +229,18 @@ def test_no_secret_stands_in_a_log_a_problem_a_metric_or_the_documentation(keyed
 @pytest.mark.parametrize(
     "settings",
     [
-        {"database_url": f"postgresql://proofbox:{CANARY}@127.0.0.1:1/proofbox"},
-        {"database_url": CANARY},
-        {
-            "s3_bucket": "b",
-            "s3_endpoint": "http://127.0.0.1:1",
-            "s3_access_key": "k",
-            "s3_secret_key": CANARY,
-        },
-        {"s3_secret_key": CANARY},
+        pytest.param(
+            {"database_url": f"postgresql://proofbox:{CANARY}@127.0.0.1:1/proofbox"},
+            id="a database that is not there",
+        ),
+        pytest.param({"database_url": CANARY}, id="no URL", marks=pytest.mark.slow),
+        pytest.param(
+            {"s3_bucket": "b", "s3_endpoint": "http://127.0.0.1:1", "s3_access_key": "k", "s3_secret_key": CANARY},
+            id="a bucket that is not there",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({"s3_secret_key": CANARY}, id="half of a pair", marks=pytest.mark.slow),
     ],
-    ids=["a database that is not there", "no URL", "a bucket that is not there", "half of a pair"],
 )
 def test_a_start_that_fails_does_not_tell_its_secrets(tmp_path, engine, settings):
     failing = ServiceProcess(tmp_path / "data", engine, pool_size=0, **settings)

@@ -364,6 +364,7 @@ pathlib.Path('out.txt').write_text(repr(drawn))
 """
 
 
+@pytest.mark.slow
 def test_charts_are_the_same_whether_fonts_were_looked_for_before_or_not(forking, launching):
     *drawn, (warnings, texts) = eval(said(forking, DRAWS))
     figures, _, first, again, *others, absent, missing = drawn
@@ -445,6 +446,7 @@ pathlib.Path('out.txt').write_text(repr(told))
 """
 
 
+@pytest.mark.slow
 def test_a_figure_looks_the_same_whether_it_was_drawn_at_once_or_when_it_is_looked_at(forking, launching):
     forked = eval(said(forking, LOOKS))
     # Who listens is told of the drawing into the file, of the one after it, and of the one that was asked for.
@@ -654,6 +656,7 @@ def test_when_the_service_is_killed_its_zygotes_end_and_leave_nothing(tmp_path, 
     side.close()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_had_and_is_demanded_is_told_in_one_line_at_the_start(tmp_path):
     side = side_of(Settings().engine)
     service = ServiceProcess(tmp_path / "data", side, engine="docker", import_once="on", runtime="runsc")

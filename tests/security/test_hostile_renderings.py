@@ -74,6 +74,7 @@ def test_a_layout_that_takes_too_long_is_ended(service):
     assert code_of(answer) == "timeout"
 
 
+@pytest.mark.slow
 def test_a_layout_that_takes_too_much_memory_is_ended(service):
     answer = answered(
         service,
@@ -102,6 +103,7 @@ def test_a_target_outside_the_turn_is_refused_or_brought_into_it(service, path):
     assert response.status_code == 200
 
 
+@pytest.mark.slow
 def test_ten_hostile_renderings_leave_room_for_a_good_one(service):
     bombs = [
         rendering("pdf", SLOW, limits={"wall_s": 3}),

@@ -197,6 +197,7 @@ def test_a_full_queue_refuses_with_retry_after_and_what_was_refused_can_come_aga
                 assert small.post(body).json()["ok"] is True
 
 
+@pytest.mark.slow
 def test_calls_beyond_their_deadline_in_the_queue_are_told_to_come_again(tmp_path, engine):
     with serving(tmp_path / "data", engine, running_max=1, queue_s=0.5, pool_size=1) as small:
         holding = request("import time\ntime.sleep(60)")

@@ -18,7 +18,7 @@ FORGED = (
 BREAKS = ("\n", "\r", "\u2028", "\x85", "\x1b[2K")
 
 
-@pytest.fixture(scope="module", params=["json", "text"])
+@pytest.fixture(scope="module", params=["text", pytest.param("json", marks=pytest.mark.slow)])
 def service(request, tmp_path_factory, engine) -> Iterator[ServiceProcess]:
     folder = tmp_path_factory.mktemp("logged") / "data"
     with pytest.MonkeyPatch.context() as patch, socket.socket() as nobody:

@@ -83,6 +83,7 @@ def schemathesis(url: str, key: str, secrets: list[str], folder: Path) -> subpro
     )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900 + MINUTES * 60)
 def test_what_the_service_answers_is_what_its_document_says_and_never_its_own_failure(fuzzed, key, tmp_path):
     done = schemathesis(fuzzed.url, key, [key, str(fuzzed.data_dir), str(REPOSITORY)], tmp_path)

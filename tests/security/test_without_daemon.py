@@ -75,6 +75,7 @@ def test_what_is_left_when_the_cleanup_process_dies_too_is_swept_by_the_next_lif
         assert service.call(WRITES)["ok"] is True
 
 
+@pytest.mark.slow
 def test_a_cleanup_process_that_ends_is_replaced(service, side):
     first = side.cleanup_process(service.name)
     os.kill(first, signal.SIGKILL)
@@ -116,6 +117,7 @@ def test_a_runtime_that_is_none_is_told_in_one_line_at_the_start(tmp_path, side,
     assert service.complaints == [f"{told[runtime]}{DOCTOR}"]
 
 
+@pytest.mark.slow
 def test_a_service_that_lacks_the_rights_is_told_so_in_one_line_at_the_start(tmp_path):
     command = [
         "setpriv",

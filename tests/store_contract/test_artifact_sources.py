@@ -74,6 +74,7 @@ async def test_long_paths_and_short_ones_are_found_again(artifact_store, pool, s
     assert await named(pool, scope) == {10_001: (names[0], 2), 10_002: (names[1], 2)}
 
 
+@pytest.mark.slow
 async def test_more_files_than_a_statement_takes_become_sources(artifact_store, pool, scope, save):
     names = [f"turn_1/files/{number:04}" for number in range(1_100)]
     await save(artifact_store, scope, dict.fromkeys(names, b"x"))

@@ -164,6 +164,7 @@ async def test_a_started_signer_signs_what_is_left_when_it_is_stopped(signer, fi
     assert records(files)[-1]["seq"] == 3
 
 
+@pytest.mark.slow
 async def test_a_signer_that_waits_for_another_process_stops_soon_and_goes_on_when_that_is_done(
     signer, signer_of, files, lines_of
 ):

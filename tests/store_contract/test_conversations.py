@@ -235,6 +235,7 @@ async def test_deletions_and_saves_of_the_same_bytes_at_once_leave_what_the_rows
     assert await stores.rows() == {}
 
 
+@pytest.mark.slow
 async def test_more_rows_than_one_transaction_removes_are_removed(stores, scope, save):
     await stores.timelines.append(scope, [prompt(str(number)) for number in range(450)])
     for number in range(45):

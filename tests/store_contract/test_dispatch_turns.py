@@ -207,6 +207,7 @@ async def test_many_calls_of_one_caller_are_not_before_the_one_of_another(place)
     assert all(abs(place - number) <= published_max(1) for place, number in enumerate(own))
 
 
+@pytest.mark.slow
 async def test_calls_that_wait_for_their_turn_run_although_all_before_them_were_cancelled(place):
     first = published_max(4)
     async with opened_process(place, "api") as api:

@@ -106,6 +106,7 @@ async def test_a_text_after_an_enter_space_that_was_written_is_shown_as_soon_as_
     assert (shown["stream_id"], shown["delta"]) == ("call-2", "hello")
 
 
+@pytest.mark.slow
 async def test_a_run_may_write_the_arguments_of_any_number_of_calls_one_after_another(talk):
     helper = await talk.begin_run()
     for number in range(1, STREAMS_MAX + 2):

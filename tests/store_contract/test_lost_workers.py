@@ -144,6 +144,7 @@ async def test_a_call_whose_api_process_is_killed_runs_on_and_is_found_by_anothe
         assert notes(place.folder, "began") == ["call-1"]
 
 
+@pytest.mark.slow
 async def test_a_call_that_no_worker_can_begin_is_set_aside_and_released(place, started):
     async with opened_process(place, "api", dispatch_attempts_max=1) as api:
         async with started(dispatch_attempts_max=1) as worker:
@@ -186,6 +187,7 @@ async def test_a_worker_that_stops_gives_back_what_it_has_not_begun(place):
         assert notes(place.folder, "began") == ["call-1"]
 
 
+@pytest.mark.slow
 async def test_a_worker_without_its_database_kills_its_calls_before_another_can_have_them(place):
     lease = {"dispatch_lease_s": 9}
     async with opened_process(place, "api", **lease) as api, opened_process(place, "worker", **lease) as worker:

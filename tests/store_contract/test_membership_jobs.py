@@ -54,6 +54,7 @@ async def members(opened_database, tmp_path, database_url):
         yield CountedMembers(database)
 
 
+@pytest.mark.slow
 async def test_a_slow_begin_is_not_disturbed_and_the_process_keeps_the_lead(members):
     jobs, membership = Jobs(), Membership(members, "one", "api", LEASE_S)
     await members.beat("other", "api", 60.0)
@@ -106,6 +107,7 @@ async def test_a_report_that_is_under_way_does_not_outlive_the_process(members):
     assert Lead.JOBS in (await members.beat("other", "api", 60.0)).leads
 
 
+@pytest.mark.slow
 async def test_a_process_leads_as_soon_as_the_lead_of_a_lost_one_ends(members):
     jobs, membership = Jobs(), Membership(members, "one", "api", 3_600.0)  # its next report is in twenty minutes
     jobs.goes_on.set()

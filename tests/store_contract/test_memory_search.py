@@ -212,6 +212,7 @@ async def test_days_bounds_how_far_back_it_looks(memsearch, timelines, scope):
     assert paths(await memsearch("nut allergy", days=30)) == ["ar:turn_2.user.prompt"]
 
 
+@pytest.mark.slow
 async def test_top_k_blocks_are_given_and_each_of_them_once(memsearch, timelines, scope):
     long = "\n\n".join(f"{number}. {SAID[2]}" for number in range(300))
     await timelines.append(scope, [block(1, long), block(2, SAID[2]), block(3, SAID[2])])
@@ -315,6 +316,7 @@ async def test_an_attachment_that_only_a_supplied_block_carries_is_searched_by_i
     assert [row["text"] for row in answer.ret] == [f"letter.txt {SAID[2]}"]
 
 
+@pytest.mark.slow
 async def test_many_long_hits_share_the_room_of_the_block(memsearch, timelines, scope):
     await timelines.append(scope, [block(turn, f'{SAID[2]} "{turn}"\n' * 6) for turn in range(10, 60)])
     answer = await memsearch("nut allergy", top_k=50)

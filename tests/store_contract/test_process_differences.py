@@ -3,6 +3,8 @@
 import asyncio
 import logging
 
+import pytest
+
 from proofbox.cli.checks.processes import check_processes
 from proofbox.service.dispatch.differences import Member, ProcessFacts
 from proofbox.service.storage.dispatch.members import SqlMemberStore
@@ -25,6 +27,7 @@ async def test_what_processes_report_is_stored_once_and_forgotten_with_them(data
     assert await members.members() == []
 
 
+@pytest.mark.slow
 async def test_a_process_with_other_settings_is_named_in_the_log_and_by_doctor(place, caplog):
     caplog.set_level(logging.WARNING)
 

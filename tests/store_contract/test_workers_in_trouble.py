@@ -49,6 +49,7 @@ async def ended(store, tool_call_id="call-1"):
     return found
 
 
+@pytest.mark.slow
 async def test_a_call_that_a_worker_killed_while_its_database_was_away_ends(place):
     url = urlsplit(place.url.get_secret_value())
     async with CuttingRelay(url.port) as relay, opened_process(place, "api") as api:
@@ -65,6 +66,7 @@ async def test_a_call_that_a_worker_killed_while_its_database_was_away_ends(plac
         assert notes(place.folder, "began") == ["call-1"]
 
 
+@pytest.mark.slow
 async def test_a_call_whose_claim_was_stored_and_reported_as_failed_is_run(place):
     async with opened_process(place, "api") as api, opened_process(place, "worker") as worker:
         number = await stored(api.store, QueueCall(None, "r", detached=True))
@@ -94,6 +96,7 @@ async def test_a_call_without_a_worker_ends_at_its_deadline(place):
         assert (await ended(api.store)).state is CallState.FAILED
 
 
+@pytest.mark.slow
 async def test_a_worker_whose_engine_fails_pauses_and_sets_no_call_aside(place):
     async with (
         opened_process(place, "api") as api,

@@ -65,6 +65,7 @@ print(dict(services.absent_tools))
     assert "'react.memsearch': 'memory search is not installed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_call_of_the_absent_memory_search_is_refused_in_the_models_words(tmp_path):
     code = """
 import asyncio
@@ -93,6 +94,7 @@ asyncio.run(main())
     assert "its operator installs proofbox[memory]" in done.stdout
 
 
+@pytest.mark.slow
 def test_agents_are_refused_without_the_extra_of_the_gateway_and_not_half_written(tmp_path):
     code = """
 import asyncio
