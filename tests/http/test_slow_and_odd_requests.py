@@ -282,7 +282,7 @@ async def test_an_end_of_a_body_that_two_readers_could_place_differently_is_refu
 @pytest.mark.parametrize("split", range(-16, 0))
 @pytest.mark.shares_fixtures
 async def test_the_end_of_a_body_of_chunks_may_come_in_two_pieces(server, call_body, split):
-    body = json.dumps(call_body).encode()
+    body = json.dumps({**call_body, "tool_call_id": f"split{split}"}).encode()
     kind = b"Content-Type: application/json\r\nPrefer: respond-async\r\n"
     sent = CHUNKED + kind + b"\r\n%x\r\n%b\r\n0\r\nX-A: b\r\n\r\n" % (len(body), body)
     reader, writer = await opened(server)

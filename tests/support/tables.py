@@ -15,6 +15,10 @@ _Rows = Sequence[tuple[str, dict[str, Any]]]
 _APART = ("tests/container/", "tests/faults/", "tests/security/")
 """Where a row runs a container, which takes time: the time limit of a test is for one row."""
 
+_OF_ITEMS = ("timeout", "xfail")
+"""Marks whose claim is one of each row."""
+_TIMEOUT = "from pytest-timeout"
+
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, name: str) -> Generator[None, Any, Any]:
@@ -31,7 +35,7 @@ def _is_table(items: Sequence[pytest.Item]) -> bool:
     head = items[0]
     if not isinstance(head, pytest.Function) or getattr(head.obj, "is_hypothesis_test", False):
         return False
-    if head.get_closest_marker("timeout") or head.nodeid.startswith(_APART):
+    if any(head.get_closest_marker(name) for name in _OF_ITEMS) or head.nodeid.startswith(_APART):
         return False
     if any(not isinstance(item, pytest.Function) or item.callspec.marks for item in items):
         return False
@@ -100,17 +104,23 @@ class _Failures:
         except Exception as exc:  # noqa: BLE001 - raised at the end, with those of the other rows
             exc.add_note(f"row {row}")
             self._errors[row] = exc
-        except (pytest.fail.Exception, pytest.skip.Exception) as exc:  # derived from BaseException
-            self._errors[row] = AssertionError(f"row {row}: {type(exc).__name__} {exc}").with_traceback(
-                exc.__traceback__
-            )
+        except (KeyboardInterrupt, GeneratorExit, pytest.exit.Exception):
+            raise
+        except BaseException as exc:  # noqa: BLE001 - outcomes of pytest, SystemExit, cancellations
+            if isinstance(exc, pytest.fail.Exception) and _TIMEOUT in str(exc):  # no other row would have a limit
+                pytest.fail(f"row {row}: {exc.msg}")
+            error = AssertionError(f"row {row}: {type(exc).__name__} {exc}")
+            self._errors[row] = error.with_traceback(exc.__traceback__)
 
     def raise_all(self) -> None:
         """Raise what failed, as one.
 
         Raises:
-            ExceptionGroup: rows failed; each error has a note with its row.
+            AssertionError: one row failed, by its cause.
+            ExceptionGroup: some rows failed; each error has a note with its row.
         """
-        if self._errors:
-            title = f"{len(self._errors)} of {self._rows} rows: {', '.join(self._errors)}"
+        title = f"{len(self._errors)} of {self._rows} rows: {', '.join(self._errors)}"
+        if len(self._errors) > 1:
             raise ExceptionGroup(title, list(self._errors.values()))
+        for error in self._errors.values():  # of a group of one, the summary shows what is in it, without the row
+            raise AssertionError(title) from error

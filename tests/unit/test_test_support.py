@@ -35,6 +35,17 @@ def test_even(number):
 async def test_awaited(number):
     assert number < 3
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_that_ends(number):
+    if number == 2:
+        raise SystemExit(2)
+    assert number == 1
+
+@pytest.mark.xfail(strict=True)
+@pytest.mark.parametrize("number", [1, 2])
+def test_expected_to_fail(number):
+    assert number == 1
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_with_a_fixture_of_its_own(fresh, number):
     fresh.append(number)
@@ -83,12 +94,22 @@ def test_a_table_is_one_test_that_names_each_row_that_fails(run):
     status, said = run(TABLES)
     assert status == 1
     assert "2 of 4 rows: 1, 3" in said
-    assert "1 of 3 rows: 3" in said
-    assert "2 failed, 3 passed, 1 skipped" in said  # rows with a fixture or a mark of their own stay apart
+    assert "test_awaited - AssertionError: 1 of 3 rows: 3" in said
+    assert "2 of 3 rows: 2, 3" in said
+    # Rows with a fixture or a mark of their own stay apart, and those that are expected to fail.
+    assert "4 failed, 3 passed, 1 skipped, 1 xfailed" in said
+
+
+def test_a_table_whose_row_hangs_ends_with_the_time_limit(run):
+    hangs = (
+        "@pytest.mark.parametrize('number', [1, 2, 3])\ndef test_hangs(number):\n    threading.Event().wait(60)\n"
+    )
+    status, said = run(f"import threading, pytest\n{hangs}", "--timeout", "0.2")
+    assert (status, "row 1: Timeout" in said, "1 failed" in said) == (1, True, True)
 
 
 def test_rows_can_be_run_apart(run):
-    assert "3 failed, 7 passed, 1 skipped" in run(TABLES, "--rows")[1]
+    assert "6 failed, 8 passed, 1 skipped, 1 xfailed" in run(TABLES, "--rows")[1]
 
 
 def test_a_test_that_passes_alone_is_named_as_flaky_and_passes_the_run(run, tmp_path):
@@ -108,3 +129,60 @@ def test_a_test_that_fails_twice_fails_the_run(run, tmp_path):
     status, said = run(FAILS_ONCE.format(names=["a"], fails=True), "--second-try")
     assert (status, "1 failed, 1 flaky" in said) == (1, True)
     assert (tmp_path / "flaky.txt").read_text().split() == ["test_module.py::test_fails_once[a]"]
+
+
+LEFT_BY_ANOTHER = """
+import pytest
+
+left = []
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_left():
+    yield
+    assert left == []
+
+def test_leaves_something():
+    left.append(1)
+
+def test_is_blamed():
+    pass
+"""
+SKIPPED_ALONE = """
+from pathlib import Path
+import pytest
+
+def test_fails_then_skips():
+    tried = Path(__file__).with_name("tried")
+    if tried.exists():
+        pytest.skip("not now")
+    tried.touch()
+    raise ValueError("a fault")
+"""
+FIXTURE_FAILS_ONCE = """
+from pathlib import Path
+import pytest
+
+@pytest.fixture(scope="module")
+def server():
+    tried = Path(__file__).with_name("tried")
+    assert tried.exists() or tried.touch()
+
+@pytest.mark.parametrize("number", [1, 2, 3, pytest.param(4, marks=pytest.mark.filterwarnings("ignore"))])
+def test_with_a_server(server, number):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [(LEFT_BY_ANOTHER, ()), (SKIPPED_ALONE, ()), (FAILS_ONCE.format(names=["a"], fails=True), ("-x",))],
+    ids=["another test left it", "skipped alone", "the run was cut short"],
+)
+def test_what_a_second_try_cannot_show_fails_the_run(run, module, options):
+    status, said = run(module, "--second-try", *options)
+    assert (status, " flaky" in said) == (1, False), said
+
+
+def test_a_failure_of_the_fixture_of_a_module_is_one_cause(run):
+    status, said = run(FIXTURE_FAILS_ONCE, "--second-try")
+    assert (status, "4 flaky" in said) == (0, True), said
