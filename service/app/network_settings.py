@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from proofbox.contracts.exec_params import check_variable_name
 from proofbox.contracts.network import Endpoint, EndpointText
+from proofbox.service.app.config.local_use import FOR_OTHERS
 from proofbox.service.egress.program_variables import PROXY_VARIABLES
 
 _MIB = 1024 * 1024
@@ -74,7 +75,7 @@ class NetworkSettings(BaseSettings):
     """Bytes of all connections of a program, in both directions together."""
     sandbox_network_idle_s: float = Field(default=300, gt=0)
     """Time for which a connection of a program may stay open without a byte."""
-    sandbox_network_secrets: dict[VariableName, SecretOfHosts] = {}
+    sandbox_network_secrets: Annotated[dict[VariableName, SecretOfHosts], FOR_OTHERS] = {}
     """Headers with secrets for hosts of programs, as a JSON object: {"API_KEY": {"hosts": ["api.example.com:443"],
     "projects": ["acme/books"], "variable": "EXAMPLE_KEY", "header": "Authorization", "prefix": "Bearer "}}.
     Programs find a placeholder in API_KEY. EXAMPLE_KEY is an environment variable of the service; "file" names a

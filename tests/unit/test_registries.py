@@ -87,6 +87,13 @@ def properties(key: str) -> Callable[[str], Lists]:
     return lambda text: [json.loads(text)[key]]
 
 
+def judged_formats(text: str) -> Lists:
+    """The formats before the colon of each line of the list of what "opens" means."""
+    _, _, section = text.partition('## What "opens" means')
+    lines = re.findall(r"^- ([^:]+):", section.partition("\n## ")[0], re.MULTILINE)
+    return [re.findall(r"[\w-]+(?:\.\w+)?", " ".join(lines))]
+
+
 WORD, CAPITALS, MARKED = r"[\w/.-]*\w", r"[A-Z]{3,}", r"`(\w+)`"
 KEY, FIELD = r"^ +\"(\w+)\":", r"^    (\w+)\??: "
 GENERATED = "clients/typescript/src/generated/types.gen.ts"
@@ -94,7 +101,11 @@ BUNDLE = "service/console/static/console.js"
 INSPECTOR = runpy.run_path(str(ROOT / "sandbox_images" / "inspector" / "formats.py"))
 
 THEMES = [path.stem for path in ROOT.glob("sandbox_images/render/themes/*.json")]
-CHECKS = [*Checks.model_fields, "min_count", "max_count"]
+NO_CHECKS = ("filename", "glob", "description", "visibility")
+CHECKS = [
+    *Checks.model_fields,
+    *(name for name in ArtifactSpec.model_fields if name not in {*Checks.model_fields, *NO_CHECKS}),
+]
 OF_EVERY_FILE = ("mime", "min_bytes", "max_bytes", "not_blank", "min_count", "max_count")
 EXEC_PARAMS = list(ExecParams.model_fields)
 NOT_OF_A_LOOP = ("explore", "prog_name", "args", "env", "cwd", "workspace")
@@ -102,7 +113,24 @@ PROMISES = ("contract", "explore")
 """Clients make them of ``promises``."""
 OFFICE = "application/vnd.openxmlformats-officedocument."
 EXTENSION_ALIASES = [
-    *("jpeg", "tif", "markdown", "htm", "tgz", "tbz2", "txz", "rst", "tex", "mmd", "ini", "cfg", "sh", "mjs", "ts")
+    *(
+        "jpeg",
+        "tif",
+        "markdown",
+        "htm",
+        "tgz",
+        "tbz2",
+        "txz",
+        "rst",
+        "tex",
+        "log",
+        "mmd",
+        "ini",
+        "cfg",
+        "sh",
+        "mjs",
+        "ts",
+    )
 ]
 MARKS = {variant: key for key, variant in reversed(executions._MARKS.items())}
 
@@ -218,10 +246,12 @@ PLACES = {
         Place("docs/mcp.md", within(r"^\| `render` \|", "file", CAPITALS), spell=str.upper),
         Place("docs/console.md", within('^"Document" has Markdown or HTML .*?: ', r"\.", WORD), spell=str.upper),
         Place("docs/rendering.md", within("^# Rendering", "parameters", r"write_(\w+)")),
+        Place("README.md", within(r"\*Documents\.\*\* Markdown or HTML to ", r"\(", CAPITALS), spell=str.upper),
+        Place("docs/README.md", within(r"\[Render (?=PDF)", r"\]", CAPITALS), spell=str.upper),
     ]),
     "formats of files": (list(MIME_BY_EXTENSION), [
         Place("sandbox_images/inspector/formats.py", values(INSPECTOR["FORMATS"])),
-        Place("docs/contract.md", whole(r"[\w-]+(?:\.\w+)?"), without=EXTENSION_ALIASES, beside=ANY),
+        Place("docs/contract.md", judged_formats, without=EXTENSION_ALIASES, beside=ANY),
     ]),
     "media types of previews": (list(KINDS), [
         Place("service/console/source/parts/server_preview.js",

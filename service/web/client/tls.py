@@ -35,7 +35,11 @@ def checked_tls(ca_file: Path | None) -> ssl.SSLContext:
     tls = ssl.create_default_context()
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca_file is not None:
-        tls.load_verify_locations(cafile=ca_file)
+        try:
+            tls.load_verify_locations(cafile=ca_file)
+        except OSError as exc:
+            exc.filename = str(ca_file)  # OpenSSL leaves it out
+            raise
     return tls
 
 

@@ -19,6 +19,7 @@ TEXTS = (
     *("https://a.example", "nats://a.example:4222", '["https://a.example"]'),
     *(
         '{"X": {"variable": "NOT_SET", "hosts": ["a.example"]}}',
+        '{"X": {"variable": "NOT_SET", "hosts": ["a.example:443"], "projects": ["a/*"]}}',
         '{"x": {"url": "https://a.example", "models": ["m"]}}',
     ),
 )
