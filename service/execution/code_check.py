@@ -1,5 +1,6 @@
 """The check of a program before it runs: it runs byte for byte as given, or is refused; it is never repaired."""
 
+import json
 import re
 
 from proofbox.contracts.artifacts import ContractError
@@ -13,6 +14,8 @@ _TAG = re.compile(
     r"</?(?:channel(?::[\w-]+)?|thinking|think|reasoning|scratchpad|antml:\w+)(?:\s[^<>]*)?>|<\|[\w-]+\|>",
     re.IGNORECASE,
 )
+_WRAPPED_AS = ("code", "script", "source", "program", "command", "python", "javascript", "bash")
+_WRAPPER_KEYS_MAX = 6
 
 
 def encode_code(code: str | None) -> bytes:
@@ -21,7 +24,7 @@ def encode_code(code: str | None) -> bytes:
     Raises:
         ContractError: ``missing_code`` if there is none; ``code_contaminated`` {marker, line} if its very start
             or end is a code fence, or a channel or thinking tag: text of the model's protocol, not of the
-            program.
+            program. So is a whole call as JSON, whose program would print nothing and end well.
     """
     if code is None or not code.strip():
         raise ContractError(ContractCode.MISSING_CODE, "the call has no code; send the program beside the params")
@@ -34,6 +37,13 @@ def encode_code(code: str | None) -> bytes:
             marker="lone surrogate",
             line=code.count("\n", 0, exc.start) + 1,
         ) from exc
+    if (key := _wrapped_under(code)) is not None:
+        raise ContractError(
+            ContractCode.CODE_CONTAMINATED,
+            f"the code is a JSON object that holds the program as '{key}'; send the program alone",
+            marker=f'{{"{key}"',
+            line=1,
+        )
     lines = code.split("\n")
     shown = [number for number, line in enumerate(lines, 1) if line.strip()]
     for number, at_end in ((shown[0], False), (shown[-1], True)):
@@ -46,6 +56,19 @@ def encode_code(code: str | None) -> bytes:
                 line=number,
             )
     return source
+
+
+def _wrapped_under(code: str) -> str | None:
+    """The key of a JSON object whose value is the program; None if the code is a program."""
+    if not code.lstrip().startswith("{"):
+        return None
+    try:
+        call = json.loads(code)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(call, dict) or len(call) > _WRAPPER_KEYS_MAX:
+        return None
+    return next((key for key in _WRAPPED_AS if isinstance(call.get(key), str)), None)
 
 
 def _marker(line: str, *, at_end: bool) -> str | None:

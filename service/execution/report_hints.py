@@ -2,12 +2,20 @@
 
 import difflib
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from proofbox.contracts.artifacts import Contract
-from proofbox.contracts.codes import VerdictCode
-from proofbox.contracts.image_contents import MAIN_LIBRARIES
+from proofbox.contracts.codes import RuntimeCode, VerdictCode
+from proofbox.contracts.tools import Language
+from proofbox.service.execution.missing_libraries import (
+    INSTALLERS,
+    installed_libraries,
+    missing_command,
+    missing_module,
+    missing_package,
+)
+from proofbox.service.execution.program_habits import habit_hints
 from proofbox.service.jobs.runner import JobResult
 from proofbox.service.jobs.verdicts import Verdict
 from proofbox.service.sandbox.port import FileState
@@ -48,84 +56,119 @@ _NO_TOOL = re.compile(
 )
 _RUNS_A_COMMAND = "_execute_child"  # stands in what subprocess.py shows of where it failed
 _NO_FOLDER = re.compile(r"Cannot save file into a non-existent directory: " + _QUOTED.format("pandas"))
-_NO_DATABASE = re.compile(r"sqlite3\.OperationalError: unable to open database file")
-_SAME_FILE = re.compile(r"are the same file|SameFileError")
+_OTHER_ERRORS = (
+    (
+        re.compile(r"sqlite3\.OperationalError: unable to open database file"),
+        "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp",
+    ),
+    (
+        re.compile(r"are the same file|SameFileError"),
+        "a file of this turn has two names, its bare one and files/<name>; it need not be copied",
+    ),
+)
 _OF_OTHER_TURN = re.compile(r"(?:^|/)turn_[A-Za-z0-9_.-]+/(?:files|attachments)/")
-_INSTALLERS = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "npm", "uv", "ensurepip"})
-# What a library is imported as, where that is not its name.
-_IMPORTED_AS = {
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python",
-    "dateutil": "python-dateutil",
-    "docx": "python-docx",
-    "fitz": "PyMuPDF",
-    "PIL": "pillow",
-    "pptx": "python-pptx",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "PyYAML",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class RanProgram:
+    """A program that ran, and what its hints depend on.
+
+    Attributes:
+        code: the program.
+        language: of the tool that was called.
+        turn_id: the current turn.
+        contract: what the call promises.
+        result: how it ended.
+        verdicts: what became of the promised files.
+        known_paths: physical paths of the conversation's files, of several with one name the preferred one first.
+        libraries: name and version of the libraries that are installed; None if that is not known.
+        has_network: the call asked for a network.
+        has_index: calls may have packages installed.
+    """
+
+    code: str
+    language: Language
+    turn_id: str
+    contract: Contract
+    result: JobResult
+    verdicts: Sequence[Verdict]
+    known_paths: Sequence[str] = ()
+    libraries: Mapping[str, str] | None = None
+    has_network: bool = False
+    has_index: bool = False
 
 
 def build_hints(
-    text: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str = ""
+    text: str,
+    known_paths: Sequence[str],
+    libraries: Mapping[str, str] | None,
+    turn_id: str = "",
+    *,
+    has_index: bool = False,
 ) -> list[str]:
     """What to write in place of what was not found, one sentence each, at most `HINTS_MAX`.
 
     Args:
         text: the end of what the program wrote.
-        known_paths: physical paths of the conversation's files, of several with one name the preferred one first.
-        libraries: name and version of the libraries that are installed; None if that is not known.
+        known_paths: as in `RanProgram`.
+        libraries: as in `RanProgram`.
         turn_id: the current turn; files of it are named as the program names them, ``files/…``.
+        has_index: as in `RanProgram`.
     """
     text = text[-_TAIL_CHARS:]
     hints: dict[str, None] = {}
     for found in _NO_FILE.finditer(text):
-        hints.setdefault(_missing_path(_path_of(found), found.lastgroup == "python", text, known_paths, turn_id))
+        if f"'{_path_of(found)}' is not a valid package style" not in text:
+            hints.setdefault(
+                _missing_path(_path_of(found), found.lastgroup == "python", text, known_paths, turn_id)
+            )
     for found in _NO_TOOL.finditer(text):
-        hints.setdefault(_missing_command(_path_of(found)))
+        hints.setdefault(missing_command(_quote(_path_of(found))))
     for found in _NO_FOLDER.finditer(text):
         hints.setdefault(f"the folder {_quote(_path_of(found))} does not exist; write results to files/<name>")
     for found in _NOT_WRITABLE.finditer(text):
         hints.setdefault(_not_writable(_path_of(found)))
     for form in (_NO_MODULE, _NO_COMMAND):
         for found in form.finditer(text):
-            hints.setdefault(_missing_module(found["name"].strip("'"), known_paths, libraries, turn_id))
+            name = found["name"].strip("'")
+            own = None if name in INSTALLERS else _own_module(name, known_paths, turn_id)
+            hints.setdefault(own or missing_module(name, libraries, has_index=has_index))
     for found in _NO_PACKAGE.finditer(text):
-        hints.setdefault(_missing_package(found["name"]))
-    if _NO_DATABASE.search(text):
-        hints.setdefault(
-            "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp"
-        )
-    if _SAME_FILE.search(text):
-        hints.setdefault("a file of this turn has two names, its bare one and files/<name>; it need not be copied")
-    return [hint for hint in hints if hint][:HINTS_MAX]
+        hints.setdefault(missing_package(found["name"]))
+    hints.update(dict.fromkeys(hint for form, hint in _OTHER_ERRORS if form.search(text)))
+    found_hints = [hint for hint in hints if hint][:HINTS_MAX]
+    if libraries and any(hint.endswith(" is not installed") for hint in found_hints):  # with no word of what to use
+        found_hints = [*found_hints[: HINTS_MAX - 1], installed_libraries(libraries)]
+    return found_hints
 
 
-def run_hints(
-    turn_id: str,
-    contract: Contract,
-    result: JobResult,
-    verdicts: Sequence[Verdict],
-    known_paths: Sequence[str],
-    libraries: Mapping[str, str] | None,
-) -> list[str]:
-    """The hints of a run: on promised files that lie elsewhere, then on what its output names."""
+def run_hints(ran: RanProgram) -> list[str]:
+    """The hints of a run: on promised files that lie elsewhere, on habits, then on what its output names."""
+    promises = ran.contract.promises
     hints = [
         f"{promise.path.physical} was written to {place}/{promise.path.rel}; write it to files/{promise.path.rel}"
-        for index, place in result.collected.taken_in
-        if index < len(contract.promises) and (promise := contract.promises[index])
+        for index, place in ran.result.collected.taken_in
+        if index < len(promises) and (promise := promises[index])
     ]
-    written = [found.path.physical for found in result.collected.found if found.state is FileState.FILE]
+    written = [found.path.physical for found in ran.result.collected.found if found.state is FileState.FILE]
     hints += [
         elsewhere_hint(verdict.path.physical, written) or ""
-        for verdict in verdicts
+        for verdict in ran.verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
-    for text in _list_searched_ends(contract, result, verdicts):
-        hints += build_hints(text, known_paths, libraries, turn_id)
+    failure = ran.result.failure
+    for text in _list_searched_ends(ran.contract, ran.result, ran.verdicts):
+        if failure is not None:
+            hints += habit_hints(
+                ran.code,
+                ran.language,
+                text,
+                has_network=ran.has_network,
+                timed_out=failure.code is RuntimeCode.TIMEOUT,
+            )
+        hints += build_hints(text, ran.known_paths, ran.libraries, ran.turn_id, has_index=ran.has_index)
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
-    return hints if hints or result.failure is not None else _where_to_write(verdicts)
+    return hints if hints or failure is not None else _where_to_write(ran.verdicts)
 
 
 def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
@@ -200,17 +243,11 @@ def _missing_path(path: str, of_python: bool, text: str, known_paths: Sequence[s
     """The hint on what was not found: a file, or the command of a program that runs others."""
     is_bare = of_python and "." not in path and "/" not in path
     if is_bare and _RUNS_A_COMMAND in text:
-        return _missing_command(path)
+        return missing_command(_quote(path))
     hint = _missing_file(path, known_paths, turn_id)
     if is_bare and "Traceback" not in text:
         return f"{hint}; a command {_quote(path)} is not installed either"
     return hint
-
-
-def _missing_command(name: str) -> str:
-    if name in _INSTALLERS:
-        return ""  # the installer names what it would install
-    return f"the command {_quote(name)} is not installed, and without a network nothing can be installed"
 
 
 def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
@@ -241,24 +278,6 @@ def _not_writable(path: str) -> str:
     return f"{_quote(path)} cannot be written to; write results to files/<name>, other files to /tmp"
 
 
-def _missing_module(
-    name: str, known_paths: Sequence[str], libraries: Mapping[str, str] | None, turn_id: str
-) -> str:
-    top, _, below = name.partition(".")
-    if top in _INSTALLERS:
-        what = "nothing can be installed: the sandbox has no network"
-        return what if libraries is None else f"{what}; installed are {_join_libraries(libraries)}"
-    if own := _own_module(name, known_paths, turn_id):
-        return own
-    if top in sys.stdlib_module_names:
-        return f"{name} is not a module of Python in the sandbox"
-    library = _IMPORTED_AS.get(top, top)
-    if (version := _version_of(library, libraries or {})) is not None:
-        return f"{name} is not a module of {library} {version}" if below else ""
-    what = f"the library {library} is not installed, and without a network pip cannot install it"
-    return what if libraries is None else f"{what}; installed are {_join_libraries(libraries)}"
-
-
 def _own_module(name: str, known_paths: Sequence[str], turn_id: str) -> str | None:
     """Where a file of the conversation lies that is imported by this name; None if there is none."""
     top = name.partition(".")[0]
@@ -269,23 +288,6 @@ def _own_module(name: str, known_paths: Sequence[str], turn_id: str) -> str | No
             folder = _as_written(path.removesuffix(f"/{rel}") + "/", turn_id).rstrip("/")
             return f"the conversation has {written}; before the import write sys.path.insert(0, {folder!r})"
     return None
-
-
-def _version_of(library: str, libraries: Mapping[str, str]) -> str | None:
-    alike = library.lower().replace("_", "-")
-    return next((version for name, version in libraries.items() if name.lower().replace("_", "-") == alike), None)
-
-
-def _missing_package(name: str) -> str:
-    if name.startswith((".", "/")):
-        return ""  # a file of the program's own
-    return f"the package {name} is not installed, and npm has no network; Node.js has its built-in modules alone"
-
-
-def _join_libraries(libraries: Mapping[str, str]) -> str:
-    names = [name for name in MAIN_LIBRARIES if name in libraries]
-    more = len(libraries) - len(names)
-    return ", ".join(names) + (f" and {more} more (GET /v1/tools)" if more > 0 else "")
 
 
 def _as_written(physical: str, turn_id: str) -> str:

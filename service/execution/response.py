@@ -20,7 +20,7 @@ from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.execution.call import ExecCall
 from proofbox.service.execution.report import RunReport, Unpromised, refusal_text, report_text, run_error
-from proofbox.service.execution.report_hints import missing_path_hints, run_hints
+from proofbox.service.execution.report_hints import RanProgram, missing_path_hints, run_hints
 from proofbox.service.jobs.failures import RuntimeFailure, memory_failure
 from proofbox.service.jobs.inputs import JobInputs
 from proofbox.service.jobs.produced_files import Content, ProducedFiles, artifact_result, usage
@@ -55,6 +55,7 @@ class ExecRun:
         notes: what else the model should know, a sentence each.
         network: the connections of the program; None for one without network.
         packages: what was installed for the program; None for one that asks for no packages.
+        has_index: calls may have packages installed.
     """
 
     inputs: JobInputs
@@ -64,6 +65,7 @@ class ExecRun:
     notes: Sequence[str] = ()
     network: NetworkUse | None = None
     packages: InstalledPackages | None = None
+    has_index: bool = False
 
 
 def refuse(
@@ -156,7 +158,20 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         notes=[*_notes(call, result), *run.notes, *_network_notes(run.network), *_package_notes(run.packages)],
         removed=run.files.removed,
         in_other_turns=list(collected.in_other_turns),
-        hints=run_hints(call.request.turn_id or "", contract, result, verdicts, run.inputs.known, run.libraries),
+        hints=run_hints(
+            RanProgram(
+                call.request.code or "",
+                call.language,
+                call.request.turn_id or "",
+                contract,
+                result,
+                verdicts,
+                run.inputs.known,
+                run.libraries,
+                has_network=call.request.network is not None,
+                has_index=run.has_index,
+            )
+        ),
     )
 
 

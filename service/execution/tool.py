@@ -160,7 +160,8 @@ class ExecTool:
         notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
         use = None if network is None else network.use
         notes = notes if network is None else (*notes, *network.notes)
-        run = ExecRun(inputs, result, files, libraries, notes, use, packages)
+        has_index = self._packages is not None
+        run = ExecRun(inputs, result, files, libraries, notes, use, packages, has_index=has_index)
         return build_response(call, contract, run, timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:

@@ -6,7 +6,8 @@ import pytest
 
 from proofbox.contracts.artifacts import Contract, no_promises, parse_contract
 from proofbox.contracts.codes import RuntimeCode, VerdictCode
-from proofbox.service.execution.report_hints import build_hints, names_missing_library, run_hints
+from proofbox.contracts.tools import Language
+from proofbox.service.execution.report_hints import RanProgram, build_hints, names_missing_library, run_hints
 from proofbox.service.jobs.failures import RuntimeFailure
 from proofbox.service.jobs.runner import JobResult
 from proofbox.service.jobs.verdicts import Verdict
@@ -16,7 +17,7 @@ KNOWN = ["turn_2/files/sales.csv", "turn_1/files/helper.py", "turn_1/attachments
 LIBRARIES = {"numpy": "2.5.5", "scikit-learn": "1.9.1", "PyYAML": "6.0"}
 NO_FILE = "[Errno 2] No such file or directory: 'sales2.csv'"
 CLOSE = "sales2.csv does not exist; the conversation has files/sales.csv"
-FFMPEG = "the command ffmpeg is not installed, and without a network nothing can be installed"
+FFMPEG = "the command ffmpeg is not installed; without a network nothing can be installed"
 FAILED = RuntimeFailure(RuntimeCode.NONZERO_EXIT, "exit status 1")
 PROMISED = parse_contract([{"filename": "out.csv", "description": "the result"}], "turn_2")
 
@@ -33,7 +34,8 @@ def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdic
 def hints_of(
     result: JobResult, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
 ) -> list[str]:
-    return run_hints("turn_2", contract, result, verdicts_of(code, contract), KNOWN, LIBRARIES)
+    verdicts = verdicts_of(code, contract)
+    return run_hints(RanProgram("", Language.PYTHON, "turn_2", contract, result, verdicts, KNOWN, LIBRARIES))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_library_that_a_program_found_missing_and_printed_is_one():
     assert names_missing_library(PROMISED, result, verdicts_of(VerdictCode.MISSING_FILE))
     assert not names_missing_library(PROMISED, result, verdicts_of(VerdictCode.PRODUCED))
     [hint] = hints_of(result)
-    assert hint.startswith("the library torch is not installed")
+    assert hint.startswith("the library torch is not installed; use sklearn")
 
 
 @pytest.mark.parametrize(
@@ -87,9 +89,43 @@ def test_a_module_that_cannot_be_imported_is_said_to_be_what_it_is(module, hint)
 
 
 def test_a_library_that_is_not_there_is_named_with_those_that_are():
-    [hint] = build_hints("No module named 'torch.nn'", KNOWN, LIBRARIES)
-    assert hint.startswith("the library torch is not installed")
-    assert "installed are numpy" in hint
+    text = "No module named 'h5py'\nNo module named 'tables'"
+    *named, listed = build_hints(text, KNOWN, LIBRARIES)
+    assert named == ["the library h5py is not installed", "the library tables is not installed"]
+    assert listed == "installed are numpy, scikit-learn and 1 more"
+
+
+@pytest.mark.parametrize(
+    ("text", "has_index", "hint"),
+    [
+        ("No module named 'PyPDF2'", False, "the library PyPDF2 is not installed; use pypdf"),
+        (
+            "No module named 'duckdb'",
+            True,
+            (
+                "the library duckdb is not installed; use sqlite3, with DataFrame.to_sql; "
+                'call again with packages: ["duckdb"]'
+            ),
+        ),
+        ("No module named 'h5py'", True, 'the library h5py is not installed; call again with packages: ["h5py"]'),
+        ("No module named 'pip'", False, "nothing can be installed while a program runs"),
+        (
+            "/job/main.sh: line 1: soffice: command not found",
+            False,
+            "the command soffice is not installed; use the rendering tools, rendering_tools.write_pdf and others",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_what_does_the_same(text, has_index, hint):
+    assert build_hints(text, KNOWN, LIBRARIES, has_index=has_index) == [hint]
+
+
+def test_the_name_of_a_style_is_no_file():
+    text = (
+        "FileNotFoundError: [Errno 2] No such file or directory: 'seaborn-whitegrid'\n"
+        "OSError: 'seaborn-whitegrid' is not a valid package style, path of style file, URL of style file"
+    )
+    assert build_hints(text, KNOWN, LIBRARIES) == []
 
 
 @pytest.mark.parametrize(
@@ -124,10 +160,7 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
         ),
         (
             "ImportError: Missing optional dependency 'pyxlsb'. Use pip or conda to install pyxlsb.",
-            (
-                "the library pyxlsb is not installed, and without a network pip cannot install it; "
-                "installed are numpy, scikit-learn and 1 more (GET /v1/tools)"
-            ),
+            "the library pyxlsb is not installed",
         ),
         ("/job/main.sh: line 1: ffmpeg: command not found", FFMPEG),
         ("sh: 1: ffmpeg: not found", FFMPEG),
@@ -142,7 +175,7 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
     ],
 )
 def test_each_library_and_shell_has_its_own_words_for_what_is_missing(text, hint):
-    assert build_hints(text, KNOWN, LIBRARIES, "turn_2") == [hint]
+    assert build_hints(text, KNOWN, None, "turn_2") == [hint]
 
 
 def test_a_folder_that_is_missing_is_no_command():
