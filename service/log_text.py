@@ -1,6 +1,7 @@
 """What a program printed, as text for a reader: without control sequences, and no longer than it may be."""
 
 import re
+from collections.abc import Sequence
 
 # Sequences for a terminal, in this order: operating system commands (titles, links), other strings, CSI (colours,
 # cursor), and the short ones. None runs into the next one, so each character is looked at a few times at most.
@@ -10,6 +11,9 @@ _SEQUENCES = re.compile(
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
 )
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_STATES_MAX = 10_000
+_OTHERS_MAX = 3  # of one line
 _SILENT = re.compile("[\x00\x07\ufeff]")
 _JOINERS = frozenset("\t\u200c\u200d")
 
@@ -18,7 +22,8 @@ def clean_text(text: str) -> str:
     """Text as a terminal would show it in the end, line by line.
 
     Escape sequences are removed. Of a line that was written over by carriage returns the last state is left, and
-    backspaces remove what was before them. Any other character without a picture becomes U+FFFD.
+    the last of each other text that stood there: a bar of progress hides nothing. Backspaces remove what was before
+    them. Any other character without a picture becomes U+FFFD.
     """
     text = _SILENT.sub("", without_sequences(text))
     return "\n".join(map(_clean_line, text.split("\n"))).rstrip()
@@ -28,7 +33,24 @@ def _clean_line(line: str) -> str:
     if line.isprintable():
         return line.rstrip()
     states = [state for state in line.split("\r") if state.strip()]
-    line = states[-1] if states else ""
+    if len(states) > 1:
+        return "\n".join(_shown(state) for state in _last_of_each(states))
+    return _shown(states[0] if states else "")
+
+
+def _last_of_each(states: Sequence[str]) -> list[str]:
+    """The last state of a line, and before it what else was printed there: it shares no word with that."""
+    last = states[-1]
+    words = frozenset(_WORD.findall(last))
+    others: dict[frozenset[str], str] = {}
+    for state in states[-_STATES_MAX:-1]:
+        own = frozenset(_WORD.findall(state))
+        if own and not own & words:
+            others[own] = state
+    return [*list(others.values())[-_OTHERS_MAX:], last]
+
+
+def _shown(line: str) -> str:
     if "\b" in line:
         line = _without_backspaces(line)
     return "".join(c if _is_shown(c) else "\N{REPLACEMENT CHARACTER}" for c in line).rstrip()

@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from proofbox.contracts.artifacts import ContractError
 from proofbox.contracts.codes import RuntimeCode, VerdictCode
 from proofbox.contracts.tool_call_response import EnvelopeError
+from proofbox.service.execution.printed_log import printed_log
 from proofbox.service.jobs.failures import RuntimeFailure
 from proofbox.service.jobs.verdicts import Verdict, produced_once
-from proofbox.service.log_text import clean_text, end_of, head_and_tail
 from proofbox.service.visible_text import visible_line
 
-LOG_CHARS_MAX = 4_000
-SUCCESS_LOG_CHARS_MAX = 2_000
 LISTED_MAX = 100
 UNPROMISED_LISTED_MAX = 50
 CHANGES_LISTED_MAX = 20
 _MESSAGE_CHARS_MAX = 400
-_READ_CHARS = 32_000  # of each end of what was printed: progress bars may stand before what is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def report_text(report: RunReport) -> str:
     lines += [f"Note: {note}" for note in report.notes]
     lines += [f"Hint: {hint}" for hint in report.hints]
     lines = [visible_line(line) for line in lines]
-    if log := _log(report.log, keeps_end=bool(failure or failed)):
+    if log := printed_log(report.log, keeps_end=bool(failure or failed), explored=report.explored):
         lines += ["Program log (tail):", log]
     return "\n".join(lines)
 
@@ -141,15 +138,6 @@ def _unpromised_line(report: RunReport) -> str:
 def _some(paths: list[str]) -> str:
     more = len(paths) - CHANGES_LISTED_MAX
     return ", ".join(paths[:CHANGES_LISTED_MAX]) + (f" and {more} more" if more > 0 else "")
-
-
-def _log(text: str, *, keeps_end: bool) -> str:
-    """What was printed, for a reader: of a failure the end, else the beginning and the end."""
-    if keeps_end:
-        return end_of(clean_text(text[-_READ_CHARS:]), LOG_CHARS_MAX)
-    if len(text) > 2 * _READ_CHARS:
-        text = f"{text[:_READ_CHARS]}\n[…]\n{text[-_READ_CHARS:]}"
-    return head_and_tail(clean_text(text), SUCCESS_LOG_CHARS_MAX)
 
 
 def _bound_message(message: str) -> str:

@@ -117,6 +117,9 @@ def _python_errors(lines: Sequence[str]) -> Iterator[_Error]:
         text = next((line for line in below if line and not line[0].isspace()), None)
         if text is None:
             continue
+        if text.endswith(":"):  # the message begins in a later line
+            more = next((line.strip() for line in below if line), "")
+            text = text if more in _CHAINS else f"{text} {more}".rstrip()
         before = [line.removeprefix(margin) for line in lines[max(0, at - 2) : at]]
         is_chained = before[:1] != [] and before[0] in _CHAINS
         frame = _FRAME.match(lines[at + 1].removeprefix(margin))

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from proofbox.contracts.artifacts import ContractError
 from proofbox.contracts.codes import ContractCode, RuntimeCode, VerdictCode
 from proofbox.contracts.paths import PATH_BYTES_MAX, FilePath, Namespace
+from proofbox.service.execution.printed_log import CHARS_MAX, EXPLORED_CHARS_MAX, printed_log
 from proofbox.service.execution.report import (
     LISTED_MAX,
-    LOG_CHARS_MAX,
-    SUCCESS_LOG_CHARS_MAX,
     UNPROMISED_LISTED_MAX,
     RunReport,
     Unpromised,
@@ -167,6 +166,8 @@ def log_of(text, failure=TIMEOUT):
         ("a\r\nb\r\n", "a\nb"),
         ("a\tb\x1b[31mc\x1b[0m\x07", "a\tbc"),
         ("10%\r50%\r100%\ndone\n", "100%\ndone"),
+        ("total: 42\r 10% |=  | 5it/s\r 99% |== | 2s/it\n", "total: 42\n 99% |== | 2s/it"),
+        ("Loading 1\rLoading 2\rLoading 3\n", "Loading 3"),
         ("x" * 4_000, "x" * 4_000),
         ("first" + "x" * 3_996 + "last", "x" * 3_996 + "last"),
         ("\N{GRINNING FACE}" * 4_001, "\N{GRINNING FACE}" * 4_000),
@@ -178,7 +179,7 @@ def test_the_log_of_a_failure_has_at_most_4000_characters_and_keeps_its_end(text
 
 
 def test_the_log_of_a_success_has_at_most_2000_characters_and_keeps_its_beginning_and_its_end():
-    assert log_of("a\n" * 1_000, None) == "a\n" * 999 + "a"
+    assert log_of("a" * 2_000, None) == "a" * 2_000
     text = "\n".join(f"line {n}" for n in range(1_000))
     log = log_of(text, None)
     assert log.startswith("line 0\nline 1\n")
@@ -186,7 +187,54 @@ def test_the_log_of_a_success_has_at_most_2000_characters_and_keeps_its_beginnin
     left_out = int(re.search(r"\n\[… (\d+) characters left out …\]\n", log)[1])
     shown = len(re.sub(r"\n\[… \d+ characters left out …\]\n", "", log))
     assert shown + left_out == len(text)
-    assert SUCCESS_LOG_CHARS_MAX - 100 < len(log) <= SUCCESS_LOG_CHARS_MAX
+    assert CHARS_MAX - 100 < len(log) <= CHARS_MAX
+
+
+FRAME = '  File "/opt/proofbox/venv/lib/python3.13/site-packages/pandas/a.py", line 9, in f\n    return g(x)\n'
+OWN = '  File "/job/main.py", line 3, in <module>\n    df.loc[0] = 1\n'
+HEAD = "Traceback (most recent call last):\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "log"),
+    [
+        ("a\n" * 3 + "b", "a\na\na\nb"),
+        ("a\n" * 413 + "b", "a\n[… 412 more lines like this …]\nb"),
+        ("a\n\n\n\n\nb", "a\n\n\n\n\nb"),
+        ("findfont: x\nrow 1\n" * 3, "findfont: x\nrow 1\nrow 1\nrow 1"),
+        (HEAD + OWN + FRAME * 3 + "KeyError: 'a'", HEAD + OWN + FRAME * 3 + "KeyError: 'a'"),
+        (
+            f"{HEAD}{OWN}{FRAME * 20}KeyError: 'a'\nnext",
+            f"{HEAD}{OWN}  [… 18 calls of libraries …]\n{FRAME * 2}KeyError: 'a'\nnext",
+        ),
+        (
+            f"{HEAD}{OWN}{FRAME * 20}E: a\n\nDuring handling of the above:\n\n{HEAD}{FRAME}E: b",
+            (
+                f"{HEAD}{OWN}  [… 18 calls of libraries …]\n{FRAME * 2}E: a\n\nDuring handling of the above:\n\n"
+                f"{HEAD}{FRAME}E: b"
+            ),
+        ),
+    ],
+)
+def test_repetition_and_calls_of_libraries_are_counted(text, log):
+    assert printed_log(text, keeps_end=True, explored=False) == log
+
+
+def test_lines_that_differ_in_numbers_are_folded_only_where_there_is_no_room_and_are_no_rows():
+    epochs = "\n".join(f"Epoch {n}: training loss 0.{n}" for n in range(100))
+    assert printed_log(epochs, keeps_end=False, explored=True) == epochs
+    short = printed_log(epochs, keeps_end=False, explored=False)
+    assert "[… 94 more lines of this form …]" in short
+    assert short.startswith("Epoch 0: training loss 0.0\n")
+    assert short.endswith("Epoch 99: training loss 0.99")
+    rows = "\n".join(f"{n} {n * 7} {n / 3}" for n in range(200))
+    assert "of this form" not in printed_log(rows, keeps_end=False, explored=False)
+
+
+def test_what_explores_shows_a_usual_first_look_whole():
+    text = "\n".join(f"column {'abcdefghij'[n % 10] * 60} {n}" for n in range(100))
+    assert printed_log(text, keeps_end=False, explored=True) == text
+    assert "left out" in printed_log(text, keeps_end=False, explored=False)
 
 
 def test_millions_of_characters_before_the_end_are_not_read():
@@ -232,7 +280,7 @@ BOUND = (
     (_PATH_CHARS + 2) * LISTED_MAX
     + _LINE_CHARS * (LISTED_MAX + 1) * 2
     + (_PATH_CHARS + 40) * UNPROMISED_LISTED_MAX
-    + LOG_CHARS_MAX
+    + EXPLORED_CHARS_MAX
     + 1_000
 )
 REL = st.sampled_from(["a", "n" * 200, "/".join(["d" * 200] * 5)])

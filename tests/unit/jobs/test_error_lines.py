@@ -174,3 +174,18 @@ def test_the_headline_of_a_node_program_that_fails_in_the_runtime_is_the_runtime
     head = "node:fs:573\n  return binding.open(\n                 ^\n\n"
     stderr = node_stderr(error="Error: ENOENT: no such file, open '/a\nKeyError: forged'", head=head)
     assert error_line(stderr, job("node", NODE_CODE)) == "Error: ENOENT: no such file, open '/a"
+
+
+@pytest.mark.parametrize(
+    ("raised", "line"),
+    [
+        ("ValueError('\\nImage export needs kaleido.\\nInstall it')", "ValueError: Image export needs kaleido."),
+        (
+            "RuntimeError('Schema errors:\\n\\n  a: missing\\n  b: missing')",
+            "RuntimeError: Schema errors: a: missing",
+        ),
+        ("ValueError('')", "ValueError"),
+    ],
+)
+def test_a_message_that_begins_in_a_later_line_is_in_the_headline(tmp_path, raised, line):
+    assert headline(tmp_path, f"raise {raised}\n") == line

@@ -1,0 +1,121 @@
+"""What a program printed, shortened for a model: repetition and calls of libraries go before anything else."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from proofbox.service.log_text import clean_text, end_of, head_and_tail
+
+FAILED_CHARS_MAX = 4_000
+EXPLORED_CHARS_MAX = 8_000
+CHARS_MAX = 2_000
+_READ_CHARS = 128_000  # of each end: repetition may stand before what is shown
+_SAME_LINES_MIN = 4
+_ALIKE_LINES_MIN = 12
+_TRACEBACK_LINES_MAX = 30
+_LAST_FRAMES = 2
+_TRACEBACK = re.compile(r"^(?P<margin>[ +|]*)Traceback \(most recent call last\):$")
+_FRAME = re.compile(r'^[ |]*File "(?P<path>[^"\n]*)", line \d')
+_OF_LIBRARIES = re.compile(r"^(?:/usr/|/opt/|<frozen |/packages/)|/(?:site|dist)-packages/")
+_NOISE = re.compile(r"^findfont: ")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORDS_MIN = 2  # a line of fewer is a row of numbers, which nobody can guess
+_ENDS_KEPT = 3
+_VARYING = re.compile(r"0x[0-9a-f]+|\d+(?:[.,:]\d+)*")
+
+
+def printed_log(text: str, *, keeps_end: bool, explored: bool) -> str:
+    """What was printed, within its bounds.
+
+    Args:
+        text: both streams in their order.
+        keeps_end: the end explains a failure; else the beginning and the end are kept.
+        explored: the call promises no file, so what it prints is its result.
+    """
+    chars_max = EXPLORED_CHARS_MAX if explored else FAILED_CHARS_MAX if keeps_end else CHARS_MAX
+    if keeps_end:
+        text = clean_text(text[-_READ_CHARS:])
+        return end_of(_shortened(text, chars_max), chars_max)
+    if len(text) > 2 * _READ_CHARS:
+        text = f"{text[:_READ_CHARS]}\n[…]\n{text[-_READ_CHARS:]}"
+    return head_and_tail(_shortened(clean_text(text), chars_max), chars_max)
+
+
+def _shortened(text: str, chars_max: int) -> str:
+    lines = list(_without_library_frames(_without_noise(text.split("\n"))))
+    lines = [line for group in _groups(lines, str) for line in _same(group)]
+    if sum(map(len, lines)) + len(lines) > chars_max:  # lines that differ in numbers are read where there is room
+        lines = [line for group in _groups(lines, lambda line: _VARYING.sub("0", line)) for line in _alike(group)]
+    return "\n".join(lines)
+
+
+def _groups(lines: Sequence[str], shape: Callable[[str], str]) -> Iterator[list[str]]:
+    """Lines in a row that have one shape."""
+    return (list(group) for _, group in groupby(lines, shape))
+
+
+def _same(group: list[str]) -> list[str]:
+    if len(group) < _SAME_LINES_MIN or not group[0].strip():
+        return group
+    return [group[0], f"[… {len(group) - 1} more lines like this …]"]
+
+
+def _alike(group: list[str]) -> list[str]:
+    """The first and the last of many lines of a log, which differ in their numbers alone."""
+    if len(group) < _ALIKE_LINES_MIN or len(_WORD.findall(group[0])) < _WORDS_MIN:
+        return group
+    left_out = f"[… {len(group) - 2 * _ENDS_KEPT} more lines of this form …]"
+    return [*group[:_ENDS_KEPT], left_out, *group[-_ENDS_KEPT:]]
+
+
+def _without_noise(lines: Iterable[str]) -> Iterator[str]:
+    """Lines without further copies of those that tell nothing about the program."""
+    seen = set[str]()
+    for line in lines:
+        if _NOISE.match(line):
+            if line in seen:
+                continue
+            seen.add(line)
+        yield line
+
+
+def _without_library_frames(lines: Iterable[str]) -> Iterator[str]:
+    """Lines where long tracebacks have the frames of the program itself, and the last ones."""
+    waiting = list(lines)
+    at = 0
+    while at < len(waiting):
+        found = _TRACEBACK.match(waiting[at])
+        if found is None:
+            yield waiting[at]
+            at += 1
+            continue
+        end = at + 1
+        inside = " " * len(found["margin"].replace("+", " ")) + " "
+        while end < len(waiting) and _belongs(waiting[end], inside):
+            end += 1
+        yield waiting[at]
+        yield from _short_traceback(waiting[at + 1 : end])
+        at = end
+
+
+def _belongs(line: str, inside: str) -> bool:
+    return line[: len(inside)].replace("|", " ").replace("+", " ") == inside
+
+
+def _short_traceback(lines: Sequence[str]) -> Iterator[str]:
+    if len(lines) <= _TRACEBACK_LINES_MAX:
+        yield from lines
+        return
+    starts = [number for number, line in enumerate(lines) if _FRAME.match(line)]
+    frames = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
+    left_out = 0
+    for number, frame in enumerate(frames):
+        path = _FRAME.match(frame[0])
+        is_own = path is not None and not _OF_LIBRARIES.search(path["path"])
+        if is_own or number >= len(frames) - _LAST_FRAMES:
+            if left_out:
+                yield f"  [… {left_out} calls of libraries …]"
+                left_out = 0
+            yield from frame
+        else:
+            left_out += 1
