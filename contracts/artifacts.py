@@ -1,8 +1,11 @@
 """The contract of an exec call: which files the program promises, and what must be true of each."""
 
+import difflib
 import json
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -15,6 +18,20 @@ GLOB_MATCHES_MAX = 200
 DEPTH_MAX = 64  # what goes on from here recurses
 CONTRACT_CHARS_MAX = 512 * 1024  # as JSON in ASCII: it goes to the sandbox in one piece of at most 1 MiB
 _WILDCARDS = frozenset("*?[")
+_MISTAKES_TOLD = 5
+# What runtimes write into an entry beside the file: it promises nothing.
+_WITHOUT_PROMISE = frozenset({"name", "title", "label", "id", "key", "type", "kind", "comment", "note"})
+_ANY_BYTES = "application/octet-stream"
+_MEANT = {
+    **dict.fromkeys(("name", "path", "file", "file_name", "file_path", "output", "uri", "url"), "filename"),
+    **dict.fromkeys(("desc", "title", "summary", "purpose"), "description"),
+    **dict.fromkeys(("pattern", "files"), "glob"),
+    **dict.fromkeys(("type", "mimetype", "mime_type", "content_type", "media_type"), "mime"),
+    **dict.fromkeys(("rows", "row_count"), "min_rows"),
+    **dict.fromkeys(("schema", "jsonschema"), "json_schema"),
+}
+"""What fields of other contracts are called here."""
+_ENCODED = re.compile(r"%20|%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class ContractError(ValueError):
@@ -138,36 +155,68 @@ class Contract:
     Attributes:
         promises: the entries in the order given; no two are the same file.
         rewritten: ``(original, rewritten physical path)`` of entries whose spelling was normalised.
+        ignored: fields that were left out, as they promise nothing: ``contract[0].name``.
     """
 
     promises: tuple[Promise, ...]
     rewritten: tuple[tuple[str, str], ...]
+    ignored: tuple[str, ...] = ()
 
 
 def parse_contract(raw: object, turn_id: str | None) -> Contract:
     """Reads a contract: a list of entries, or the JSON string of one.
 
     Raises:
-        ContractError: with the code of the protocol's table and a message that names the entry.
+        ContractError: with the code of the protocol's table for the first mistake, and a message that names each
+            entry that has one.
     """
     entries = _entries(raw)
     turn_id = _require_turn(turn_id)
     promises: list[Promise] = []
     rewritten: list[tuple[str, str]] = []
+    ignored: list[str] = []
+    mistakes: list[ContractError] = []
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
-        promise, original = _promise(index, entry, turn_id)
+        try:
+            fields, left_out = _without_idle_fields(entry)
+            promise, original = _promise(index, fields, turn_id)
+        except ContractError as exc:
+            mistakes.append(exc)
+            continue
+        ignored += [f"contract[{index}].{name}" for name in left_out]
         key = promise.path.physical
         if key in seen:
-            raise ContractError(
-                ContractCode.DUPLICATE_ARTIFACT,
-                f"contract[{index}] and contract[{seen[key]}] are the same file, {key}; promise it once",
-            )
+            message = f"contract[{index}] and contract[{seen[key]}] are the same file, {key}; promise it once"
+            mistakes.append(ContractError(ContractCode.DUPLICATE_ARTIFACT, message))
         seen[key] = index
         promises.append(promise)
         if original is not None:
             rewritten.append((original, key))
-    return Contract(tuple(promises), tuple(rewritten))
+    _raise_mistakes(mistakes)
+    return Contract(tuple(promises), tuple(rewritten), tuple(ignored))
+
+
+def _raise_mistakes(mistakes: list[ContractError]) -> None:
+    """Raise what is wrong with a contract, all of it as one."""
+    if len(mistakes) == 1:
+        raise mistakes[0]
+    if mistakes:
+        told = "; ".join(mistake.message for mistake in mistakes[:_MISTAKES_TOLD])
+        more = len(mistakes) - _MISTAKES_TOLD
+        end = f"; and {more} more entries are wrong" if more > 0 else ""
+        raise ContractError(mistakes[0].code, told + end, **mistakes[0].details)
+
+
+def _without_idle_fields(entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """An entry without the fields that promise nothing, and their names."""
+    named = next((entry[key] for key in ("filename", "filepath", "glob") if isinstance(entry.get(key), str)), None)
+    if named is None:
+        return entry, []  # one of them may be meant as the name
+    idle = [name for name in entry if name in _WITHOUT_PROMISE]
+    if entry.get("mime") == _ANY_BYTES and misfit("mime", _ANY_BYTES, named, is_glob="glob" in entry):
+        idle.append("mime")  # what a runtime derives that does not know the extension
+    return {name: value for name, value in entry.items() if name not in idle}, idle
 
 
 def no_promises(turn_id: str | None) -> Contract:
@@ -259,7 +308,7 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, 
             f"contract[{index}]: '{folder}' is a folder; promise the files in it: glob '{folder.strip('/')}/**'",
         )
     try:
-        named = in_turn(text.strip(), turn_id)
+        named = in_turn(_decoded(text.strip()), turn_id)
     except UnsafePathError as exc:
         raise ContractError(ContractCode.INVALID_FILENAME, f"contract[{index}]: {exc}") from exc
     if named.foreign:
@@ -287,6 +336,16 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, 
     )
     plain_spellings = {path.rel, f"files/{path.rel}", path.physical, path.logical}
     return promise, None if text in plain_spellings else text
+
+
+def _decoded(text: str) -> str:
+    """A name without percent-encoding, which links have: ``sandbox:/mnt/data/my%20file.csv``."""
+    if not _ENCODED.search(text):
+        return text
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return text
 
 
 def _refuse_misfits(index: int, spec: ArtifactSpec, rel: str) -> None:
@@ -320,7 +379,20 @@ def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
     try:
         return ArtifactSpec.model_validate(fields)
     except ValidationError as exc:
-        first = exc.errors(include_url=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        message = f"contract[{index}]{'.' + where if where else ''}: {first['msg'].removeprefix('Value error, ')}"
-        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, message) from exc
+        errors = exc.errors(include_url=False, include_context=False)
+        told = "; ".join(_mistake(index, error, fields) for error in errors[:_MISTAKES_TOLD])
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, told) from exc
+
+
+def _mistake(index: int, error: Any, fields: dict[str, Any]) -> str:
+    """What is wrong with one field, and which was meant by one that there is not."""
+    where = ".".join(str(part) for part in error["loc"])
+    place = f"contract[{index}]{'.' + where if where else ''}"
+    if error["type"] != "extra_forbidden" or len(error["loc"]) != 1:
+        return f"{place}: {error['msg'].removeprefix('Value error, ')}"
+    known = [*ArtifactSpec.__annotations__, *Checks.model_fields]
+    close = difflib.get_close_matches(where.lower(), known, n=1, cutoff=0.8)
+    meant = _MEANT.get(where.lower()) or (close[0] if close else None)
+    if meant is not None and meant not in fields:
+        return f"{place}: there is no such field; did you mean {meant}?"
+    return f"{place}: there is no such field; the fields are {', '.join(known)}"

@@ -178,6 +178,8 @@ def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
+    if missing and "*" in missing[0]:
+        return [f"{_quote(missing[0])} is a pattern; promise it as glob in place of filename"]
     return [f"{_quote(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]
 
 

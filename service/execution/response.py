@@ -280,13 +280,12 @@ def _mention(found: CollectedFile) -> Unpromised:
 
 
 def _rewrite_notices(contract: Contract) -> list[Notice]:
-    if not contract.rewritten:
-        return []
-    rewritten = [{"original": original, "rewritten": path} for original, path in contract.rewritten]
-    return [
-        Notice(
-            NoticeCode.EXEC_CONTRACT_REWRITTEN,
-            "names of the contract were rewritten; write to the rewritten paths",
-            {"rewritten": rewritten},
-        )
-    ]
+    notices = []
+    if contract.rewritten:
+        rewritten = [{"original": original, "rewritten": path} for original, path in contract.rewritten]
+        message = "names of the contract were rewritten; write to the rewritten paths"
+        notices.append(Notice(NoticeCode.EXEC_CONTRACT_REWRITTEN, message, {"rewritten": rewritten}))
+    if contract.ignored:
+        message = "fields of the contract that promise nothing were left out"
+        notices.append(Notice(NoticeCode.EXEC_CONTRACT_REWRITTEN, message, {"ignored": list(contract.ignored)}))
+    return notices

@@ -76,7 +76,11 @@ def nested(levels):
             "invalid_artifact_spec",
             "contract[0].visibility: Input should be 'ext",
         ),
-        ([FILE | {"max_pixels": 1}], "invalid_artifact_spec", "contract[0].max_pixels: Extra inputs are not"),
+        (
+            [FILE | {"max_pixels": 1}],
+            "invalid_artifact_spec",
+            "contract[0].max_pixels: there is no such field; the fields are",
+        ),
         ([FILE | {"min_bytes": -1}], "invalid_artifact_spec", "contract[0].min_bytes: Input should be greater"),
         (
             [FILE | {"min_bytes": "9"}],
@@ -360,6 +364,71 @@ def test_promises_keep_their_order_up_to_the_most_entries():
     names = [f"{index}.csv" for index in reversed(range(ENTRIES_MAX))]
     contract = parse_contract([{"filename": name, "description": "d"} for name in names], TURN)
     assert [promise.path.rel for promise in contract.promises] == names
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"name": "a.csv", "description": "d"}, "contract[0].name: there is no such field; did you mean filename?"),
+        ({"file_path": "a.csv", "description": "d"}, "did you mean filename?"),
+        ({"filename": "a.csv", "desc": "d"}, "did you mean description?"),
+        ({"filename": "a.csv", "description": "d", "min_row": 3}, "did you mean min_rows?"),
+        (
+            {"filename": "a.csv", "description": "d", "colour": "red"},
+            "there is no such field; the fields are filename, ",
+        ),
+    ],
+)
+def test_a_field_that_there_is_not_is_told_with_the_one_that_was_meant(entry, told):
+    with pytest.raises(ContractError) as refused:
+        parse_contract([entry], TURN)
+    assert refused.value.code == "invalid_artifact_spec"
+    assert told in refused.value.message
+
+
+def test_all_mistakes_of_a_contract_are_told_at_once():
+    wrong = [{"filename": "/etc/x", "description": "d"}, {"filename": "a.csv", "desc": "d", "min_rows": -1}, FILE]
+    with pytest.raises(ContractError) as refused:
+        parse_contract([*wrong, FILE], TURN)
+    assert refused.value.code == "invalid_filename"
+    for place in (
+        "contract[0]",
+        "contract[1].description",
+        "contract[1].min_rows",
+        "contract[1].desc",
+        "contract[3]",
+    ):
+        assert place in refused.value.message
+    with pytest.raises(ContractError, match="; and 195 more entries are wrong"):
+        parse_contract([{"filename": "a/"}] * 200, TURN)
+
+
+@pytest.mark.parametrize(
+    ("entry", "ignored"),
+    [
+        ({"name": "table", "filename": "a.csv", "description": "d"}, ("contract[0].name",)),
+        ({"filename": "a.yaml", "description": "d", "mime": "application/octet-stream"}, ("contract[0].mime",)),
+        ({"glob": "*.log", "description": "d", "mime": "application/octet-stream"}, ("contract[0].mime",)),
+        ({"filename": "a.csv", "description": "d"}, ()),
+    ],
+)
+def test_what_promises_nothing_is_left_out(entry, ignored):
+    assert parse_contract([entry], TURN).ignored == ignored
+
+
+@pytest.mark.parametrize(
+    ("filename", "rel"),
+    [
+        ("sandbox:/mnt/data/my%20table.csv", "my table.csv"),
+        ("%E7%88%B1.pptx", "\N{CJK UNIFIED IDEOGRAPH-7231}.pptx"),
+        ("100%.csv", "100%.csv"),
+        ("a%ff.csv", "a%ff.csv"),
+    ],
+)
+def test_a_percent_encoded_name_is_the_name_that_it_encodes(filename, rel):
+    contract = parse_contract([{"filename": filename, "description": "d"}], TURN)
+    assert contract.promises[0].path.rel == rel
+    assert contract.rewritten == (() if filename == rel else ((filename, f"{TURN}/files/{rel}"),))
 
 
 TEXT = st.text(st.one_of(st.sampled_from("./*?[]\\\0 \udc80é"), st.characters()), max_size=12)
