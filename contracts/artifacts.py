@@ -18,7 +18,7 @@ GLOB_MATCHES_MAX = 200
 DEPTH_MAX = 64  # what goes on from here recurses
 CONTRACT_CHARS_MAX = 512 * 1024  # as JSON in ASCII: it goes to the sandbox in one piece of at most 1 MiB
 _WILDCARDS = frozenset("*?[")
-_MISTAKES_TOLD = 5
+_MISTAKES_LISTED = 5
 # What runtimes write into an entry beside the file: it promises nothing.
 _WITHOUT_PROMISE = frozenset({"name", "title", "label", "id", "key", "type", "kind", "comment", "note"})
 _ANY_BYTES = "application/octet-stream"
@@ -202,10 +202,10 @@ def _raise_mistakes(mistakes: list[ContractError]) -> None:
     if len(mistakes) == 1:
         raise mistakes[0]
     if mistakes:
-        told = "; ".join(mistake.message for mistake in mistakes[:_MISTAKES_TOLD])
-        more = len(mistakes) - _MISTAKES_TOLD
+        listed = "; ".join(mistake.message for mistake in mistakes[:_MISTAKES_LISTED])
+        more = len(mistakes) - _MISTAKES_LISTED
         end = f"; and {more} more entries are wrong" if more > 0 else ""
-        raise ContractError(mistakes[0].code, told + end, **mistakes[0].details)
+        raise ContractError(mistakes[0].code, listed + end, **mistakes[0].details)
 
 
 def _without_idle_fields(entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -380,8 +380,8 @@ def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
         return ArtifactSpec.model_validate(fields)
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_context=False)
-        told = "; ".join(_mistake(index, error, fields) for error in errors[:_MISTAKES_TOLD])
-        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, told) from exc
+        listed = "; ".join(_mistake(index, error, fields) for error in errors[:_MISTAKES_LISTED])
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, listed) from exc
 
 
 def _mistake(index: int, error: Any, fields: dict[str, Any]) -> str:

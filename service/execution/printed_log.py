@@ -20,7 +20,7 @@ _OF_LIBRARIES = re.compile(r"^(?:/usr/|/opt/|<frozen |/packages/)|/(?:site|dist)
 _NOISE = re.compile(r"^findfont: ")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _WORDS_MIN = 2  # a line of fewer is a row of numbers, which nobody can guess
-_ENDS_KEPT = 3
+_ENDS_SHOWN = 3
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(?:[.,:]\d+)*")
 
 
@@ -64,12 +64,12 @@ def _alike(group: list[str]) -> list[str]:
     """The first and the last of many lines of a log, which differ in their numbers alone."""
     if len(group) < _ALIKE_LINES_MIN or len(_WORD.findall(group[0])) < _WORDS_MIN:
         return group
-    left_out = f"[… {len(group) - 2 * _ENDS_KEPT} more lines of this form …]"
-    return [*group[:_ENDS_KEPT], left_out, *group[-_ENDS_KEPT:]]
+    left_out = f"[… {len(group) - 2 * _ENDS_SHOWN} more lines of this form …]"
+    return [*group[:_ENDS_SHOWN], left_out, *group[-_ENDS_SHOWN:]]
 
 
 def _without_noise(lines: Iterable[str]) -> Iterator[str]:
-    """Lines without further copies of those that tell nothing about the program."""
+    """Lines without further copies of those that have nothing to do with the program."""
     seen = set[str]()
     for line in lines:
         if _NOISE.match(line):

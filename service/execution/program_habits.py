@@ -1,6 +1,6 @@
 """Hints on habits of models that end as an error: what the program has, and what to write in its place.
 
-A habit is looked for after a run that failed, so a program that works is never said to be wrong.
+Only runs that failed are searched for habits: a program that works is never called wrong.
 """
 
 import re
@@ -92,7 +92,7 @@ _NAME_OF_LANGUAGE = re.compile(
     r"^NameError: name '(?P<name>python3?|py|javascript|js|bash|sh|sql|code)' is not", _MULTI
 )
 
-# What the end of the output says, whatever the language.
+# Errors of any language, in the end of the output.
 _ERRORS = (
     (
         re.compile(r"^EOFError: EOF when reading a line", _MULTI),
