@@ -1,14 +1,14 @@
-"""``react.search_files``: search the files of the current workspace by name and content.
+"""``react.search_files``: search the files of the conversation by name and content.
 
-The workspace of a turn: its own files and attachments, and the files of other turns that it has brought into view.
-Patterns are a model's, so they run under a clock of processor time, and without the lock that would hold up
-everything else.
+These are what a program finds: the files and attachments of the turn, and those of other turns that it has no
+newer file for. Patterns are a model's, so they run under a clock of processor time, and without the lock that would
+hold up everything else.
 """
 
 import asyncio
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.staging import staging
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.visible_text import visible_line
 
 if TYPE_CHECKING:
     import regex
@@ -31,6 +32,9 @@ CALL_BYTES_MAX = 512 * 1024 * 1024
 READ_FILES_MAX = 1_000
 """How many files of other turns are searched."""
 _LINES_SHOWN = 5
+_LINE_CHARS = 200
+_REPORT_LINES = 100
+_REPORT_CHARS = 4_000
 _SNIFFED_BYTES = 8_192
 STRETCH_CHARS = 64 * 1024
 """As much of a text is matched at one time."""
@@ -129,8 +133,10 @@ class SearchFilesTool:
         name = await asyncio.to_thread(_read, "name_regex", params.name_regex, clock)
         content = await asyncio.to_thread(_read, "content_regex", params.content_regex, clock)
         reach = self._files.of_call(call.scope, call.request.timeline)
+        own = await reach.of_turn(call.turn_id)
         read = await reach.read_in_turn(call.turn_id, READ_FILES_MAX)
-        files = await reach.of_turn(call.turn_id) + sorted(read, key=lambda file: file.path)
+        others = sorted(read, key=lambda file: file.path) + await reach.recent(call.turn_id)
+        files = own + _without_older(own, others)
         if name is not None:
             files = await asyncio.to_thread(_filter, files, name, clock)
         found = _Found()
@@ -161,17 +167,52 @@ class SearchFilesTool:
                 if len(found.hits) == params.max_hits:
                     continue
                 hit = {"path": file.path.physical, "size_bytes": file.size_bytes, "mime": file.mime}
-                found.hits.append(hit if lines is None else {**hit, "lines": lines})
+                found.hits.append(hit if lines is None else {**hit, **_numbers_and_texts(lines)})
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
         listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
-        return call.build_response(blocks, report=f"Found: {found.total} files{listed}", ret=result)
+        return call.build_response(
+            blocks, report=f"Found: {found.total} files{listed}{_listing(found.hits)}", ret=result
+        )
+
+
+def _without_older(own: Sequence[ConversationFile], others: Iterable[ConversationFile]) -> list[ConversationFile]:
+    """Files of other turns without what the turn, or a newer one before it in the list, has under the same name."""
+    names = {(file.path.namespace, file.path.rel) for file in own}
+    newest: list[ConversationFile] = []
+    for file in others:
+        name = (file.path.namespace, file.path.rel)
+        if name not in names:
+            names.add(name)
+            newest.append(file)
+    return newest
+
+
+def _numbers_and_texts(lines: Sequence[tuple[int, str]]) -> dict[str, list[Any]]:
+    return {"lines": [number for number, _ in lines], "texts": [text for _, text in lines]}
+
+
+def _listing(hits: Sequence[dict[str, Any]]) -> str:
+    """The hits as ``grep -n`` prints them, up to a bound."""
+    rows = [
+        row
+        for hit in hits
+        for row in (
+            [f"{hit['path']}:{number}: {text}" for number, text in zip(hit["lines"], hit["texts"], strict=True)]
+            if "lines" in hit
+            else [hit["path"]]
+        )
+    ]
+    shown = "\n".join(visible_line(row) for row in rows[:_REPORT_LINES])
+    is_cut = len(rows) > _REPORT_LINES or len(shown) > _REPORT_CHARS
+    text = f"{shown[:_REPORT_CHARS]}\n[… more in ret.hits …]" if is_cut else shown
+    return f"\n{text}" if text else ""
 
 
 async def _lines(
     file: ConversationFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
-) -> list[int]:
-    """The first lines, from 1, where a pattern matches in the first bytes of a file."""
+) -> list[tuple[int, str]]:
+    """The first lines, from 1, where a pattern matches in the first bytes of a file, and their texts."""
     if b"\x00" in data[:_SNIFFED_BYTES]:
         found.binary += 1
         return []
@@ -238,15 +279,20 @@ def _filter(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock:
     ]
 
 
-def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[int]:
+def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[tuple[int, str]]:
     """The first lines where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
-    lines: list[int] = []
+    lines: list[tuple[int, str]] = []
     line = 1
     for stretch in _stretches(text):
         at = 0
         while at < len(stretch) and (match := clock.search("content_regex", pattern, stretch, at)):
-            lines.append(line + stretch.count("\n", 0, match.start()))
+            begin = stretch.rfind("\n", 0, match.start()) + 1
+            end = stretch.find("\n", match.start())
+            shown = stretch[begin : end if end >= 0 else len(stretch)]
+            if match.start() - begin > _LINE_CHARS // 2:  # of a long line, where it matches
+                shown = "…" + shown[match.start() - begin - _LINE_CHARS // 4 :]
+            lines.append((line + stretch.count("\n", 0, match.start()), shown[:_LINE_CHARS].rstrip("\r")))
             if len(lines) == _LINES_SHOWN:
                 return lines
             # On from the next line.

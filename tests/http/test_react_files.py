@@ -272,7 +272,15 @@ async def test_a_search_tells_call_and_paths(agent):
 
     found = {
         "paths": ["turn_1/files/data/a.csv"],
-        "hits": [{"path": "turn_1/files/data/a.csv", "size_bytes": 21, "mime": "text/csv", "lines": [2]}],
+        "hits": [
+            {
+                "path": "turn_1/files/data/a.csv",
+                "size_bytes": 21,
+                "mime": "text/csv",
+                "lines": [2],
+                "texts": ["Lyon,173"],
+            }
+        ],
         "total": 1,
         "truncated": False,
     }
@@ -281,6 +289,7 @@ async def test_a_search_tells_call_and_paths(agent):
         result("t3", mime="application/json", path="tc:turn_1.t3.result", text=found),
     ]
     assert answer["ret"] == found
+    assert answer["report"] == "Found: 1 files\nturn_1/files/data/a.csv:2: Lyon,173"
 
 
 # ---- react.write ----
@@ -741,7 +750,21 @@ async def test_only_the_asked_number_of_files_is_listed_and_all_are_counted(agen
     assert (all_of_them["total"], all_of_them["truncated"]) == (3, False)
 
 
-async def test_the_workspace_holds_attachments_and_what_the_turn_has_brought_in(agent, client):
+async def test_files_of_other_turns_are_searched_but_for_what_this_one_has_newer(agent):
+    await write(agent, "a.py", "TODO first\n")
+    await write(agent, "b.py", "TODO second\n")
+    agent.turn = "turn_2"
+    await write(agent, "b.py", "done\n")
+    agent.turn = "turn_3"
+    await write(agent, "c.py", "TODO third\n")
+
+    answer = await agent("react.search_files", content_regex="TODO")
+
+    assert answer["ret"]["paths"] == ["turn_3/files/c.py", "turn_1/files/a.py"]
+    assert "turn_1/files/a.py:1: TODO first" in answer["report"]
+
+
+async def test_the_workspace_holds_attachments_and_the_files_of_other_turns(agent, client):
     await write(agent, "old.md", "text")
     await write(agent, "older.md", "text")
     agent.turn = "turn_2"
@@ -757,7 +780,8 @@ async def test_the_workspace_holds_attachments_and_what_the_turn_has_brought_in(
     }
     await client.post("/v1/conversations/c1/timeline", json={"blocks": [block]})
 
-    assert await paths(agent, content_regex="text") == ["turn_2/attachments/x.txt", "turn_1/files/old.md"]
+    found = await paths(agent, content_regex="text")
+    assert found == ["turn_2/attachments/x.txt", "turn_1/files/old.md", "turn_1/files/older.md"]
 
 
 async def test_a_binary_file_has_no_text_to_search(agent, saved):
@@ -985,6 +1009,7 @@ async def test_every_file_of_a_handed_in_timeline_is_searched_wherever_its_bytes
         ("turn_1/attachments/sent.csv", [2]),
         ("turn_1/files/described.md", [1]),
         ("turn_0/files/read.md", [1]),
+        ("turn_0/files/elsewhere.md", [1]),
     ]
 
 

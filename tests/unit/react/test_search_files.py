@@ -105,4 +105,15 @@ def test_many_short_searches_end_when_the_time_is_used_up():
 def test_lines_are_counted_over_all_stretches():
     data = b"x\n" * STRETCH_CHARS + b"needle\n"
 
-    assert _matches(data, _compile_pattern("content_regex", "^needle$"), _Clock(2, 2)) == [STRETCH_CHARS + 1]
+    found = _matches(data, _compile_pattern("content_regex", "^needle$"), _Clock(2, 2))
+    assert found == [(STRETCH_CHARS + 1, "needle")]
+
+
+def test_a_long_line_is_shown_where_it_matches():
+    data = b"a" * 50_000 + b"needle" + b"b" * 10_000 + b"\r\nneedle\r\n"
+
+    [(first, text), second] = _matches(data, _compile_pattern("content_regex", "needle"), _Clock(2, 2))
+
+    assert (first, len(text), second) == (1, 200, (2, "needle"))
+    assert text.startswith("…aaa")
+    assert "needlebb" in text
