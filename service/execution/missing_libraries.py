@@ -46,6 +46,7 @@ SUBSTITUTES = {
     **dict.fromkeys(("duckdb", "pandasql"), "sqlite3, with DataFrame.to_sql"),
     **dict.fromkeys(("prophet", "pmdarima"), "statsmodels.tsa"),
     **dict.fromkeys(("wget", "httpie"), "curl, where the call has a network"),
+    "polars": "pandas",
     "pdf2image": "pypdfium2, or the command pdftoppm",
     "kaleido": "matplotlib for pictures; fig.write_html for pages of plotly",
     "docx2txt": "docx of python-docx",
