@@ -176,7 +176,8 @@ REACT_TOOLS: dict[str, ReactTool] = {
         HideParams, "Replaces a large recent block in view by a short text; react.read brings it back."
     ),
     "react.search_files": ReactTool(
-        SearchFilesParams, "Lists files of the conversation whose path and text match regular expressions, with matching lines."
+        SearchFilesParams,
+        "Lists files of the conversation whose path and text match regular expressions, and lines.",
     ),
     "react.plan": ReactTool(PlanParams, "Records the plan of the turn and the status of each step."),
     "web_tools.web_search": ReactTool(WebSearchParams, "Searches the web; [[S:n]] cites a result."),
