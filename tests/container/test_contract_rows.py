@@ -81,9 +81,9 @@ ROWS: list[tuple[str, Any, str, str]] = [
     ),
     (
         "unknown_check",
-        spec(min_words=3),
+        spec(min_row=3),
         "invalid_artifact_spec",
-        "contract[0].min_words: Extra inputs are not permitted",
+        "contract[0].min_row: there is no such field; did you mean min_rows?",
     ),
     (
         "check_of_a_wrong_type",

@@ -125,7 +125,8 @@ async def test_a_path_in_a_comment_stops_no_run(call: Caller, language: Language
         (Language.BASH, "cat report.csv || exit 1", "the conversation has turn_1/files/report.csv"),
         (Language.NODE, "require('fs').readFileSync('report.csv')", "the conversation has turn_1/files/report.csv"),
         (Language.PYTHON, "import tensorflow", "the library tensorflow is not installed"),
-        (Language.PYTHON, "import tensorflow", "numpy"),
+        (Language.PYTHON, "import tensorflow", "use sklearn"),
+        (Language.PYTHON, "import h5py", "installed are numpy"),
         (Language.NODE, "require('lodash')", "the package lodash is not installed"),
     ],
 )
