@@ -97,7 +97,7 @@ def report_text(report: RunReport) -> str:
     lines += [f"Note: {note}" for note in report.notes]
     lines += [f"Hint: {hint}" for hint in report.hints]
     lines = [visible_line(line) for line in lines]
-    if log := printed_log(report.log, keeps_end=bool(failure or failed), explored=report.explored):
+    if report.log and (log := printed_log(report.log, keeps_end=bool(failure or failed), explored=report.explored)):
         lines += ["Program log (tail):", log]
     return "\n".join(lines)
 

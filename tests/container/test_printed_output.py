@@ -88,7 +88,8 @@ async def test_of_long_output_beginning_and_end_are_there_around_a_marker(call: 
     log = log_of(response)
     assert len(log) <= 2_000
     assert (log.splitlines()[0], log.splitlines()[-1]) == ("first", "last")
-    assert "characters left out" in log
+    assert "more lines like this" in log
+    assert f"{left_out} bytes of stdout left out" in log
 
 
 async def test_a_promise_that_is_not_kept_shows_what_was_printed(call: Caller) -> None:
