@@ -143,7 +143,7 @@ schemas: venv ## committed JSON Schemas, examples and generated pages match the 
 	@$(BIN)/python -m proofbox.contracts --check
 	@$(BIN)/python docs/generate.py --check
 
-# Lanes of tests that start containers, which mostly wait, and the rest beside them: two for each of two processors.
+# Modules side by side, two for each of two processors: those that start containers mostly wait.
 tests: venv images services ## the tests, against the real engine, databases and object store; flaky ones are named in flaky.txt
 	@$(ENGINE) $(BIN)/python -m pytest --ignore tests/faults --ignore tests/project -m 'not slow' -n 4 --no-loadscope-reorder --second-try
 

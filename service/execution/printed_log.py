@@ -103,10 +103,11 @@ def _belongs(line: str, inside: str) -> bool:
 
 
 def _short_traceback(lines: Sequence[str]) -> Iterator[str]:
-    if len(lines) <= _TRACEBACK_LINES_MAX:
+    starts = [number for number, line in enumerate(lines) if _FRAME.match(line)]
+    if len(lines) <= _TRACEBACK_LINES_MAX or not starts:
         yield from lines
         return
-    starts = [number for number, line in enumerate(lines) if _FRAME.match(line)]
+    yield from lines[: starts[0]]
     frames = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
     left_out = 0
     for number, frame in enumerate(frames):

@@ -92,6 +92,7 @@ _NAME_OF_LANGUAGE = re.compile(
     r"^NameError: name '(?P<name>python3?|py|javascript|js|bash|sh|sql|code)' is not", _MULTI
 )
 
+_NO_ARGUMENTS = "the program got no arguments: give them as args of the call"
 # Errors of any language, in the end of the output.
 _ERRORS = (
     (
@@ -100,7 +101,7 @@ _ERRORS = (
     ),
     (
         re.compile(r"error: the following arguments are required: "),
-        "the program got no arguments: give them as args of the call",
+        _NO_ARGUMENTS,
     ),
     (
         re.compile(r"Invalid cross-device link|EXDEV: cross-device link"),
@@ -156,7 +157,7 @@ def habit_hints(code: str, language: Language, text: str, *, has_network: bool, 
             yield habit.hint
             break
     if "sys.argv[" in head and "IndexError: list index out of range" in tail:
-        yield "the program got no arguments: give them as args of the call"
+        yield _NO_ARGUMENTS
     for error, hint in _ERRORS:
         if error.search(tail):
             yield hint

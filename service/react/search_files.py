@@ -8,7 +8,7 @@ hold up everything else.
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ FILE_BYTES_MAX = 10 * 1024 * 1024
 CALL_BYTES_MAX = 512 * 1024 * 1024
 """As much is read for one call."""
 READ_FILES_MAX = 1_000
-"""How many files of other turns are searched."""
+"""How many paths that the turn has read are resolved."""
 _LINES_SHOWN = 5
 _LINE_CHARS = 200
 _REPORT_LINES = 100
@@ -135,8 +135,8 @@ class SearchFilesTool:
         reach = self._files.of_call(call.scope, call.request.timeline)
         own = await reach.of_turn(call.turn_id)
         read = await reach.read_in_turn(call.turn_id, READ_FILES_MAX)
-        others = sorted(read, key=lambda file: file.path) + await reach.recent(call.turn_id)
-        files = own + _without_older(own, others)
+        recent = await reach.recent(call.turn_id)
+        files = _newest(own, sorted(read, key=lambda file: file.path), recent)
         if name is not None:
             files = await asyncio.to_thread(_filter, files, name, clock)
         found = _Found()
@@ -176,16 +176,21 @@ class SearchFilesTool:
         )
 
 
-def _without_older(own: Sequence[ConversationFile], others: Iterable[ConversationFile]) -> list[ConversationFile]:
-    """Files of other turns without what the turn, or a newer one before it in the list, has under the same name."""
-    names = {(file.path.namespace, file.path.rel) for file in own}
-    newest: list[ConversationFile] = []
-    for file in others:
-        name = (file.path.namespace, file.path.rel)
-        if name not in names:
-            names.add(name)
-            newest.append(file)
-    return newest
+def _newest(
+    own: Sequence[ConversationFile], read: Sequence[ConversationFile], recent: Sequence[ConversationFile]
+) -> list[ConversationFile]:
+    """Each name once, in its newest version: the files of the turn, those that it has read, those of other turns.
+
+    Args:
+        own: the files of the turn.
+        read: files of other turns.
+        recent: files of other turns, the newest first.
+    """
+    newest: dict[tuple[str, str], ConversationFile] = {}
+    for file in (*own, *recent, *read):
+        newest.setdefault((file.path.namespace, file.path.rel), file)
+    paths = {file.path for file in newest.values()}
+    return list({file.path: file for file in (*own, *read, *recent) if file.path in paths}.values())
 
 
 def _numbers_and_texts(lines: Sequence[tuple[int, str]]) -> dict[str, list[Any]]:

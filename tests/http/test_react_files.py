@@ -764,6 +764,17 @@ async def test_files_of_other_turns_are_searched_but_for_what_this_one_has_newer
     assert "turn_1/files/a.py:1: TODO first" in answer["report"]
 
 
+async def test_an_older_version_that_was_read_hides_no_newer_one(agent, client):
+    await write(agent, "a.py", "TODO first\n")
+    agent.turn = "turn_2"
+    await write(agent, "a.py", "TODO second\n")
+    agent.turn = "turn_3"
+    block = read_in("fi:turn_1.files/a.py", "TODO first\n", turn="turn_3")
+    await client.post("/v1/conversations/c1/timeline", json={"blocks": block})
+
+    assert await paths(agent, content_regex="TODO") == ["turn_2/files/a.py"]
+
+
 async def test_the_workspace_holds_attachments_and_the_files_of_other_turns(agent, client):
     await write(agent, "old.md", "text")
     await write(agent, "older.md", "text")
