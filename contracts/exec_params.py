@@ -105,8 +105,8 @@ class ExecParams(BaseModel):
     """Further environment variables."""
     cwd: Annotated[str, Field(max_length=1_024), AfterValidator(_folder)] | None = None
     """Working directory below ``files/``."""
-    workspace: Literal["full", "read"] | None = None
-    """``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes."""
+    workspace: Literal["full", "read", "none"] = "full"
+    """``full``: all files come, and changes last; ``read``: they come; ``none``: only files that the call names."""
     packages: Annotated[list[RequirementText], Field(max_length=PACKAGES_MAX)] = []
     """Further Python packages to install before the run, such as scikit-image==0.25.*."""
 

@@ -81,7 +81,7 @@ def exec_params_schema() -> dict[str, Any]:
         ]
     }
     schema["properties"]["contract"].pop("default", None)
-    for name in ("stdin", "cwd", "workspace"):
+    for name in ("stdin", "cwd"):
         # What is optional is left out, never null.
         options = schema["properties"][name].pop("anyOf")
         schema["properties"][name] |= next(option for option in options if option["type"] != "null")

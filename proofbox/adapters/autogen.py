@@ -61,7 +61,6 @@ class ProofboxCodeExecutor(CodeExecutor):
             language=language,
             conversation=self.conversation,
             timeout_s=self._timeout_s,
-            params={"workspace": "full"},
         )
         self.conversation = result.conversation
         return result

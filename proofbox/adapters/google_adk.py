@@ -40,7 +40,7 @@ class ProofboxCodeExecutor(BaseCodeExecutor):
         options: dict[str, Any] = {}
         if self.stateful and code_execution_input.execution_id:
             conversation = _conversation(invocation_context, code_execution_input.execution_id)
-            options = {"conversation": conversation, "params": {"workspace": "full"}}
+            options = {"conversation": conversation}
         result = self._client.run(
             code_execution_input.code,
             files={file.name: _content(file) for file in code_execution_input.input_files},

@@ -34,7 +34,6 @@ class ProofboxShell:
             language="bash",
             conversation=self.conversation,
             timeout_s=timeout_s,
-            params={"workspace": "full"},
         )
         self.conversation = result.conversation
         has_ended = result.exit_code is not None

@@ -122,7 +122,7 @@ class RunOptions(RequestOptions, total=False):
     env: Mapping[str, str] | None
     cwd: str | None
     prog_name: str | None
-    workspace: Literal["full", "read"] | None
+    workspace: Literal["full", "read", "none"] | None
     network: Network | None
     packages: Sequence[str]
     params: Mapping[str, Any] | None

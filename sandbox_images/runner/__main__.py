@@ -18,7 +18,7 @@ import frames
 import open_files
 import program_run
 from collection import Collection
-from out_dir import OutDir
+from out_dir import PROGRAM_MARKS, OutDir
 from runner_protocol import frame_format
 from zygote import fork_receiver
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 OUT_DIR = "/out"
 JOB_DIR = "/job"
 STDIN_PATH = "/job/stdin"  # no program has this name: each has a suffix
-_PROGRAM_MARKS = (
-    b"#!",
-    b"\x7fELF",
-)  # a file that begins so can be run by its name, as it could when it was written
+_SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts")
+_SPELLINGS = (b"files/", b"attachments/", b"turn_")  # in scripts of the workspace, which the program may start
+# How a program says that it means the folder that it lies in.
+_BESIDE_ITSELF = (b"__file__", b"argv[0]", b"__dirname", b"import.meta", b"BASH_SOURCE", b"$0", b"{0")
 _SUFFIX = {
     "python": ".py",
     "bash": ".sh",
@@ -52,6 +52,8 @@ class Runner:
         self._launcher: program_run.Launcher | None = None
         self._receiver: fork_receiver.ForkReceiver | None = fork_receiver.ForkReceiver(channel)
         self._is_restored = False
+        self._spelled: set[bytes] = set()
+        self._own: set[str] = set()  # files beside the program that it did not write
 
     def serve(self) -> None:
         """Does what the service asks, until it hangs up."""
@@ -71,7 +73,7 @@ class Runner:
             elif kind == frame_format.JOB:
                 self._run(request)
             elif kind == frame_format.COLLECT:
-                Collection(self._channel, self._receiver, self._out, request).send_all()
+                self._collect(request)
 
     def _adopt(self) -> None:
         """Takes an interpreter in that is forked into this container, in place of the one that waits."""
@@ -133,13 +135,15 @@ class Runner:
                 left -= len(self._data())
             return
         fd = self._out.create(request["path"])
-        is_program = False
+        is_program, is_script = False, request["path"].endswith(_SCRIPTS)
         try:
             left = size = request["size"]
             while left > 0:
                 piece = self._data()
-                is_program = piece.startswith(_PROGRAM_MARKS) if left == size else is_program
+                is_program = piece.startswith(PROGRAM_MARKS) if left == size else is_program
                 left -= len(piece)
+                if is_script:
+                    self._spelled.update(name for name in _SPELLINGS if name in piece)
                 view = memoryview(piece)
                 while view:
                     view = view[os.write(fd, view) :]
@@ -149,6 +153,7 @@ class Runner:
             request["path"],
             writable=request["writable"],
             executable=is_program,
+            made_ns=request["made_ns"],
             links=request["links"],
             copies=request["copies"],
         )
@@ -180,6 +185,8 @@ class Runner:
         wanted = self._wanted_then() if request.get("collects") else None
         path = _program_path(request)
         _write(path, code)
+        self._own.update((path, STDIN_PATH))
+        links = self._spell(request["spellings"], code)
         if stdin:
             _write(STDIN_PATH, stdin)
         job = {
@@ -187,12 +194,41 @@ class Runner:
             "path": path,
             "stdin": STDIN_PATH if stdin else None,
             "out_dir": OUT_DIR,
-            "env": {**request["env"], "TURN_ID": request["turn_id"]},
+            "env": {**request["env"], "TURN_ID": request["turn_id"], **_hidden_in_bash(links)},
+            "links": links,
         }
         outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
         self._channel.send_json(frame_format.EXIT, outcome)
         if wanted is not None:
-            Collection(self._channel, self._receiver, self._out, wanted).send_all()
+            self._collect(wanted)
+
+    def _spell(self, folders: list[str], code: bytearray) -> dict[str, str]:
+        """Makes the links that a program needs whose paths are those of another place.
+
+        Returns:
+            Those in the working directory, by their names, and where they lead.
+
+        In the working directory these are folders; beside the program, and in OUT_DIR, what it names of the files.
+        """
+        files = f"{self._out.turn_id}/files"
+        wanted = set(folders) | {name.decode().rstrip("/") for name in self._spelled if name.endswith(b"/")}
+        turns = b"turn_" in self._spelled
+        for name in sorted(os.listdir(OUT_DIR)) if turns or wanted else ():
+            if name in wanted or (turns and name.startswith("turn_")):
+                self._out.aliases.spell(files, name, "." if name == "files" else f"../../{name}")
+        if "attachments" in wanted:
+            self._out.aliases.spell(files, "attachments", ".")
+            self._out.aliases.spell("", "attachments", files)
+        places = {"": b"OUT_DIR" in code or b"/out" in code or b"OUTPUT_DIR" in code}
+        places[JOB_DIR] = any(mark in code for mark in _BESIDE_ITSELF)
+        for name in os.listdir(os.path.join(OUT_DIR, files)) if any(places.values()) else ():
+            if os.fsencode(name) in code:
+                for place in (place for place, is_named in places.items() if is_named):
+                    self._out.aliases.spell(place, name, os.path.join(OUT_DIR, files, name))
+        return self._out.aliases.spellings_in(files)
+
+    def _collect(self, wanted: dict[str, Any]) -> None:
+        Collection(self._channel, self._receiver, self._out, wanted, JOB_DIR, self._own).send_all()
 
     def _wanted_then(self) -> dict[str, Any]:
         """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""
@@ -201,6 +237,14 @@ class Runner:
             raise frames.StreamEndedError
         request: dict[str, Any] = frames.read_json(payload)
         return request
+
+
+def _hidden_in_bash(links: dict[str, str]) -> dict[str, str]:
+    """The variable by which patterns of bash leave links out; else names with a dot in front would match then."""
+    if not links:
+        return {}
+    hidden = [*links, *(f"{one}/{other}" for one in links for other in links)]
+    return {"GLOBIGNORE": ":".join([*hidden, *(f"./{name}" for name in hidden), ".*", "*/.*"])}
 
 
 def _write(path: str, data: bytearray) -> None:

@@ -1,7 +1,8 @@
-"""Further names of the files that were put in: a file of the turn answers to its bare name, too.
+"""Further names of the files that were put in.
 
-A *link* is a second name of the same file: a change through either name is a change of both. A *copy* is a file of
-the program's own: of it only a change counts, as a file that the turn wrote.
+The working directory holds each file once: a walk through it meets none twice. A *link* or a *copy* lies outside of
+it, under the path of the turn that a file came from. A *spelling* is a link in the working directory to a folder
+that holds it, such as ``files`` in ``files/a.csv``; the program has those that it, or a script beside it, names.
 """
 
 from __future__ import annotations
@@ -22,32 +23,45 @@ class Aliases:
     def __init__(self, root: str) -> None:
         self._root = root
         self._first: dict[str, str] = {}
-        self._copies: set[str] = set()
-        self._links: dict[str, list[str]] = {}
+        self._targets: dict[str, str] = {}  # of the spellings, by their paths relative to OUT_DIR
 
-    def make(self, path: str, links: Iterable[str], copies: Iterable[str], mode: int) -> Iterator[str]:
-        """Makes names of a file that was put in, as far as there is room and nothing lies there; those it made."""
-        for name in links:
-            if self._has_room(0) and self._link(path, name):
-                self._first[name] = path
-                self._links.setdefault(path, []).append(name)
-                yield name
-        first = None
+    def make(self, path: str, links: Iterable[str], copies: Iterable[str]) -> Iterator[str]:
+        """Makes names of a file that was put in, as far as there is room and nothing lies there; those it made.
+
+        A copy cannot be written to; where there is no room for one, a link takes its place.
+        """
         for name in copies:
-            if first is not None:
-                made = self._has_room(0) and self._link(first, name)
-            else:
-                made = self._has_room(os.lstat(self._full(path)).st_size) and self._copy(path, name, mode)
-            if made:
-                self._copies.add(name)
-                if first is not None:
-                    self._first[name] = first
-                first = first or name
+            if (self._has_room(os.lstat(self._full(path)).st_size) and self._copy(path, name)) or self._add_link(
+                path, name
+            ):
+                yield name
+        for name in links:
+            if self._add_link(path, name):
                 yield name
 
-    def is_copy(self, name: str) -> bool:
-        """Whether a name is that of a copy."""
-        return name in self._copies
+    def spell(self, folder: str, name: str, target: str) -> None:
+        """Makes a link in a folder, unless something lies there."""
+        path = os.path.join(folder, name)
+        try:
+            os.symlink(target, self._full(path))
+        except OSError:
+            return
+        self._targets[path] = target
+
+    def is_spelling(self, path: str) -> bool:
+        """Whether a path still is a link that was made as a spelling."""
+        target = self._targets.get(path)
+        if target is None:
+            return False
+        try:
+            return os.readlink(self._full(path)) == target
+        except OSError:
+            return False
+
+    def spellings_in(self, folder: str) -> dict[str, str]:
+        """The spellings that were made in a folder, by their names, and where they lead."""
+        begin = f"{folder}/"
+        return {path.removeprefix(begin): to for path, to in self._targets.items() if path.startswith(begin)}
 
     def is_second_name(self, name: str) -> bool:
         """Whether a name still is a second one of a file that is listed under its first."""
@@ -57,10 +71,6 @@ class Aliases:
     def has_lost_a_name(self, path: str) -> bool:
         """Whether one of a file's names is gone or another file's: the kernel notes that as a change of it."""
         return any(not self._is_same(path, name) for name in self._names(path))
-
-    def links_of(self, path: str) -> list[str]:
-        """The second names that were made for a file."""
-        return self._links.get(path, [])
 
     def _names(self, path: str) -> list[str]:
         first = self._first.get(path, path)
@@ -72,6 +82,12 @@ class Aliases:
         except OSError:
             return False
 
+    def _add_link(self, path: str, name: str) -> bool:
+        made = self._has_room(0) and self._link(path, name)
+        if made:
+            self._first[name] = path
+        return made
+
     def _link(self, path: str, name: str) -> bool:
         full = self._full(name)
         try:
@@ -81,11 +97,11 @@ class Aliases:
             return False
         return True
 
-    def _copy(self, path: str, name: str, mode: int) -> bool:
+    def _copy(self, path: str, name: str) -> bool:
         full = self._full(name)
         try:
             os.makedirs(os.path.dirname(full), exist_ok=True)
-            copy_file(self._full(path), full, mode)
+            copy_file(self._full(path), full, 0o444)
         except OSError:
             return False
         return True

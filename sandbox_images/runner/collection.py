@@ -30,11 +30,16 @@ class Collection:
         receiver: fork_receiver.ForkReceiver | None,
         out: out_dir.OutDir,
         wanted: dict[str, Any],
+        job_dir: str,
+        own: set[str],
     ) -> None:
         self._channel = channel
         self._inspector = inspector_client.InspectorClient(channel, receiver)
         self._out = out
         self._wanted = wanted
+        self._job_dir = job_dir
+        self._own = own
+        self._packing: workspace.Packing | None = None
         self._sent: dict[int, int] = {}
         self._reserved: set[int] = set()
         self._rows: list[dict[str, Any]] = []
@@ -46,10 +51,14 @@ class Collection:
     def send_all(self) -> None:
         """Judges, inspects and sends; ends with COLLECTED."""
         limits = self._wanted["limits"]
+        elsewhere.take_in_from(self._out, self._job_dir, self._own)
         self._take_in_missing()
-        packing = self._pack()
+        packing = self._packing = self._pack()
+        lasts = self._wanted.get("workspace") is not None
         walk = self._out.walk(limits["files"], limits["depth"])
         extras = self._judge_promises(walk.files())
+        if lasts:  # a link goes with the workspace
+            extras = [(rel, path) for rel, path in extras if not os.path.islink(os.path.join(self._out.root, path))]
         inspections = self._inspect(self._to_inspect())
         for index, row in enumerate(self._rows):
             row["inspection"] = inspections.get(index)
@@ -70,7 +79,7 @@ class Collection:
                 "extras_total": len(extras) + self._surplus,
                 "files_exceeded": walk.files_exceeded,
                 "depth_exceeded": walk.depth_exceeded,
-                "removed": elsewhere.removed(self._out, self._promised_names()),
+                "removed": elsewhere.removed(self._out),
                 "in_other_turns": elsewhere.in_other_turns(self._out),
                 "taken_in": self._taken_in,
             },
@@ -79,7 +88,7 @@ class Collection:
     def _pack(self) -> workspace.Packing | None:
         """The workspace, if it is wanted; before anything makes files readable, so that their modes are known."""
         bounds = self._wanted.get("workspace")
-        if bounds is None:
+        if bounds is None or not self._out.has_rest(self._wanted["extras_max"]):
             return None
         import workspace  # noqa: PLC0415 - only calls with a workspace need it
 
@@ -171,6 +180,8 @@ class Collection:
             if _is_good(row):
                 found["state"] = out_dir.TOO_LARGE
         found["keep"] = keep
+        if keep and self._packing is not None and _has_sound_name(row["rel"]):
+            self._packing.leave_out(row["path"])
         if not keep:
             self._channel.send_json(frame_format.FOUND, found)
             return
@@ -193,6 +204,11 @@ class Collection:
     def _has_room(self, row: dict[str, Any]) -> bool:
         inode = os.lstat(os.path.join(self._out.root, row["path"])).st_ino
         return inode in self._reserved or row["size"] <= self._bytes_left
+
+
+def _has_sound_name(rel: str) -> bool:
+    """Whether the service stores a file under its name."""
+    return rel.isprintable() and "\\" not in rel and rel == rel.strip()
 
 
 def _is_good(row: dict[str, Any]) -> bool:

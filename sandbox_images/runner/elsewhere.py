@@ -22,23 +22,15 @@ _VISITED_MAX = 2_000  # files and folders of other turns
 _SMALL_BYTES = 1024 * 1024  # are copied whatever the kernel counts
 _COPY_BYTES_LEFT = 64 * 1024 * 1024  # of memory that a larger copy leaves to the inspector
 # Where programs write that were trained on other sandboxes; an absolute one is another file system.
-_PLACES = ("outputs", "output", "/tmp/home", "/tmp")  # noqa: S108 - the container's own
+_PLACES = ("outputs", "output", "/tmp")  # noqa: S108 - the container's own
 
 
-def removed(out: OutDir, promised: set[str]) -> list[str]:
-    """The turn's own files that were put in and that the program removed or moved away.
-
-    One that lost a second name alone counts too, unless it was promised: `rm a.csv` is meant like `rm files/a.csv`.
-    """
-    files = f"{out.turn_id}/files/"
+def removed(out: OutDir) -> list[str]:
+    """The files that were put into the working directory and that the program removed or moved away."""
     found: list[str] = []
     room = _REMOVED_BYTES_MAX
     for path in out.own():
-        gone = [name for name in (path, *out.aliases.links_of(path)) if _is_gone(out, name)]
-        left = [name for name in (path, *out.aliases.links_of(path)) if name not in gone]
-        if not gone or any(not out.unchanged(name) for name in left):
-            continue
-        if path in left and path.startswith(files) and path.removeprefix(files) in promised:
+        if not _is_gone(out, path):
             continue
         room -= len(write_json(path)) + 1
         if room < 0 or len(found) == _REMOVED_MAX:
@@ -50,19 +42,24 @@ def removed(out: OutDir, promised: set[str]) -> list[str]:
 def in_other_turns(out: OutDir) -> list[str]:
     """What the program wrote or removed in folders of turns that are not collected: some names of it."""
     found = [path for path in out.others() if _is_gone(out, path)]
-    stack = [name for name, is_dir in _entries(out.root, "") if is_dir and name.startswith("turn_")]
+    files = f"{out.turn_id}/files"
+    stack = [path for top in ("", files) for path, is_dir in _entries(out.root, top) if is_dir and _is_turn(path)]
     visited = 0
     while stack and visited < _VISITED_MAX and len(found) < _SHOWN_MAX:
         folder = stack.pop()
         for path, is_dir in _entries(out.root, folder):
             visited += 1
-            if path in (f"{out.turn_id}/files", f"{out.turn_id}/attachments"):
+            if path.removeprefix(f"{files}/") in (files, f"{out.turn_id}/attachments"):
                 continue
             if is_dir:
                 stack.append(path)
-            elif not out.unchanged(path):
-                found.append(path)
+            elif out.is_new(path):
+                found.append(path.removeprefix(f"{files}/"))
     return [_shown(path) for path in sorted(set(found))[:_SHOWN_MAX]]
+
+
+def _is_turn(path: str) -> bool:
+    return path.rpartition("/")[2].startswith("turn_")
 
 
 def _shown(path: str) -> str:
@@ -79,24 +76,59 @@ def take_in(out: OutDir, rel: str, promised: set[str], bytes_max: int) -> str | 
     found = [place for place in _PLACES if _has(out, place, rel, promised, bytes_max)]
     if len(found) != 1:
         return None
-    source = os.path.join(out.root, found[0], rel)
+    source = os.path.join(out.root, out.turn_id, "files", found[0], rel)
+    return found[0] if _move(out, source, rel) else None
+
+
+def take_in_from(out: OutDir, folder: str, own: set[str]) -> None:
+    """Moves the files that the program wrote beside itself to ``files/``, where nothing lies; ``own`` are no such.
+
+    No process of the program may run any more.
+    """
+    stack, visited = [""], 0
+    while stack and visited < _VISITED_MAX:
+        below = stack.pop()
+        for name, is_dir in _entries(folder, below):
+            visited += 1
+            path = os.path.join(folder, name)
+            if path in own or os.path.islink(path):
+                continue
+            if is_dir:
+                stack.append(name)
+            elif _is_small_file(path, out.bytes_left()):
+                _move(out, path, name)
+
+
+def _move(out: OutDir, source: str, rel: str) -> bool:
+    """Moves a file to a path below ``files/``; False if something lies there or it does not fit."""
     target = os.path.join(out.root, out.turn_id, "files", rel)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if found[0].startswith("/"):
+        if source.startswith(out.root + "/"):
+            os.rename(source, target)
+        else:
             copy_file(source, target, 0o644)
             os.unlink(source)
-        else:
-            os.rename(source, target)
     except OSError:
-        return None
-    return found[0]
+        return False
+    return True
+
+
+def _is_small_file(path: str, bytes_max: int) -> bool:
+    """Whether a regular file of at most ``bytes_max`` can be copied: memory is left for it."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    room = max(_SMALL_BYTES, cgroup.memory_left_bytes() - _COPY_BYTES_LEFT)
+    return stat.S_ISREG(found.st_mode) and found.st_size <= min(bytes_max, room)
 
 
 def _has(out: OutDir, place: str, rel: str, promised: set[str], bytes_max: int) -> bool:
     if not place.startswith("/"):
-        path = f"{place}/{rel}"
-        return path not in promised and not out.unchanged(path) and out.look(path, bytes_max)[0] == "file"
+        below = f"{place}/{rel}"
+        path = f"{out.turn_id}/files/{below}"
+        return below not in promised and out.is_new(path) and out.look(path, bytes_max)[0] == "file"
     folder = place
     for part in rel.split("/"):
         try:
@@ -106,12 +138,7 @@ def _has(out: OutDir, place: str, rel: str, promised: set[str], bytes_max: int) 
         if not stat.S_ISDIR(found.st_mode):
             return False
         folder = os.path.join(folder, part)
-    try:
-        found = os.lstat(folder)
-    except OSError:
-        return False
-    room = max(_SMALL_BYTES, cgroup.memory_left_bytes() - _COPY_BYTES_LEFT)
-    return stat.S_ISREG(found.st_mode) and found.st_size <= min(bytes_max, room)
+    return _is_small_file(folder, bytes_max)
 
 
 def _is_gone(out: OutDir, path: str) -> bool:

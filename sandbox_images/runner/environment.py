@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 OUT_DIR = "/out"
-HOME = "/tmp/home"  # noqa: S108 - the container's own
+HOME = "/mnt/data"  # the working directory: ~/a.csv is a.csv
+_OF_PROGRAMS = "/tmp/home"  # noqa: S108 - the container's own: what libraries would keep in the home folder
 _SKELETON = "/opt/proofbox/skel"
 
 
@@ -15,6 +16,11 @@ def program_variables() -> dict[str, str]:
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "LANG": "C.UTF-8",
         "HOME": HOME,
+        "XDG_CACHE_HOME": f"{_OF_PROGRAMS}/.cache",
+        "XDG_CONFIG_HOME": f"{_OF_PROGRAMS}/.config",
+        "XDG_DATA_HOME": f"{_OF_PROGRAMS}/.local/share",
+        "XDG_STATE_HOME": f"{_OF_PROGRAMS}/.local/state",
+        "PYTHONUSERBASE": f"{_OF_PROGRAMS}/.local",
         "TMPDIR": "/tmp",  # noqa: S108 - the container's own
         "OUT_DIR": OUT_DIR,
         "OUTPUT_DIR": OUT_DIR,
@@ -24,8 +30,8 @@ def program_variables() -> dict[str, str]:
 
 
 def make_home() -> None:
-    """Makes the home folder, a copy of the image's."""
-    _copy(_SKELETON, HOME)
+    """Makes the folder of settings and caches, a copy of the image's."""
+    _copy(_SKELETON, _OF_PROGRAMS)
 
 
 def _copy(source: str, target: str) -> None:

@@ -14,6 +14,7 @@ from aliases import Aliases
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
 FILE = "file"
 MISSING = "missing"
@@ -26,7 +27,11 @@ TOO_LARGE = "too_large"
 
 ATTACHMENTS = "../attachments/"  # in front of what was changed there: it is not below files/
 
-_EPOCH_NS = 946_684_800 * 10**9  # 2000-01-01: what was put in is older than anything the program writes
+# A file that begins so can be run by its name, as it could when it was written.
+PROGRAM_MARKS = (b"#!", b"\x7fELF")
+
+USUAL_MODE = 0o644
+_EPOCH_NS = 946_684_800 * 10**9  # 2000-01-01: when a file was made of which that is not known
 
 
 class OutDir:
@@ -36,10 +41,12 @@ class OutDir:
         self.root = root
         self.turn_id = ""
         self.aliases = Aliases(root)
-        self.not_restored = 0  # entries of the workspace that have no place here
+        self.restored: list[dict[str, Any]] = []  # the entries of the archive that was restored
+        self.not_restored = 0  # those that have no place here
         self._put: dict[str, tuple[int, int, int, int]] = {}
         self._own: dict[str, None] = {}
         self._others: dict[str, None] = {}
+        self._modes: dict[str, int] = {}  # of files that are yet to be put in
 
     def begin_turn(self, turn_id: str) -> None:
         """Makes the current turn's folders, and ``files`` as another name of the same place."""
@@ -61,6 +68,7 @@ class OutDir:
         *,
         writable: bool,
         executable: bool = False,
+        made_ns: int | None = None,
         links: Iterable[str] = (),
         copies: Iterable[str] = (),
     ) -> None:
@@ -70,32 +78,49 @@ class OutDir:
             path: where it is.
             writable: whether the program may write to it.
             executable: whether it can be run by its name.
+            made_ns: when it was made, in nanoseconds since 1970.
             links: further names of it, made where nothing lies.
-            copies: names of a copy that the program may change.
+            copies: names of a copy.
         """
         full = os.path.join(self.root, path)
-        mode = 0o755 if executable else 0o644
+        mode = self._modes.pop(path, 0o755 if executable else 0o644)
         os.chmod(full, mode if writable else mode & 0o555)
-        made = [path, *self.aliases.make(path, links, copies, mode)]
+        made = [path, *self.aliases.make(path, links, copies)]
+        when = _EPOCH_NS if made_ns is None else made_ns
         for name in made:
-            os.utime(os.path.join(self.root, name), ns=(_EPOCH_NS, _EPOCH_NS))
+            os.utime(os.path.join(self.root, name), ns=(when, when))
         for name in made:  # the kernel notes a new name as a change of the file
             self._put[name] = _identity(os.lstat(os.path.join(self.root, name)))
         (self._own if writable else self._others)[path] = None
 
     def remember(self, paths: Iterable[str]) -> None:
-        """Remembers files of the turn that were restored, to know later whether the program changed them."""
+        """Remembers files that were restored, to know later whether the program changed them."""
         for path in paths:
             self._put[path] = _identity(os.lstat(os.path.join(self.root, path)))
-            if path.isprintable():  # others have no version that could be marked as removed
-                self._own[path] = None
+
+    def expect_mode(self, path: str, mode: int) -> None:
+        """Gives a file the mode that a program gave it before, as soon as it is put in."""
+        self._modes[path] = mode
+
+    def modes_left(self) -> Iterable[tuple[str, int]]:
+        """The modes of files that were not put in."""
+        return self._modes.items()
+
+    def is_put(self, path: str) -> bool:
+        """Whether a file was put in by itself, and not with an archive."""
+        return path in self._own
+
+    def bytes_left(self) -> int:
+        """What still fits into OUT_DIR."""
+        space = os.statvfs(self.root)
+        return space.f_bavail * space.f_frsize
 
     def own(self) -> Iterable[str]:
-        """The files of the current turn that were put in."""
+        """The files that were put into the working directory, and into the attachments of the current turn."""
         return self._own
 
     def others(self) -> Iterable[str]:
-        """The files of other turns that were put in."""
+        """The files that were put in to be read only."""
         return self._others
 
     def unchanged(self, path: str) -> bool:
@@ -113,29 +138,24 @@ class OutDir:
         return now[:2] == put[:2] and now[3] == put[3] and self.aliases.has_lost_a_name(path)
 
     def places(self, rel: str) -> Iterator[str]:
-        """Where a path below ``files/`` may have been written: in files/, or bare in the working directory."""
-        yield f"{self.turn_id}/files/{rel}"
-        if not os.path.islink(os.path.join(self.root, "files")):
-            yield f"files/{rel}"  # the program replaced the alias by a folder of its own
-        yield rel
+        """Where a path below ``files/`` may have been written: there, or in a folder that stands for it."""
+        for top in self.file_tops():
+            yield f"{top}/{rel}" if top else rel
 
     def judge(self, rel: str, bytes_max: int) -> tuple[str, str | None, int]:
         """What lies at a promised path: ``(state, path, size)``; ``path`` is relative to OUT_DIR."""
         verdict: tuple[str, str | None, int] = (MISSING, None, 0)
         for path in self.places(rel):
+            if self.aliases.is_spelling(path):
+                continue
             state, size = self._state(path)
             if state == MISSING:
                 continue
             if state == FILE and self.unchanged(path):
-                if not self._is_of_others(path):
-                    verdict = (STALE, path, size)
+                verdict = (STALE, path, size)
                 continue
             return self.look(path, bytes_max)[0], path, size
         return verdict
-
-    def _is_of_others(self, path: str) -> bool:
-        """Whether a name is that of an attachment or of another turn's file, which nobody promised to write."""
-        return path not in self._own and path not in self.aliases.links_of(f"{self.turn_id}/files/{path}")
 
     def look(self, path: str, bytes_max: int) -> tuple[str, int]:
         """What lies at a path that nobody promised: ``(state, size)``."""
@@ -182,12 +202,48 @@ class OutDir:
             self._walk_below(top, prefix, walk)
         return walk
 
+    def file_tops(self) -> Iterator[str]:
+        """The folders in which files of the turn may lie."""
+        return (top for top, prefix in self._tops() if not prefix)
+
+    def has_rest(self, files_max: int) -> bool:
+        """Whether there may be more than files that are stored by themselves."""
+        if self.restored or os.path.isdir(os.path.join(self.root, self.turn_id, "files/files")):
+            return True
+        count = 0
+        with os.scandir(os.path.join(self.root, self.turn_id, "files")) as entries:
+            for entry in entries:
+                path = f"{self.turn_id}/files/{entry.name}"
+                if self.aliases.is_spelling(path):
+                    continue
+                mode = entry.stat(follow_symlinks=False).st_mode
+                count += not self.unchanged(path)
+                if not stat.S_ISREG(mode) or stat.S_IMODE(mode) != USUAL_MODE or count > files_max:
+                    return True
+        return count > 0 and not all(
+            name in ("files", "attachments") or name.startswith("turn_") for name in os.listdir(self.root)
+        )
+
     def _tops(self) -> Iterator[tuple[str, str]]:
-        yield f"{self.turn_id}/files", ""
+        """The folders in which the turn's files may lie, and what comes before the names of those in them.
+
+        A program may make a folder ``files`` in its working directory, which is ``files`` already.
+        """
+        files = f"{self.turn_id}/files"
+        yield files, ""
         yield f"{self.turn_id}/attachments", ATTACHMENTS
-        if not os.path.islink(os.path.join(self.root, "files")):
-            yield "files", ""
+        for top in (f"{files}/files", f"{files}/{files}", "files"):
+            if not os.path.islink(os.path.join(self.root, top.removesuffix("/files"))) and not os.path.islink(
+                os.path.join(self.root, top)
+            ):
+                yield top, ""
         yield "", ""
+
+    def is_top(self, folder: str, name: str, *, is_dir: bool) -> bool:
+        """Whether an entry of OUT_DIR or of the working directory is no file or folder of its own there."""
+        if folder == "":
+            return name == "files" or (is_dir and name.startswith("turn_"))
+        return folder == f"{self.turn_id}/files" and is_dir and (name == "files" or name.startswith("turn_"))
 
     def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
         if self.open_way(top.split("/") if top else []) is not None:
@@ -196,16 +252,20 @@ class OutDir:
         while stack and not walk.files_exceeded:
             folder, rel_prefix, depth = stack.pop()
             for name, is_dir, full in _entries(os.path.join(self.root, folder)):
-                if not folder and (name == "files" or (is_dir and name.startswith("turn_"))):
+                if self.is_top(folder, name, is_dir=is_dir):
                     continue
                 path = f"{folder}/{name}" if folder else name
                 if is_dir:
                     if walk.may_enter(depth, full):
                         stack.append((path, f"{rel_prefix}{name}/", depth + 1))
-                elif not self.unchanged(path) and not self.aliases.is_second_name(path):
+                elif self.is_new(path):
                     walk.add(rel_prefix + name, path)
                     if walk.files_exceeded:
                         break
+
+    def is_new(self, path: str) -> bool:
+        """Whether what lies at a path was made or changed by the program."""
+        return not (self.unchanged(path) or self.aliases.is_second_name(path) or self.aliases.is_spelling(path))
 
 
 class Walk:

@@ -84,6 +84,14 @@ def _take_place(job: dict[str, Any]) -> str:
     return str(cwd)
 
 
+def _hide(links: dict[str, str]) -> None:
+    """Leaves the links of the working directory to itself out of what the program lists."""
+    import spellings  # noqa: PLC0415 - only programs that name such a folder need it
+
+    del sys.modules["spellings"]
+    spellings.hide(links)
+
+
 def _add_packages(folder: str) -> None:
     """Lets this interpreter, and those that the program starts, find the packages of the call first."""
     if not os.path.isdir(folder):
@@ -188,6 +196,8 @@ def _run(job: dict[str, Any], fork: "Fork | None") -> None:
     if job["language"] in _OWN_PROGRAMS:
         _run_own(job["language"], job["path"], fork.ours if fork else {})
         return
+    if job["links"] and job["language"] == "python":
+        _hide(job["links"])
     sys.path[0] = cwd
     if job["packages"]:
         _add_packages(job["packages"])

@@ -1,7 +1,8 @@
-"""The workspace of a conversation: ``files/`` as an archive, packed after a program, restored before the next.
+"""What of a workspace is no stored file, as an archive: packed after a program, restored before the next.
 
-An archive is a sequence of entries in the order of their paths: a line of JSON, then the bytes of a file. The
-service stores it unread. While this module works, no process of the program runs; no link is followed.
+It has links, empty folders, files beyond those that are stored one by one, and modes that say more than the
+content. An archive is a sequence of entries in the order of their paths: a line of JSON, then the bytes of a file.
+While this module works, no process of the program runs; no link is followed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import stat
 
 from frames import StreamEndedError, read_json, write_json
+from out_dir import PROGRAM_MARKS, USUAL_MODE
 from runner_protocol import frame_format
 
 TYPE_CHECKING = False
@@ -25,6 +27,9 @@ _FILE = "file"
 _FOLDER = "folder"
 _LINK = "link"  # a second name of a file
 _SYMLINK = "symlink"
+_MODE = "mode"  # of a file that is stored by itself
+_RUN_MODE = 0o755  # of folders, and of files that can be run by their names
+_ENTRIES_SEEN_MAX = 100_000
 _PIECE_BYTES = 256 * 1024
 _LINE_BYTES_MAX = 128 * 1024  # a path and a target of 4,096 bytes each, every byte an escape
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
@@ -45,11 +50,15 @@ class Packing:
         self._entries_max = entries_max
         self._bytes_max = bytes_max
         self._found: dict[str, tuple[str, os.stat_result]] = {}
+        self._full_folders: set[str] = set()
+        self._stored: set[str] = set()
         self._left_out = out.not_restored  # and sockets, pipes, what has too long a path, or no folder above it
-        self._walk(f"{out.turn_id}/files", is_beside=False)
-        if not os.path.islink(os.path.join(out.root, "files")):
-            self._walk("files", is_beside=False)
-        self._walk("", is_beside=True)
+        for top in out.file_tops():
+            self._walk(top, is_beside=top == "")
+
+    def leave_out(self, path: str) -> None:
+        """Leaves out the content of a file that is stored by itself; ``path`` is relative to OUT_DIR."""
+        self._stored.add(path)
 
     def _opens(self, top: str) -> bool:
         """Whether a folder is the program's: a link in its place leads to what is not."""
@@ -65,79 +74,74 @@ class Packing:
         stack = [""] if self._opens(top) else []
         while stack and not self._is_full():
             rel = stack.pop()
-            folder = os.path.join(self._out.root, top, rel)
+            folder = os.path.join(self._out.root, top, rel).rstrip("/")
             try:
                 with os.scandir(folder) as entries:
-                    names = sorted(entry.name for entry in entries)
+                    found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
             except OSError:
                 self._left_out += 1
                 continue
-            if is_beside and rel and not names:
-                self._add_beside(rel, os.lstat(folder))
+            at = f"{top}/{rel}".strip("/")
+            names = [name for name, is_dir in found if not self._out.is_top(at, name, is_dir=is_dir)]
             for name in names:
+                if self._is_full():
+                    break
                 path = f"{rel}/{name}" if rel else name
-                if self._is_full() or (is_beside and path == "files"):
-                    continue
-                self._visit(path, os.path.join(folder, name), stack, is_beside=is_beside)
+                self._visit(path, f"{at}/{name}" if at else name, stack, is_beside=is_beside)
 
-    def _visit(self, rel: str, full: str, stack: list[str], *, is_beside: bool) -> None:
+    def _visit(self, rel: str, path: str, stack: list[str], *, is_beside: bool) -> None:
+        full = os.path.join(self._out.root, path)
         try:
             status = os.lstat(full)
         except OSError:
             self._left_out += 1
             return
+        if self._out.aliases.is_spelling(path):
+            return
         if stat.S_ISDIR(status.st_mode):
-            if is_beside and "/" not in rel and rel.startswith("turn_"):
-                return
-            if not is_beside:
-                self._add(rel, full, status)
+            self._add(rel, path, status)
             try:
                 os.chmod(full, stat.S_IMODE(status.st_mode) | 0o700)
             except OSError:
                 self._left_out += 1
             else:
                 stack.append(rel)
-        elif not is_beside:
-            self._add(rel, full, status)
-        elif not self._out.unchanged(rel) and not self._out.aliases.is_second_name(rel):
-            self._add_beside(rel, status)
+        elif not is_beside or self._out.is_new(path):
+            self._add(rel, path, status)
 
-    def _add_beside(self, rel: str, status: os.stat_result) -> None:
-        for end in (at for at, letter in enumerate(rel) if letter == "/"):
-            folder = os.path.join(self._out.root, rel[:end])
-            if rel[:end] not in self._found and not self._add(rel[:end], folder, os.lstat(folder)):
-                return
-        self._add(rel, os.path.join(self._out.root, rel), status)
-
-    def _add(self, rel: str, full: str, status: os.stat_result) -> bool:
-        """Adds what is the first in its place; False if an archive cannot hold it there."""
+    def _add(self, rel: str, path: str, status: os.stat_result) -> None:
+        """Adds what is the first in its place, if an archive can hold it there."""
         kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
-        is_held = any(is_kind(status.st_mode) for is_kind in kinds) and self._has_folder(rel)
-        if is_held:
-            self._found.setdefault(rel, (full, status))
+        above = rel.rpartition("/")[0]
+        # Of another file or link nothing can lie below.
+        has_folder = not above or (above in self._found and stat.S_ISDIR(self._found[above][1].st_mode))
+        if has_folder and any(is_kind(status.st_mode) for is_kind in kinds):
+            self._found.setdefault(rel, (path, status))
+            self._full_folders.add(above)
         else:
             self._left_out += 1
-        return is_held
-
-    def _has_folder(self, rel: str) -> bool:
-        """Whether what is packed above a path is a folder: of another file or link nothing can lie below."""
-        above = rel.rpartition("/")[0]
-        return not above or (above in self._found and stat.S_ISDIR(self._found[above][1].st_mode))
 
     def _is_full(self) -> bool:
-        return len(self._found) > self._entries_max
+        return len(self._found) > _ENTRIES_SEEN_MAX
 
     def send(self, channel: Channel) -> None:
-        """Sends a WORKSPACE frame and, unless it is too large, the archive."""
+        """Sends a WORKSPACE frame and, if anything changed and it is not too large, the archive."""
         entries = list(self._entries())
-        size = sum(len(header) + size for header, _, size in entries)
-        is_too_large = self._is_full() or size > self._bytes_max
+        restored = {entry["path"]: entry for entry in self._out.restored}
+        headers, same = [], 0
+        for entry, full, _ in entries:
+            is_same = restored.get(entry["path"]) == entry and self._is_as_restored(entry, full)
+            same += is_same
+            headers.append(write_json({**entry, "is_same": True} if is_same else entry) + b"\n")
+        size = sum(len(header) + size for header, (_, _, size) in zip(headers, entries, strict=True))
+        is_too_large = self._is_full() or len(entries) > self._entries_max or size > self._bytes_max
+        is_same = not is_too_large and same == len(entries) == len(restored)
         facts = {"entries": len(entries), "size": size, "is_too_large": is_too_large, "left_out": self._left_out}
-        channel.send_json(frame_format.WORKSPACE, facts)
-        if is_too_large:
+        channel.send_json(frame_format.WORKSPACE, {**facts, "is_same": is_same})
+        if is_too_large or is_same:
             return
         pending = bytearray()
-        for header, full, left in entries:
+        for header, (_, full, left) in zip(headers, entries, strict=True):
             pending += header
             for piece in _content(full, left):
                 pending += piece
@@ -146,21 +150,63 @@ class Packing:
                     pending.clear()
         _send(channel, pending)
 
-    def _entries(self) -> Iterator[tuple[bytes, str, int]]:
-        """The line, the file and its size for each entry; a size of 0 has no bytes to send."""
+    def _is_as_restored(self, entry: dict[str, Any], full: str) -> bool:
+        return entry["kind"] != _FILE or self._out.unchanged(os.path.relpath(full, self._out.root))
+
+    def _entries(self) -> Iterator[tuple[dict[str, Any], str, int]]:
+        """Each entry, its file and its size; a size of 0 has no bytes to send."""
+        wanted: dict[str, dict[str, Any]] = {}
         first_names: dict[int, str] = {}
-        for rel, (full, status) in sorted(self._found.items()):
-            size, entry = 0, {"path": rel, "mode": stat.S_IMODE(status.st_mode), "mtime_ns": status.st_mtime_ns}
-            if stat.S_ISDIR(status.st_mode):
-                entry["kind"] = _FOLDER
-            elif stat.S_ISLNK(status.st_mode):
-                entry |= {"kind": _SYMLINK, "target": os.readlink(full)}
-            elif status.st_nlink > 1 and first_names.setdefault(status.st_ino, rel) != rel:
-                entry |= {"kind": _LINK, "target": first_names[status.st_ino]}
-            else:
-                size = status.st_size
-                entry |= {"kind": _FILE, "size": size}
-            yield write_json(entry) + b"\n", full, size
+        for rel, (path, status) in sorted(self._found.items()):
+            entry = self._entry(rel, path, status, first_names)
+            if entry is None:
+                continue
+            wanted[rel] = entry
+            while rel := rel.rpartition("/")[0]:
+                if entry["kind"] != _MODE:
+                    wanted.setdefault(rel, _line(rel, self._found[rel][1], _FOLDER))
+        top = f"{self._out.turn_id}/files/"
+        for path, mode in self._out.modes_left():  # of files that are not here
+            wanted.setdefault(path.removeprefix(top), {"path": path.removeprefix(top), "mode": mode, "kind": _MODE})
+        for rel, entry in sorted(wanted.items()):
+            path = self._found[rel][0] if rel in self._found else ""
+            yield entry, os.path.join(self._out.root, path), entry.get("size", 0)
+
+    def _entry(
+        self, rel: str, path: str, status: os.stat_result, first_names: dict[int, str]
+    ) -> dict[str, Any] | None:
+        """The entry of what was found; None if the next call has it without one."""
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISDIR(status.st_mode):
+            return _line(rel, status, _FOLDER) if rel not in self._full_folders or mode != _RUN_MODE else None
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(os.path.join(self._out.root, path))
+            return {**_line(rel, status, _SYMLINK), "target": target}
+        is_put = self._out.is_put(path) and self._out.unchanged(path)
+        if path in self._stored or is_put:
+            return (
+                None
+                if mode in (USUAL_MODE, _RUN_MODE) and not self._lost_bit(path, mode)
+                else _line(rel, status, _MODE)
+            )
+        if status.st_nlink > 1 and first_names.setdefault(status.st_ino, rel) != rel:
+            return {**_line(rel, status, _LINK), "target": first_names[status.st_ino]}
+        return {**_line(rel, status, _FILE), "size": status.st_size}
+
+    def _lost_bit(self, path: str, mode: int) -> bool:
+        """Whether a file can be run by its name and would not be so in the next call."""
+        if mode != _RUN_MODE:
+            return False
+        try:
+            with open(os.path.join(self._out.root, path), "rb", buffering=0) as file:
+                return not file.read(4).startswith(PROGRAM_MARKS)
+        except OSError:
+            return False
+
+
+def _line(rel: str, status: os.stat_result, kind: str) -> dict[str, Any]:
+    line = {"path": rel, "mode": stat.S_IMODE(status.st_mode), "kind": kind}
+    return line if kind in (_MODE, _FOLDER) else {**line, "mtime_ns": status.st_mtime_ns}
 
 
 def _content(full: str, size: int) -> Iterator[bytes]:
@@ -231,15 +277,17 @@ class Archive:
 
 def _checked(entry: dict[str, Any]) -> dict[str, Any]:
     kind = entry["kind"]
-    numbers = {name: int(entry[name]) for name in ("mode", "mtime_ns")}
-    checked = {"kind": kind, "path": _safe(entry["path"]), **numbers}
+    checked = {"path": _safe(entry["path"]), "mode": int(entry["mode"]), "kind": kind}
+    if kind in (_MODE, _FOLDER):
+        return checked
+    checked["mtime_ns"] = int(entry["mtime_ns"])
     if kind == _FILE:
         checked["size"] = int(entry["size"])
     elif kind == _LINK:
         checked["target"] = _safe(entry["target"])
     elif kind == _SYMLINK:
         checked["target"] = entry["target"]
-    elif kind != _FOLDER:
+    else:
         raise ValueError(kind)
     return checked
 
@@ -260,6 +308,7 @@ def restore(out: OutDir, archive: Archive) -> None:
     restoring = _Restoring(out)
     names = []
     while (entry := archive.entry()) is not None:
+        out.restored.append(entry)
         if entry["kind"] in (_LINK, _SYMLINK):
             names.append(entry)
         else:
@@ -292,6 +341,9 @@ class _Restoring:
 
     def _create(self, entry: dict[str, Any], content: Iterator[bytes]) -> None:
         above = entry["path"].rpartition("/")[0]
+        if entry["kind"] == _MODE:
+            self._out.expect_mode(f"{self._top}/{entry['path']}", entry["mode"])
+            return
         if above and above not in self._folders:
             raise NotADirectoryError(errno.ENOTDIR, "no folder")
         full = self._full(entry["path"])
@@ -312,10 +364,9 @@ class _Restoring:
         return os.path.join(self._out.root, self._top, path)
 
     def finish(self) -> None:
-        """Remembers the files, and gives the folders their times and modes."""
+        """Remembers the files, and gives the folders their modes."""
         self._out.remember(self._files)
         for path, entry in reversed(self._folders.items()):
-            os.utime(self._full(path), ns=(entry["mtime_ns"], entry["mtime_ns"]))
             os.chmod(self._full(path), entry["mode"])
 
 

@@ -313,19 +313,15 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     memory_half_life_days: float = Field(default=90, gt=0)
     """Age at which recency counts half in a memory search."""
 
-    # ---- the turn's workspace, and what the inspector may spend ----
+    # ---- the workspace of a conversation, and what the inspector may spend ----
     workspace_bytes_max: int = Field(default=64 * _MIB, ge=0)
-    """Bytes of the turn's own files that are placed in OUT_DIR."""
-    workspace_files_max: int = Field(default=500, ge=0)
-    """Number of the turn's own files that are placed in OUT_DIR."""
-    conversation_bytes_max: int = Field(default=8 * _MIB, ge=0)
-    """Bytes of other turns' files and attachments in OUT_DIR, newest first."""
-    conversation_files_max: int = Field(default=64, ge=0)
-    """Number of other turns' files and attachments in OUT_DIR."""
+    """Bytes of the conversation's files that are placed in OUT_DIR though the program does not name them."""
+    workspace_files_max: int = Field(default=2_000, ge=0)
+    """Number of those files, the smallest first."""
     full_workspace_bytes_max: int = Field(default=128 * _MIB, ge=0)
-    """Bytes of the workspace of a conversation that its calls share; less if OUT_DIR has no room for it."""
+    """Bytes of what lasts beside the stored files: further files, links, folders; less if OUT_DIR has no room."""
     full_workspace_entries_max: int = Field(default=10_000, ge=0)
-    """Files, folders and links of such a workspace; less if OUT_DIR has no room for them."""
+    """Number of those files, links and folders; less if OUT_DIR has no room for them."""
     inspect_s_per_file: int = Field(default=10, ge=1)
     """Processor time for opening one promised file; the wall clock limit is six times as long."""
     inspect_image_pixels_max: int = Field(default=100_000_000, ge=1)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -14,7 +15,7 @@ from proofbox.service.artifacts.found_file import ConversationFile, Fetched, dec
 from proofbox.service.artifacts.line_ranges import parse_stretch
 from proofbox.service.artifacts.path_forms import possible_paths
 from proofbox.service.artifacts.path_tree import PathTree
-from proofbox.service.artifacts.port import ArtifactStore, DeletedFile, StoredArtifact
+from proofbox.service.artifacts.port import ArtifactStore, DamagedBytesError, DeletedFile, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
@@ -22,8 +23,11 @@ from proofbox.service.timeline.artifact_versions import Version, find_versions
 from proofbox.service.timeline.port import TimelineStore
 from proofbox.service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
 
+log = logging.getLogger("proofbox.artifacts")
+
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
+_LOST_MAX = 1_000  # are remembered
 RECENT_MAX = 100
 """How many files of other turns are known without being named."""
 NAMES_MAX = 20_000
@@ -54,6 +58,22 @@ class ConversationFiles:
         self.artifacts = artifacts
         self._timelines = timelines
         self._assets = assets
+        self._lost: dict[tuple[str, str], None] = {}
+
+    def report_lost(self, scope: ConversationKey, artifact: StoredArtifact) -> None:
+        """Logs once that the bytes of a version are missing or damaged."""
+        what = (scope.conversation_id, f"{artifact.path.physical} {artifact.version}")
+        if what in self._lost:
+            return
+        if len(self._lost) >= _LOST_MAX:
+            self._lost.pop(next(iter(self._lost)))
+        self._lost[what] = None
+        log.warning(
+            "conversation %s: the stored bytes of %s, version %d, are missing or damaged; calls go on without it",
+            scope.conversation_id,
+            artifact.path.physical,
+            artifact.version,
+        )
 
     def of_call(self, scope: ConversationKey, timeline: Sequence[Block] | None = None) -> "CallFiles":
         """The files that one call can reach; ``timeline`` is the one that it brings, in place of the stored one."""
@@ -318,6 +338,30 @@ class CallFiles:
         if not stored:
             return
         began = time.perf_counter()
+        sources = await self._bytes_of(stored, staging)
+        ms = (time.perf_counter() - began) * 1000 / len(stored)
+        for artifact, source in sources.items():
+            self._fetched[artifact] = Fetched(source, artifact.size_bytes, artifact.sha256, "store", ms)
+
+    async def _bytes_of(
+        self, stored: Sequence[StoredArtifact], staging: Staging
+    ) -> dict[StoredArtifact, FileContent]:
+        """The bytes of versions, without those that are missing or damaged: each of these costs itself alone."""
+        try:
+            return await self._all_bytes_of(stored, staging)
+        except DamagedBytesError:
+            if len(stored) == 1:
+                self._files.report_lost(self._scope, stored[0])
+                return {}
+        half = len(stored) // 2
+        return {
+            **await self._bytes_of(stored[:half], staging),
+            **await self._bytes_of(stored[half:], staging),
+        }
+
+    async def _all_bytes_of(
+        self, stored: Sequence[StoredArtifact], staging: Staging
+    ) -> dict[StoredArtifact, FileContent]:
         small, large = list[StoredArtifact](), list[StoredArtifact]()
         for artifact in stored:
             (small if self._fits_in_memory(artifact.size_bytes) else large).append(artifact)
@@ -328,9 +372,7 @@ class CallFiles:
         if large:
             fetched = await store.fetch_all(self._scope, large, await staging.folder())
             sources.update(zip(large, map(FileContent, fetched), strict=True))
-        ms = (time.perf_counter() - began) * 1000 / len(stored)
-        for artifact, source in sources.items():
-            self._fetched[artifact] = Fetched(source, artifact.size_bytes, artifact.sha256, "store", ms)
+        return sources
 
     def _fits_in_memory(self, size: int) -> bool:
         if size > _SMALL_BYTES_MAX or self._in_memory_bytes + size > _IN_MEMORY_BYTES_MAX:
@@ -346,7 +388,7 @@ class CallFiles:
         """
         if file.stored is not None:
             await self.fetch_stored([file], staging)
-            return self._fetched[file.stored]
+            return self._fetched.get(file.stored)
         if file.version is None:
             return None
         content = await self.carried(file.version)

@@ -148,6 +148,10 @@ class StoreAwayError(StoreFailedError):
     """The server of a store does not answer or is overloaded: the same request may succeed in a moment."""
 
 
+class DamagedBytesError(StoreFailedError):
+    """The stored bytes of a file are missing, cut off or changed."""
+
+
 class VersionTakenError(StoreFailedError):
     """A path has another latest version than the one that a save is to follow; nothing is stored."""
 
@@ -245,11 +249,7 @@ class ArtifactStore(Protocol):
         """The version that has a number, and whose it is, if there is one. Asks for no scope: the caller checks."""
 
     def hold_workspace(self, scope: ConversationKey) -> AbstractAsyncContextManager[None]:
-        """Waits until no other call holds the workspace of the conversation, and holds it.
-
-        Raises:
-            QueueFullError: too many calls wait for it.
-        """
+        """Waits until no other call stores the workspace of the conversation, and keeps others from it."""
 
     async def newest_number(self, scope: ConversationKey) -> int:
         """The number of the newest artifact of the conversation; 0 if there is none."""

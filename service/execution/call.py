@@ -59,7 +59,7 @@ class ExecCall:
             args=tuple(given.args),
             env=given.env if network is None else {**network.variables, **given.env},
             stdin=(given.stdin or "").encode(),
-            cwd=working_folder(given.cwd or (Namespace.FILES if given.workspace else ""), turn_id),
+            cwd=working_folder(given.cwd or Namespace.FILES, turn_id),
             network=network,
             packages=packages,
         )

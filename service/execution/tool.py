@@ -15,7 +15,7 @@ from proofbox.contracts.media_types import is_text, mime_of_name
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
 from proofbox.service.calls.invalid_params import parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
@@ -37,7 +37,7 @@ from proofbox.service.jobs.runner import (
     collected_artifact,
 )
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
-from proofbox.service.jobs.workspace import new_workspace, notes_on
+from proofbox.service.jobs.workspace import notes_on
 from proofbox.service.packages.port import InstalledPackages, Packages, check_packages
 from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.image_inventory import ImageInventory
@@ -46,6 +46,7 @@ from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpe
 from proofbox.service.timeline.token_counter import TokenCounter
 
 EXTRAS_MAX = 50
+_LISTED_MAX = 10
 
 
 class ExecTool:
@@ -135,7 +136,7 @@ class ExecTool:
     ) -> ToolCallResponse:
         contract, code = parsed
         observer, timer = context.observer, context.timer
-        async with self._jobs.slot(context, holds_workspace=call.params.workspace == "full") as job:
+        async with self._jobs.slot(context) as job:
             inputs = await job.resolve_inputs(_input_request(call))
             if inputs.all_missing:
                 return refuse(call, _missing_paths(inputs), timer.timings, contract, inputs)
@@ -149,17 +150,16 @@ class ExecTool:
             result = await job.run(program, inputs)
             verdicts, result = check_promises(contract, result, call.bounds.limits)
             contents = await self._read_contents(call.scope, verdicts)
-            workspace = None
-            if inputs.workspace is not None:
-                workspace = new_workspace(call.request, inputs.workspace, result.collected)
-            stored = await job.store(_new_artifacts(call, contract, result, verdicts), workspace)
-            removed = await job.remove_files(inputs, result.collected)
+            new = _new_artifacts(call, contract, result, verdicts)
+            lasts = wanted.workspace is not None
+            stored = await job.store(new, inputs if lasts else None, result.collected)
+            removed = await job.remove_files(inputs, result.collected) if lasts else []
         libraries = await self._list_libraries(contract, result, verdicts)
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
-        notes = notes_on(result.collected, result.failure, wanted.workspace) if wanted.workspace else ()
+        notes = [*notes_on(result.collected, inputs, wanted.workspace), *_replaced(inputs, stored)]
         use = None if network is None else network.use
-        notes = notes if network is None else (*notes, *network.notes)
+        notes = notes if network is None else [*notes, *network.notes]
         has_index = self._packages is not None
         run = ExecRun(inputs, result, files, libraries, notes, use, packages, has_index=has_index)
         return build_response(call, contract, run, timer.timings)
@@ -239,6 +239,19 @@ def _new_artifacts(
     return [_promise(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
 
 
+def _replaced(inputs: JobInputs, stored: Mapping[str, StoredArtifact]) -> list[str]:
+    """What of the files of a call replaced one that another call wrote meanwhile."""
+    replaced = [
+        artifact.path.rel
+        for path, artifact in stored.items()
+        if artifact.version > inputs.known_versions.get(path, 0) + 1
+    ]
+    if not replaced:
+        return []
+    listed = ", ".join(replaced[:_LISTED_MAX]) + (" and others" if len(replaced) > _LISTED_MAX else "")
+    return [f"{listed}: another call wrote it while this one ran; the file of this call is the newest"]
+
+
 def _may_cite(verdicts: list[Verdict]) -> bool:
     """Whether a block may cite sources, as far as that is known without reading files from disk."""
     return any(
@@ -293,5 +306,5 @@ def _input_request(call: ExecCall) -> InputRequest:
         timeline=request.timeline,
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
-        has_workspace=call.params.workspace is not None,
+        has_workspace=call.params.workspace != "none",
     )

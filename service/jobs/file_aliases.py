@@ -1,141 +1,80 @@
-"""Under which further names the files of a call lie in OUT_DIR, so that a bare name means what its writer meant.
+"""Where the files of a call lie in OUT_DIR, and what its program may put in front of their names.
 
-A file of the turn answers to its path below ``files/``. An attachment is there by its bare name as a copy: reading
-it reads that file, writing to it makes a file of the turn. So is a file of an earlier turn that a program names as
-in another sandbox, ``/mnt/data/a.csv``.
+The working directory is the workspace: each name once, as its newest version. The path of the turn that a version
+came from lies outside of it. What a name means does not depend on the text of the program; only whether such a
+further path is there, and whether it is a copy, does.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from proofbox.contracts.paths import FilePath, Namespace, is_turn_id
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.jobs.inputs import JobInputs
 from proofbox.service.sandbox.port import InputFile, Job
 
 COPIES_BYTES_MAX = 8 * 1024 * 1024
-"""All copies of a call together, in memory beside what they are copies of."""
-_ALIAS_BYTES_MAX = 255  # of a name that a program writes out
+"""All copies of a call together, in memory beside what they are copies of; what is larger has a second name."""
 _OCCURRENCES_MAX = 50
 # Folders in front of a name that mean no folder of their own.
 _TRANSPARENT = re.compile(
     r"(?:^|[\s\"'`=(,:{}])/?(?:(?:\.|~|out|OUT_DIR|\$?\{?OUT_DIR\}?|mnt|data|user-data|outputs?|uploads|files|attachments"
     r"|home|user|tmp|workspace|app)/+)*$"
 )
-_FOREIGN_SANDBOX = "/mnt/"
+_NAMES_A_TURN = re.compile(r"(?<![\w.-])turn_(?P<turn>[A-Za-z0-9_.-]*)|(?<![\w.-])attachments(?![\w-])")
+# In front of a name, as an argument, or as a word of a shell: no key of a dictionary, no word of a text.
+_FOLDER = (
+    r"(?<![\w.-]){0}/|[(/,+=]\s*[rbf]?(?P<quote>[\"']){0}(?P=quote)(?!\s*[:\]])"
+    r"|(?:^|[;&|]\s*)\s*(?:cd|ls|find|du|zip|tar|cp|mv|rm|mkdir|cat|grep|tree)\b[^\n;&|]*\s{0}(?=$|[\s;&|)/])"
+)
+_FOLDERS = {name: re.compile(_FOLDER.format(name), re.MULTILINE) for name in (Namespace.FILES.value, "attachments")}
+_SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".ipynb")
 
 
 def named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
-    """The files that are put in; for a caller's program with the further names that it may use."""
-    files = list(inputs.files.values())
-    if job.language in {"render", "page_text"}:
-        return files
-    code = job.code.decode(errors="replace")
-    if inputs.workspace is not None:
-        return add_workspace_copies(files, job.turn_id, code, inputs.new_attachments)
-    return add_aliases(files, job.turn_id, code)
+    """The files that are put in, each where it lies, with the further path that it has."""
+    text = "\n".join(_texts(job))
+    names_turn = _NAMES_A_TURN.search(text) is not None
+    # A script of the workspace that the program starts may name what it does not.
+    has_path = names_turn or any(rel.endswith(_SCRIPTS) for rel in inputs.names)
+    left_bytes = COPIES_BYTES_MAX if names_turn else 0
+    placed = []
+    for physical, file in inputs.files.items():
+        rel = inputs.rels.get(physical)
+        if rel is None:
+            placed.append(file)
+            continue
+        place = FilePath(job.turn_id, Namespace.FILES, rel)
+        further = (physical,) if has_path and place != file.path else ()
+        is_copied = bool(further) and file.size_bytes <= left_bytes
+        left_bytes -= file.size_bytes if is_copied else 0
+        links, copies = ((), further) if is_copied else (further, ())
+        placed.append(replace(file, path=place, writable=True, links=links, copies=copies))
+    return placed
 
 
-def add_aliases(inputs: Iterable[InputFile], turn_id: str, code: str) -> list[InputFile]:
-    """The files of a call with their further names.
-
-    Args:
-        inputs: the files, of several with one name the preferred one first.
-        turn_id: the current turn.
-        code: the program, which names some of them.
-    """
-    files = list(inputs)
-    taken = {file.path.rel for file in files if _is_own(file.path, turn_id)}
-    copied, left_bytes = dict[FilePath, tuple[str, ...]](), COPIES_BYTES_MAX
-    for file in _by_preference(files, turn_id):
-        names = tuple(_copy_names(file.path, turn_id, code))
-        if names and file.path.rel not in taken and file.size_bytes <= left_bytes:
-            taken.add(file.path.rel)
-            left_bytes -= file.size_bytes
-            copied[file.path] = names
-    return [
-        replace(file, links=tuple(_link_names(file.path, turn_id)), copies=copied.get(file.path, ()))
-        for file in files
-    ]
+def with_spellings(job: Job, turns: Iterable[str]) -> Job:
+    """The program with the folders that it puts in front of names: ``files``, ``attachments``, and some turns."""
+    text, turns = "\n".join(_texts(job)), {*turns, job.turn_id}
+    found = [name for name, form in _FOLDERS.items() if form.search(text)]
+    named = {match["turn"] for match in _NAMES_A_TURN.finditer(text)} - {None}
+    # Of a name that the program builds, as in f"turn_{n}", any turn may be meant.
+    every = any(f"turn_{begin}" not in turns for begin in named)
+    found += [turn for turn in sorted(turns) if every or turn.removeprefix("turn_") in named]
+    return replace(job, spellings=tuple(found))
 
 
-def add_workspace_copies(
-    inputs: Iterable[InputFile], turn_id: str, code: str, new: Collection[FilePath]
-) -> list[InputFile]:
-    """The files of a call with a workspace: its program starts in ``files/``, so new attachments are copied there.
-
-    Files of the turn have no second names, which would not outlast the call.
-
-    Args:
-        inputs: the files.
-        turn_id: the current turn.
-        code: the program, which names some of them.
-        new: the attachments that the workspace does not have yet.
-    """
-    files, left_bytes = add_aliases(inputs, turn_id, code), COPIES_BYTES_MAX
-    taken = {file.path.rel for file in files if _is_own(file.path, turn_id)}
-    copies = []
-    for file in _by_preference(files, turn_id):
-        path = file.path
-        if path in new and path.rel not in taken and file.size_bytes <= left_bytes:
-            taken.add(path.rel)
-            left_bytes -= file.size_bytes
-            own = FilePath(turn_id, Namespace.FILES, path.rel)
-            copies.append(InputFile(own, file.source, file.size_bytes, writable=True))
-    return [_without_bare_names(file, turn_id) for file in files] + copies
-
-
-def _without_bare_names(file: InputFile, turn_id: str) -> InputFile:
-    if file.path.namespace is Namespace.ATTACHMENTS:
-        return replace(file, copies=())
-    return replace(file, links=()) if file.path.turn_id == turn_id else file
+def _texts(job: Job) -> Iterator[str]:
+    yield job.code.decode(errors="replace")
+    yield job.stdin.decode(errors="replace")
+    yield from (f'"{value}"' for value in (*job.args, *job.env.values()))
+    if not job.cwd.startswith(f"{job.turn_id}/"):
+        yield job.cwd
 
 
 def is_named(code: str, rel: str) -> bool:
     """Whether a program names a file, by its path below its folder or by the last part of that alone."""
-    return any(_occurs(code, name) for name in {rel, rel.rpartition("/")[2]})
-
-
-def _is_own(path: FilePath, turn_id: str) -> bool:
-    return path.turn_id == turn_id and path.namespace is Namespace.FILES
-
-
-def _by_preference(files: Sequence[InputFile], turn_id: str) -> list[InputFile]:
-    """Attachments of the turn, then all of other turns, in their order."""
-    others = [file for file in files if not _is_own(file.path, turn_id)]
-    return sorted(others, key=lambda file: file.path.turn_id != turn_id)
-
-
-def _link_names(path: FilePath, turn_id: str) -> Iterator[str]:
-    if path.namespace is Namespace.ATTACHMENTS:
-        name = f"{Namespace.ATTACHMENTS}/{path.rel}"
-    elif path.turn_id == turn_id:
-        name = path.rel
-    else:
-        return
-    if _can_be_alias(path.rel):
-        yield name
-
-
-def _copy_names(path: FilePath, turn_id: str, code: str) -> Iterator[str]:
-    rel = path.rel
-    if not _can_be_alias(rel):
-        return
-    below_files = f"{turn_id}/{Namespace.FILES}/{rel}"
-    if path.namespace is Namespace.FILES:
-        # A copy below files/ changes what appending there does: only for who writes the paths of another sandbox.
-        if _FOREIGN_SANDBOX in code and _occurs(code, rel):
-            yield below_files
-        return
-    if _FOREIGN_SANDBOX in code or f"files/{rel}" in code:
-        yield below_files
-    yield rel
-
-
-def _can_be_alias(rel: str) -> bool:
-    """Whether a path may stand in OUT_DIR: what lies in the folders there that have a meaning may not."""
-    head, _, rest = rel.partition("/")
-    return len(rel.encode()) <= _ALIAS_BYTES_MAX and not (rest and (head == Namespace.FILES or is_turn_id(head)))
+    return any(name in code and _occurs(code, name) for name in {rel, rel.rpartition("/")[2]})
 
 
 def _occurs(code: str, name: str) -> bool:

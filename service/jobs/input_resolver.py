@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from proofbox.contracts.codes import NoticeCode
-from proofbox.contracts.paths import FilePath
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import Asset, ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.conversation_files import ConversationFiles
@@ -20,7 +20,14 @@ from proofbox.service.errors import AssetRefusedError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.file_aliases import is_named
-from proofbox.service.jobs.inputs import InputRequest, JobInputs, inodes_of, pages_bytes
+from proofbox.service.jobs.inputs import (
+    OF_WORKSPACE,
+    InputRequest,
+    JobInputs,
+    inodes_of,
+    nanoseconds,
+    pages_bytes,
+)
 from proofbox.service.jobs.path_mentions import (
     Mention,
     files_meant,
@@ -45,19 +52,15 @@ _BINARY = (b"%PDF", b"PK")
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceBounds:
-    """How much is put into OUT_DIR without being mentioned.
+    """How much is put into OUT_DIR without being named.
 
     Attributes:
-        bytes_max: of the turn's own workspace, all files together.
-        files_max: how many of those.
-        others_bytes_max: of files and attachments of other turns, all together.
-        others_files_max: how many of those.
+        bytes_max: all files together.
+        files_max: how many.
     """
 
     bytes_max: int
     files_max: int
-    others_bytes_max: int = 0
-    others_files_max: int = 0
 
 
 class InputResolver:
@@ -111,7 +114,7 @@ class _Resolution:
         self._inputs = JobInputs()
 
     async def run(self) -> JobInputs:
-        """Resolves what is named, then adds the workspace, then files of other turns."""
+        """Resolves what is named, then adds the workspace."""
         request, inputs = self._request, self._inputs
         if request.has_workspace:
             await self._open_workspace()
@@ -120,25 +123,31 @@ class _Resolution:
         mentions = await mentions_in(request.text)
         for text in request.further_texts:
             mentions = list(dict.fromkeys([*mentions, *await mentions_in(text)]))
-        await self._fetch_together(mentions)
-        for mention in mentions:
+        paths = [mention for mention in mentions if not self._is_name(mention)]
+        await self._fetch_together(paths)
+        for mention in paths:
             await self._resolve(mention)
         if inputs.missing and request.language:
-            inputs.missing = await asyncio.to_thread(needed, request, mentions, inputs.missing)
+            inputs.missing = await asyncio.to_thread(needed, request, paths, inputs.missing)
         named = [await self._resolve_naming(mention) for mention in find_mentions(request.theme)]
         await self._resolve_citations("\n".join([request.text, *named]))
-        await self._add_workspace()
         if request.language:
-            await self._add_others()
+            await self._add_names([mention for mention in mentions if self._is_name(mention)])
+        else:
+            await self._add_turn()
         return inputs
+
+    def _is_name(self, mention: Mention) -> bool:
+        """Whether a mention is another spelling of a name: a path of the program's own turn."""
+        request = self._request
+        return (
+            bool(request.language) and mention.turn_id == request.turn_id and mention.namespace is Namespace.FILES
+        )
 
     async def _open_workspace(self) -> None:
         began, turn_id = time.perf_counter(), self._request.turn_id
         workspace = await open_workspace(self._all_files.artifacts, self._request.scope, self._staging)
         self._inputs.add_workspace(workspace, turn_id, _ms_since(began))
-        for file in await self._files.of_turn(turn_id):
-            if file.stored is not None and workspace.has(file.stored):
-                self._inputs.in_workspace[file.path.physical] = file.stored
 
     async def _fetch_together(self, mentions: Sequence[Mention]) -> None:
         """Fetches what the mentions mean: one trip to the store for all, not one for each."""
@@ -146,8 +155,7 @@ class _Resolution:
         for mention in mentions:
             known = await self._files.by_rel(mention.turn_id, mention.namespace)
             if not is_there(mention, known, self._inputs):
-                files = [file for file in files_meant(mention, known) if not self._is_in_workspace(file)]
-                meant.update({file.path: file for file in files})
+                meant.update({file.path: file for file in files_meant(mention, known)})
         await self._files.fetch_stored(list(meant.values()), self._staging)
 
     async def _take_asset(self, index: int, asset: Asset) -> None:
@@ -173,6 +181,8 @@ class _Resolution:
             local = FileContent(await self._staging.write(f"asset-{index}", content))
         size, sha256 = await asyncio.to_thread(local.measure)
         self._add(path, local, size)
+        self._inputs.names.pop(path.rel, None)  # the later of two with one name is the newer one
+        self._inputs.names[path.rel] = path.physical
         self._inputs.ledger.append(_line("assets", source, path, sha256, size, began))
 
     async def _resolve(self, mention: Mention) -> None:
@@ -239,7 +249,7 @@ class _Resolution:
                 )
             )
 
-    async def _add_workspace(self) -> None:
+    async def _add_turn(self) -> None:
         """The turn's own files and attachments, then what ``react.read`` brought: each if all of it fits.
 
         What was mentioned is there already.
@@ -249,63 +259,80 @@ class _Resolution:
             await self._files.of_turn(self._request.turn_id),
             await self._files.read_in_turn(self._request.turn_id),
         ):
-            waiting = [
-                file
-                for file in group
-                if file.path.physical not in self._inputs.files and not self._is_in_workspace(file)
-            ]
+            waiting = [file for file in group if file.path.physical not in self._inputs.files]
             if not self._fits(waiting):
                 left_out += [file.path.physical for file in waiting]
                 continue
             await self._files.fetch_stored(waiting, self._staging)
             for file in waiting:
                 await self._take("workspace", file)
+        self._tell_left_out(left_out)
+
+    async def _add_names(self, mentions: Sequence[Mention]) -> None:
+        """The files of the working directory: all, or those that the program names and the smallest of the others.
+
+        A program names a file by a path of its turn, by its name alone, or in parts that it joins.
+        """
+        request, inputs = self._request, self._inputs
+        newest = await self._files.newest_by_name(request.turn_id)
+        await self._note_versions()
+        handed_over = list(inputs.names)
+        waiting = {rel: file for rel, file in newest.items() if rel not in inputs.names}
+        named = set[str]()
+        if not (request.has_workspace and self._fits(list(waiting.values()))):
+            spelled = {file.path for mention in mentions for file in files_meant(mention, waiting)}
+            texts = "\n".join([request.text, *request.further_texts])
+            named = {rel for rel, file in waiting.items() if file.path in spelled}
+            named |= await asyncio.to_thread(lambda: {rel for rel in waiting if is_named(texts, rel)})
+            waiting = self._choose(waiting, named)
+        await self._files.fetch_stored(list(waiting.values()), self._staging)
+        for rel, file in waiting.items():
+            if await self._take("named" if rel in named else "workspace", file):
+                inputs.names[rel] = file.path.physical
+            else:
+                inputs.lost.append(rel)
+        inputs.known = [
+            f"{request.turn_id}/{Namespace.FILES}/{rel}" for rel in dict.fromkeys([*handed_over, *newest])
+        ]
+
+    def _choose(
+        self, waiting: Mapping[str, ConversationFile], named: Collection[str]
+    ) -> dict[str, ConversationFile]:
+        """Those files that there is room for: named ones, then the smallest; the others are noted as left out."""
+        pages, inodes = self._inputs.out_dir_bytes, self._inputs.out_dir_inodes
+        size, count, taken = 0, 0, dict[str, ConversationFile]()
+        for rel, file in sorted(waiting.items(), key=lambda item: (item[0] not in named, item[1].size_bytes or 0)):
+            if file.size_bytes is None or (not self._request.has_workspace and rel not in named):
+                continue
+            more_pages, more_inodes = pages_bytes(file.size_bytes), inodes_of([f"files/{rel}"])
+            fits = _fit(self._request, pages + more_pages, inodes + more_inodes)
+            if rel not in named:
+                fits = fits and size + file.size_bytes <= self._bounds.bytes_max and count < self._bounds.files_max
+            if not fits:
+                self._inputs.left_out[rel] = file.size_bytes
+                continue
+            if rel not in named:
+                size, count = size + file.size_bytes, count + 1
+            pages, inodes = pages + more_pages, inodes + more_inodes
+            taken[rel] = file
+        self._tell_left_out(list(self._inputs.left_out))
+        return taken
+
+    async def _note_versions(self) -> None:
+        """Notes the latest versions of the turn's files, by which a file of a call beside this one is known."""
+        stored = await self._all_files.artifacts.of_turn(self._request.scope, self._request.turn_id)
+        self._inputs.known_versions = {artifact.path.physical: artifact.version for artifact in stored}
+
+    def _tell_left_out(self, left_out: Sequence[str]) -> None:
         if left_out:
             self._inputs.notices.append(
                 Notice(
                     NoticeCode.WORKSPACE_TRUNCATED,
-                    f"the files of {self._request.turn_id} are more than {self._bounds.files_max} or "
-                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: only those that the code names "
-                    "were put into it",
-                    {"left_out": left_out[:_LEFT_OUT_LISTED], "left_out_total": len(left_out)},
+                    f"the files of the workspace are more than {self._bounds.files_max} or "
+                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: some are not in OUT_DIR",
+                    {"left_out": list(left_out[:_LEFT_OUT_LISTED]), "left_out_total": len(left_out)},
                 )
             )
-
-    async def _add_others(self) -> None:
-        """Files and attachments of other turns, the newest first: small ones, and those that the program names.
-
-        A program names them in ways that are no mention: joined from parts, by a pattern, or by their name alone.
-        """
-        known = await self._files.recent(self._request.turn_id)
-        waiting: dict[str, list[ConversationFile]] = {"conversation": [], "named": []}
-        sizes = dict.fromkeys(waiting, 0)
-        bounds = {
-            "conversation": (self._bounds.others_bytes_max, self._bounds.others_files_max),
-            "named": (self._bounds.bytes_max, self._bounds.files_max),
-        }
-        pages, inodes = self._inputs.out_dir_bytes, self._inputs.out_dir_inodes
-        for file in known:
-            if file.path.physical in self._inputs.files or file.size_bytes is None:
-                continue
-            more_pages = pages_bytes(file.size_bytes)
-            more_inodes = inodes_of([file.path.physical])
-            if not _fit(self._request, pages + more_pages, inodes + more_inodes):
-                continue
-            for asked, (bytes_max, files_max) in bounds.items():
-                fits = sizes[asked] + file.size_bytes <= bytes_max and len(waiting[asked]) < files_max
-                if fits and (asked == "conversation" or is_named(self._request.text, file.path.rel)):
-                    waiting[asked].append(file)
-                    sizes[asked] += file.size_bytes
-                    pages, inodes = pages + more_pages, inodes + more_inodes
-                    break
-        await self._files.fetch_stored([file for group in waiting.values() for file in group], self._staging)
-        for asked, group in waiting.items():
-            for file in group:
-                await self._take(asked, file)
-        own = [file.path.physical for file in await self._files.of_turn(self._request.turn_id)]
-        self._inputs.known = list(
-            dict.fromkeys([*own, *self._inputs.files, *(file.path.physical for file in known)])
-        )
 
     def _fits(self, waiting: list[ConversationFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
@@ -320,13 +347,17 @@ class _Resolution:
     async def _take(self, asked: str, file: ConversationFile) -> bool:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
-        if file.path.physical in self._inputs.files or self._is_in_workspace(file):
+        if file.path.physical in self._inputs.files:
+            if asked in OF_WORKSPACE:
+                self._inputs.place_too(asked, file.path.physical)
             return True
         got = await self._files.fetch(file, self._staging)
         if got is None:
             return False
         if self._inputs.places.take(file.path):
-            self._add(file.path, got.source, got.size_bytes, yields=self._inputs.yields(file.path, file.stored))
+            made_ns = nanoseconds(file.created)
+            yields = self._inputs.yields(file.stored)
+            self._add(file.path, got.source, got.size_bytes, yields=yields, made_ns=made_ns)
             if file.stored is not None:
                 self._inputs.versions[file.path.physical] = file.stored.version
                 self._inputs.stored[file.path.physical] = file.stored
@@ -334,12 +365,11 @@ class _Resolution:
             self._inputs.ledger.append(_line(asked, got.origin, file.path, got.sha256, got.size_bytes, began))
         return True
 
-    def _add(self, path: FilePath, source: FileContent, size: int, *, yields: bool = False) -> None:
+    def _add(
+        self, path: FilePath, source: FileContent, size: int, *, yields: bool = False, made_ns: int | None = None
+    ) -> None:
         writable = path.turn_id == self._request.turn_id
-        self._inputs.files[path.physical] = InputFile(path, source, size, writable, yields=yields)
-
-    def _is_in_workspace(self, file: ConversationFile) -> bool:
-        return file.path.physical in self._inputs.in_workspace
+        self._inputs.files[path.physical] = InputFile(path, source, size, writable, yields=yields, made_ns=made_ns)
 
 
 def _has_room(request: InputRequest, inputs: JobInputs, waiting: list[ConversationFile]) -> bool:

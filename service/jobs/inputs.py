@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from proofbox.contracts.blocks import Block
-from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import Asset, SourceRow
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.path_tree import PathTree, folders_of
@@ -15,6 +15,9 @@ from proofbox.service.jobs.workspace import WorkspaceInput, workspace_line
 from proofbox.service.sandbox.limits import OWN_INODES, PAGE_BYTES
 from proofbox.service.sandbox.port import InputFile
 from proofbox.service.timeline.block_writer import Notice
+
+OF_WORKSPACE = ("workspace", "named")
+"""What a line of the ledger asks for that is a file of the working directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class InputRequest:
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
         theme: names files whose own text names files, a theme or documents to append; those are resolved too.
-        has_workspace: whether the call gets the whole workspace of the conversation.
+        has_workspace: whether a program gets all files of the conversation, and not only those that it names.
     """
 
     scope: ConversationKey
@@ -65,11 +68,13 @@ class JobInputs:
         notices: what the agent should learn.
         places: where the inputs lie.
         versions: which of the inputs are versions of the artifact store, by path.
-        known: physical paths of files of the conversation, the preferred of several with one name first.
+        known: the files of the conversation as the program may name them.
         stored: the inputs of the artifact store, by path.
-        workspace: the workspace of the conversation; None if the call does not ask for it.
-        in_workspace: files of the turn that are not put in because the workspace has them, by path.
-        new_attachments: those that the workspace does not have yet.
+        workspace: what of the workspace is no stored file; None if the call does not ask for it.
+        names: the files of the working directory: their physical paths by their paths below ``files/``.
+        left_out: files that are not in the working directory, and their sizes in bytes.
+        lost: physical paths of files whose stored bytes are missing or damaged, and that nothing names.
+        known_versions: the latest version of each file of the current turn when the call began, by physical path.
     """
 
     files: dict[str, InputFile] = field(default_factory=dict)
@@ -83,17 +88,30 @@ class JobInputs:
     known: list[str] = field(default_factory=list)
     stored: dict[str, StoredArtifact] = field(default_factory=dict)
     workspace: WorkspaceInput | None = None
-    in_workspace: dict[str, StoredArtifact] = field(default_factory=dict)
-    new_attachments: set[FilePath] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+    known_versions: dict[str, int] = field(default_factory=dict)
 
-    def yields(self, path: FilePath, stored: StoredArtifact | None) -> bool:
-        """Whether what the workspace has in the place of a file stays; an attachment that is new to it is noted."""
-        if self.workspace is None:
-            return False
-        is_new = self.workspace.is_new(stored)
-        if is_new and path.namespace is Namespace.ATTACHMENTS:
-            self.new_attachments.add(path)
-        return not is_new
+    def yields(self, stored: StoredArtifact | None) -> bool:
+        """Whether what the workspace has in the place of a file stays."""
+        return self.workspace is not None and not self.workspace.is_new(stored)
+
+    def place_too(self, asked: str, physical: str) -> None:
+        """Notes that a file that is named by its path is one of the working directory, too."""
+        line = next(line for line in self.ledger if line.physical_path == physical)
+        if not any(each.physical_path == physical and each.asked == asked for each in self.ledger):
+            self.ledger.append(line.model_copy(update={"asked": asked, "ms": 0.0}))
+
+    @property
+    def rels(self) -> dict[str, str]:
+        """The paths below ``files/`` of the files of the working directory, by their physical paths."""
+        return {physical: rel for rel, physical in self.names.items()}
+
+    @property
+    def turns(self) -> list[str]:
+        """The turns that files came from."""
+        return sorted({file.path.turn_id for file in self.files.values()})
 
     @property
     def all_missing(self) -> list[str]:
@@ -151,3 +169,11 @@ def inodes_of(paths: Iterable[str]) -> int:
 def pages_bytes(size_bytes: int) -> int:
     """What a file of that size takes of a file system in memory."""
     return -(-size_bytes // PAGE_BYTES) * PAGE_BYTES
+
+
+def nanoseconds(created: str) -> int | None:
+    """When a file was made, of a time in RFC 3339; None if a block of a caller has another text."""
+    try:
+        return int(datetime.fromisoformat(created).timestamp() * 1_000_000) * 1_000
+    except (ValueError, OverflowError):
+        return None

@@ -18,7 +18,7 @@ from proofbox.service.calls.param_references import Reference, References
 from proofbox.service.errors import NotRerunnableError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
-from proofbox.service.jobs.inputs import InputRequest, JobInputs
+from proofbox.service.jobs.inputs import OF_WORKSPACE, InputRequest, JobInputs, nanoseconds
 from proofbox.service.jobs.path_mentions import id_ranges
 from proofbox.service.jobs.workspace import WorkspaceInput, open_workspace, workspace_path
 from proofbox.service.sandbox.port import InputFile
@@ -70,8 +70,12 @@ class ReplayInputs:
             path = FilePath.from_physical(used.path)
             inputs.places.take(path)
             writable = path.turn_id == self._request.turn_id
-            yields = await self._yields(inputs, request.scope, used)
-            inputs.files[used.path] = InputFile(path, source, size, writable=writable, yields=yields)
+            stored = await self._stored(request.scope, used)
+            yields = used.source not in {"asset", "uri"} and inputs.yields(stored)
+            made_ns = None if stored is None else nanoseconds(stored.created)
+            inputs.files[used.path] = InputFile(path, source, size, writable, yields=yields, made_ns=made_ns)
+            if used.asked in OF_WORKSPACE or used.source in {"asset", "uri"}:
+                inputs.names[path.rel] = used.path
             if used.version is not None:
                 inputs.versions[used.path] = used.version
             inputs.ledger.append(
@@ -88,14 +92,10 @@ class ReplayInputs:
         inputs.cited = [rows[source.sid] for source in self._line.sources if source.sid in rows]
         return inputs
 
-    async def _yields(self, inputs: JobInputs, scope: ConversationKey, used: AuditInput) -> bool:
-        if inputs.workspace is None or used.source in {"asset", "uri"}:
-            return False
-        path = FilePath.from_physical(used.path)
-        stored = None
-        if used.version is not None:
-            stored = await self._files.artifacts.version(scope, path, used.version)
-        return inputs.yields(path, stored)
+    async def _stored(self, scope: ConversationKey, used: AuditInput) -> StoredArtifact | None:
+        if used.version is None:
+            return None
+        return await self._files.artifacts.version(scope, FilePath.from_physical(used.path), used.version)
 
     async def _restore_workspace(
         self, inputs: JobInputs, scope: ConversationKey, used: AuditInput, staging: Staging
@@ -137,7 +137,7 @@ class ReplayInputs:
     ) -> FileContent | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
-            stored = await self._files.artifacts.version(scope, path, used.version)
+            stored = await self._stored(scope, used)
             if stored is None:
                 return None
             (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())

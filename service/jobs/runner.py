@@ -1,6 +1,5 @@
 """The job runner: the steps that every program in a sandbox shares, a caller's program and our own alike."""
 
-import asyncio
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
@@ -19,12 +18,11 @@ from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver, UsedReference
 from proofbox.service.calls.param_references import Reference
-from proofbox.service.errors import QueueTimeoutError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
-from proofbox.service.jobs.file_aliases import named_inputs
+from proofbox.service.jobs.file_aliases import named_inputs, with_spellings
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
-from proofbox.service.jobs.workspace import too_large
+from proofbox.service.jobs.workspace import new_workspace, on_newest
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.tracing import Attributes, Span, span
 from proofbox.service.sandbox.limits import CallBounds, CallLimits, room_bytes
@@ -41,7 +39,6 @@ from proofbox.service.sandbox.port import (
 )
 from proofbox.service.sandbox.preload import flavour_of
 
-_RETRY_AFTER_S = 5.0
 PhaseName = Literal["queue", "rehost", "acquire", "run", "validate", "host"]
 
 
@@ -211,36 +208,21 @@ class JobRunner:
         return text
 
     @asynccontextmanager
-    async def slot(self, context: JobContext, *, holds_workspace: bool = False) -> AsyncIterator["SandboxJob"]:
+    async def slot(self, context: JobContext) -> AsyncIterator["SandboxJob"]:
         """Waits for a slot; it and the staging folder of the job last as long as the block.
 
         Args:
             context: the call.
-            holds_workspace: whether it also waits for the calls that have the conversation's workspace.
 
         Raises:
             QueueFullError, QueueTimeoutError: there is no slot.
         """
         observer = context.observer
-        async with AsyncExitStack() as stack:
-            with context.timer.phase("queue"):
-                if holds_workspace:
-                    await self._hold_workspace(context, stack)
-                slot = await self.admission.enter(context.bounds.deadline, observer.on_queued, observer.owner)
-            with slot:
-                async with staging(self.artifacts) as folder:
-                    yield SandboxJob(self, context, folder)
-
-    async def _hold_workspace(self, context: JobContext, stack: AsyncExitStack) -> None:
-        try:
-            async with asyncio.timeout(max(0.0, context.bounds.deadline - time.monotonic())):
-                await stack.enter_async_context(self.artifacts.hold_workspace(context.scope))
-        except TimeoutError as exc:
-            raise QueueTimeoutError(
-                "the call waited for the workspace of the conversation until its deadline; nothing was run, "
-                "call again",
-                retry_after_s=_RETRY_AFTER_S,
-            ) from exc
+        with context.timer.phase("queue"):
+            slot = await self.admission.enter(context.bounds.deadline, observer.on_queued, observer.owner)
+        with slot:
+            async with staging(self.artifacts) as folder:
+                yield SandboxJob(self, context, folder)
 
 
 class SandboxJob:
@@ -281,8 +263,9 @@ class SandboxJob:
                 with timer.phase("run") as phase:
                     archive = inputs.workspace.archive if inputs.workspace is not None else None
                     await sandbox.put(program.job.turn_id, named_inputs(program.job, inputs), archive)
+                    job = with_spellings(program.job, inputs.turns)
                     inputs.files.clear()
-                    outcome = await sandbox.run(program.job, on_output=program.on_output, wanted=program.wanted)
+                    outcome = await sandbox.run(job, on_output=program.on_output, wanted=program.wanted)
                     phase.set(_span_attributes(outcome))
                 if outcome.lost is None:
                     with timer.phase("validate"):
@@ -290,14 +273,17 @@ class SandboxJob:
             except SandboxLostError as exc:
                 outcome = ProcessOutcome(lost=str(exc), lost_to_memory=exc.to_memory)
         failure = classify(outcome, limits, program.job) or left_too_much(collected, limits)
-        if failure is None and program.wanted.workspace is not None:
-            failure = too_large(collected, program.wanted.workspace)
         return JobResult(outcome, collected, sandbox.info, failure)
 
     async def store(
-        self, artifacts: Sequence[NewArtifact], workspace: NewWorkspace | None = None
+        self, artifacts: Sequence[NewArtifact], inputs: JobInputs | None = None, collected: Collected | None = None
     ) -> dict[str, StoredArtifact]:
         """Stores files and the workspace, all or nothing; returns the files by path; external ones become sources.
+
+        Args:
+            artifacts: the files.
+            inputs: of a program whose workspace lasts, what it began with.
+            collected: with ``inputs``: what it left.
 
         Raises:
             StoreFailedError, StoreFullError: the store failed.
@@ -306,15 +292,25 @@ class SandboxJob:
         once: dict[FilePath, NewArtifact] = {}
         for artifact in artifacts:
             once.setdefault(artifact.path, artifact)
-        if not once and workspace is None:
+        begun = None if inputs is None else inputs.workspace
+        new = None
+        if begun is not None and collected is not None:
+            new = new_workspace(self._context.request, begun, collected)
+        if not once and new is None:
             return {}
+        scope, store = self._context.scope, self._runner.artifacts
         with self._context.timer.phase("host"):
-            stored = await self._outputs.save(self._context.scope, list(once.values()), workspace=workspace)
+            if new is None or begun is None:
+                stored = await self._outputs.save(scope, list(once.values()))
+            else:
+                async with store.hold_workspace(scope):
+                    new = await on_newest(new, begun, store, scope, self.staging)
+                    stored = await self._outputs.save(scope, list(once.values()), workspace=new)
         self._context.observer.on_stored(stored)
         return {version.path.physical: version for version in stored}
 
     async def remove_files(self, inputs: JobInputs, collected: Collected) -> list[str]:
-        """Marks the files of the turn that the program removed: the next call of the turn does not get them.
+        """Marks the files that the program removed from the working directory: no later call gets them.
 
         Returns:
             Their physical paths, without those that the same call wrote.
@@ -322,11 +318,10 @@ class SandboxJob:
         Raises:
             StoreFailedError, StoreFullError: the store failed.
         """
-        given = {line.physical_path for line in inputs.ledger} | inputs.in_workspace.keys()
-        made = {found.path.physical for found in collected.found if found.source is not None}
-        removed = [path for path in collected.removed if path in given and path not in made]
-        known = inputs.stored | inputs.in_workspace
-        if stored := [known[path] for path in removed if path in known]:
+        made = {found.path.rel for found in collected.found if found.source is not None}
+        rels = [FilePath.from_physical(path).rel for path in collected.removed]
+        removed = [inputs.names[rel] for rel in rels if rel in inputs.names and rel not in made]
+        if stored := [inputs.stored[path] for path in removed if path in inputs.stored]:
             with self._context.timer.phase("host"):
                 await self._outputs.remove(self._context.scope, stored)
         return removed

@@ -1,8 +1,10 @@
-"""The workspace of a conversation: what a call gets of it, and what the call makes of it."""
+"""What of a workspace is no stored file: what a call gets of it, and what the call makes of it."""
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from proofbox.contracts.codes import RuntimeCode
 from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
@@ -10,9 +12,13 @@ from proofbox.service.artifacts.port import ArtifactStore, NewWorkspace, StoredA
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
-from proofbox.service.jobs.failures import RuntimeFailure
 from proofbox.service.sandbox.port import Collected
-from proofbox.service.sandbox.workspace import ArchiveBounds, WorkspaceArchive
+from proofbox.service.sandbox.workspace import ArchiveBounds, WorkspaceArchive, merge_archives
+
+if TYPE_CHECKING:
+    from proofbox.service.jobs.inputs import JobInputs
+
+_LISTED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +41,6 @@ class WorkspaceInput:
         Of a file that only blocks have (None) that is not known.
         """
         return self.stored is None or (file is not None and self.stored.is_older(file))
-
-    def has(self, file: StoredArtifact) -> bool:
-        """Whether a file went into the workspace, which has its newest state: a later one, or its removal."""
-        is_of_turn = self.stored is not None and file.path.turn_id == self.stored.turn_id
-        return is_of_turn and file.path.namespace is Namespace.FILES and not self.is_new(file)
 
 
 def workspace_path(turn_id: str) -> str:
@@ -76,7 +77,7 @@ async def open_workspace(
 
 
 def new_workspace(request: ToolCallRequest, begun: WorkspaceInput, collected: Collected) -> NewWorkspace | None:
-    """The workspace that a call leaves; None if it has none, or it cannot be stored."""
+    """The workspace that a call leaves; None if it is what the call began with, or cannot be stored."""
     found = collected.workspace
     if found is None or found.source is None or request.turn_id is None:
         return None
@@ -91,27 +92,55 @@ def new_workspace(request: ToolCallRequest, begun: WorkspaceInput, collected: Co
     )
 
 
-def too_large(collected: Collected, bounds: ArchiveBounds) -> RuntimeFailure | None:
-    """The failure of a call that leaves a workspace over its bounds."""
-    found = collected.workspace
-    if found is None or found.source is not None:
-        return None
-    return RuntimeFailure(
-        RuntimeCode.DISK_LIMIT,
-        f"workspace: it is too large and was not stored (limit {bounds.entries_max} files and folders, "
-        f"{bounds.bytes_max} bytes, got {found.entries} and {found.size_bytes}); the next call gets it as it was "
-        "before this one, so delete files, or work in /tmp",
+async def on_newest(
+    new: NewWorkspace, begun: WorkspaceInput, artifacts: ArtifactStore, scope: ConversationKey, staging: Staging
+) -> NewWorkspace:
+    """The workspace that a call leaves, on what calls beside it stored: for each path the last one counts.
+
+    Raises:
+        StoreFailedError: the store failed.
+    """
+    newest = await artifacts.workspace(scope)
+    before = None if begun.stored is None else begun.stored.number
+    if newest is None or newest.number == before:
+        return new
+    folder = await staging.folder()
+    theirs = FileContent(await artifacts.fetch_workspace(scope, newest, folder))
+    base = None if begun.archive is None else begun.archive.source
+    merged = await asyncio.to_thread(merge_archives, base, theirs, new.source, folder / "workspace-merged")
+    size, sha256 = await asyncio.to_thread(merged.content.measure)
+    covers = max(new.covers, newest.covers)
+    return replace(
+        new, source=merged.content, size_bytes=size, sha256=sha256, entries=merged.entries, covers=covers
     )
 
 
-def notes_on(collected: Collected, failure: RuntimeFailure | None, bounds: ArchiveBounds) -> list[str]:
-    """What of the workspace does not reach the next call, where the failure of the call is another one."""
-    found, too_big = collected.workspace, too_large(collected, bounds)
-    if found is None:
-        return ["workspace: nothing was stored; the next call gets it as it was before this one"]
-    if too_big is not None:
-        return [] if failure == too_big else [too_big.message]
+def notes_on(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds | None) -> list[str]:
+    """What of the workspace the program did not have, and what the next call will not have."""
+    notes = [f"not in the working directory: {_listed(inputs.left_out)}; name a file in the code to have it"]
+    notes = notes if inputs.left_out else []
+    if inputs.lost:
+        lost = ", ".join(inputs.lost[:_LISTED_MAX]) + _and_more(len(inputs.lost))
+        notes.append(f"the stored bytes of {lost} are missing or damaged; the program ran without them")
+    found = collected.workspace
+    if found is None or bounds is None:
+        return notes
+    if found.is_too_large:
+        notes.append(
+            "of the working directory only the files that the report lists were stored: the others, links and empty "
+            f"folders are {found.entries} entries of {found.size_bytes} bytes (limits "
+            f"{bounds.entries_max} and {bounds.bytes_max}); delete some, or work in /tmp"
+        )
     if found.left_out:
         what = "sockets, pipes, paths over 4,096 bytes, folders in whose place in files/ is a file or link"
-        return [f"workspace: {found.left_out} entries cannot be stored ({what})"]
-    return []
+        notes.append(f"{found.left_out} entries of the working directory cannot be stored ({what})")
+    return notes
+
+
+def _listed(sizes: Mapping[str, int]) -> str:
+    shown = [f"{rel} ({size:,} bytes)" for rel, size in list(sizes.items())[:_LISTED_MAX]]
+    return ", ".join(shown) + _and_more(len(sizes))
+
+
+def _and_more(count: int) -> str:
+    return f" and {count - _LISTED_MAX} more" if count > _LISTED_MAX else ""

@@ -55,10 +55,11 @@ class InputFile:
         path: where.
         source: its content, which is only read.
         size_bytes: how many.
-        writable: the program may change it; files of other turns are read-only.
+        writable: the program may change it.
         links: further names of it, relative to OUT_DIR: a change through one is a change of the file.
-        copies: names of a copy, relative to OUT_DIR, that the program may change.
+        copies: names of a copy, relative to OUT_DIR, that is read-only.
         yields: a file of the restored workspace in its place stays.
+        made_ns: when it was made, in nanoseconds since 1970; None if that is not known.
     """
 
     path: FilePath
@@ -68,6 +69,7 @@ class InputFile:
     links: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
     yields: bool = False
+    made_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class Job:
         env: variables beside those of the sandbox.
         stdin: what it reads from standard input.
         cwd: its working directory, relative to OUT_DIR; empty for OUT_DIR itself.
+        spellings: folders that it puts in front of names, for which the working directory needs links.
         network: what serves its connections; None: it has no network.
         packages: what it finds before the libraries of the image; None: nothing.
     """
@@ -110,6 +113,7 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     cwd: str = ""
+    spellings: tuple[str, ...] = ()
     network: ProgramNetwork | None = None
     packages: PackageFolder | None = None
 

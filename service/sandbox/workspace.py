@@ -1,8 +1,21 @@
-"""The workspace of a conversation on its way into a sandbox and out of it: an archive that only sandboxes open."""
+"""What of a workspace is no stored file, on its way into a sandbox and out of it: an archive that sandboxes unpack.
 
+The service reads its lines only to join the archives of two calls; no path of it becomes one of this machine.
+"""
+
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from proofbox.service.artifacts.staging import build_staging_error
+from proofbox.service.errors import StoreFailedError
 from proofbox.service.file_content import FileContent
+
+_LINE_BYTES_MAX = 128 * 1024
+_ENTRIES_MAX = 200_000
+_PIECE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +49,85 @@ class CollectedWorkspace:
     """The workspace of a conversation after a run.
 
     Attributes:
-        entries: its files, folders and links.
+        entries: its files, folders, links and modes, without the files that are stored by themselves.
         size_bytes: the size of its archive.
         left_out: what an archive cannot hold: sockets, pipes, paths that are too long, what was written below a
             folder in whose place in ``files/`` is something else; and what could not be restored before.
-        source: the archive; None if it is larger than the bounds.
+        is_too_large: whether it is larger than the bounds.
+        source: the archive; None if it is too large, or is what the call began with.
         sha256: the SHA-256 of the archive, in hex.
     """
 
     entries: int
     size_bytes: int
     left_out: int = 0
+    is_too_large: bool = False
     source: FileContent | None = None
     sha256: str = ""
+
+
+class Merged(NamedTuple):
+    """Two archives as one: its bytes, and how many entries it has."""
+
+    content: FileContent
+    entries: int
+
+
+class _Entry(NamedTuple):
+    """An entry of an archive: its line, and where its bytes are."""
+
+    line: dict[str, Any]
+    archive: FileContent
+    at: int
+    size: int
+
+
+def merge_archives(base: FileContent | None, theirs: FileContent, ours: FileContent, into: Path) -> Merged:
+    """Puts on ``theirs`` what ``ours`` changed of ``base``: entries that are new or other, and those that are gone.
+
+    Args:
+        base: what our call began with; None for nothing.
+        theirs: what other calls stored since.
+        ours: what our call left; its entries say whether they are those of ``base``.
+        into: the new file of the result.
+
+    Raises:
+        StoreFailedError: one of them is no archive, or the file cannot be written.
+    """
+    merged = dict(_entries(theirs))
+    left = dict(_entries(ours))
+    for path, _ in () if base is None else _entries(base):
+        if path not in left:
+            merged.pop(path, None)
+    changed = {path: entry for path, entry in left.items() if not entry.line.pop("is_same", False)}
+    merged.update(changed)
+    for path in list(changed):  # folders above what we changed, which another call may have removed
+        while path := path.rpartition("/")[0]:
+            if path in left:
+                merged.setdefault(path, left[path])
+    try:
+        with into.open("xb") as file:
+            for _, entry in sorted(merged.items()):
+                entry.line.pop("is_same", None)
+                file.write(json.dumps(entry.line).encode() + b"\n")
+                for at in range(entry.at, entry.at + entry.size, _PIECE_BYTES):
+                    file.write(entry.archive.read(at, min(_PIECE_BYTES, entry.at + entry.size - at)))
+    except OSError as exc:
+        raise build_staging_error(exc) from exc
+    return Merged(FileContent(into), len(merged))
+
+
+def _entries(archive: FileContent) -> Iterator[tuple[str, _Entry]]:
+    with archive.open() as file:
+        count = 0
+        while text := file.readline(_LINE_BYTES_MAX + 1):
+            try:
+                line = json.loads(text)
+                path, size = str(line["path"]), int(line.get("size", 0))
+                count += 1
+                if size < 0 or count > _ENTRIES_MAX or not text.endswith(b"\n"):
+                    raise ValueError(size)  # noqa: TRY301 - as what is no number
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+                raise StoreFailedError("a stored workspace is damaged; it is replaced by the next call") from exc
+            yield path, _Entry(line, archive, file.tell(), size)
+            file.seek(size, 1)

@@ -8,7 +8,8 @@ from functools import partial
 
 from sqlalchemy import Connection, bindparam, func, select, union_all
 
-from proofbox.service.storage.artifacts.blob_port import BlobStore, DamagedBytesError
+from proofbox.service.artifacts.port import DamagedBytesError
+from proofbox.service.storage.artifacts.blob_port import BlobStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.schema import artifacts, workspaces
 

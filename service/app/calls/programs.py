@@ -85,12 +85,7 @@ def build_tool_dependencies(
         outside: how the service reaches other machines.
     """
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(settings.asset_roots))
-    workspace = WorkspaceBounds(
-        settings.workspace_bytes_max,
-        settings.workspace_files_max,
-        settings.conversation_bytes_max,
-        settings.conversation_files_max,
-    )
+    workspace = WorkspaceBounds(settings.workspace_bytes_max, settings.workspace_files_max)
     fetcher, searcher = build_web_client(settings, outside.resolver)
     jobs = JobRunner(
         callers.admission,

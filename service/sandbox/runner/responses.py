@@ -187,12 +187,13 @@ class Row(_Answer):
 
 
 class WorkspaceFacts(_Answer):
-    """What is in ``files/``; unless it is too large, its archive follows."""
+    """What of the workspace is no stored file; unless it is too large or did not change, its archive follows."""
 
     entries: Count
     size: Count
     is_too_large: bool
     left_out: Count
+    is_same: bool
 
     def require_bounds(self, bounds: ArchiveBounds) -> None:
         """Raises ValueError if it is larger than asked for."""
@@ -201,7 +202,7 @@ class WorkspaceFacts(_Answer):
 
     def collected(self, archive: Received | None) -> CollectedWorkspace:
         """The same in the form of the port, with its archive if that came."""
-        collected = CollectedWorkspace(self.entries, self.size, self.left_out)
+        collected = CollectedWorkspace(self.entries, self.size, self.left_out, is_too_large=self.is_too_large)
         return collected if archive is None else replace(collected, source=archive.source, sha256=archive.sha256)
 
 

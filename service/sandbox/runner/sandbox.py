@@ -183,6 +183,7 @@ class RunnerSandbox:
                 "links": file.links,
                 "copies": file.copies,
                 "yields": file.yields,
+                "made_ns": file.made_ns,
             }
             for file in files
         ]
@@ -254,7 +255,7 @@ class RunnerSandbox:
         workspace: tuple[WorkspaceFacts, Received | None] | None = None
         while True:
             kind, payload = await self._receive()
-            if kind is Frame.COLLECTED and (wanted.workspace is None) == (workspace is None):
+            if kind is Frame.COLLECTED:
                 await files.all_written()
                 with _reading():
                     names = tuple(odd_names[:_ODD_NAMES_MAX])
@@ -265,7 +266,8 @@ class RunnerSandbox:
                 with _reading():
                     facts = WorkspaceFacts.read(payload)
                     facts.require_bounds(wanted.workspace)
-                workspace = facts, None if facts.is_too_large else await self._receive_file(files, facts.size)
+                follows = not (facts.is_too_large or facts.is_same)
+                workspace = facts, await self._receive_file(files, facts.size) if follows else None
                 continue
             if kind is Frame.INSPECTOR and self._inspector_fork is None:
                 are_plain = payload == OF_PLAIN_FILES

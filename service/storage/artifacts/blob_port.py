@@ -14,10 +14,6 @@ from proofbox.service.identity import ConversationKey
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class DamagedBytesError(StoreFailedError):
-    """The bytes of a hash are missing, cut off or changed."""
-
-
 def checked_sha256(sha256: str) -> str:
     """Return the text if it can be part of a name.
 

@@ -25,10 +25,6 @@ class KeyLocks:
                 self._locks[name][0].release()
                 self._leave(name)
 
-    def users(self, name: str) -> int:
-        """How many tasks hold or await the lock of a name."""
-        return self._locks.get(name, (None, 0))[1]
-
     async def _take(self, name: str) -> None:
         lock, users = self._locks.get(name) or (asyncio.Lock(), 0)
         self._locks[name] = lock, users + 1

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import DamagedBytesError, NewArtifact
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.blob_port import (
     BlobStore,
-    DamagedBytesError,
     ServedFile,
     checked_sha256,
     wrong_size,

@@ -21,12 +21,11 @@ from typing_extensions import override
 
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.artifacts.content_disposition import content_disposition, media_type
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import DamagedBytesError, NewArtifact
 from proofbox.service.errors import OurError, StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.blob_port import (
     BlobStore,
-    DamagedBytesError,
     ServedFile,
     checked_sha256,
     wrong_size,

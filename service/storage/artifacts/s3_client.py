@@ -22,9 +22,8 @@ from botocore.exceptions import (
 )
 from botocore.loaders import Loader, create_loader
 
-from proofbox.service.artifacts.port import StoreAwayError
+from proofbox.service.artifacts.port import DamagedBytesError, StoreAwayError
 from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
-from proofbox.service.storage.artifacts.blob_port import DamagedBytesError
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

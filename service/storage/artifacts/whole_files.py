@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Sequence
 
-from proofbox.service.errors import StoreFailedError
+from proofbox.service.artifacts.port import DamagedBytesError
 from proofbox.service.storage.artifacts.blob_port import BlobStore
 from proofbox.service.storage.artifacts.rows import ArtifactRow
 
 
 def read_whole(files: BlobStore, found: Sequence[ArtifactRow]) -> dict[str, bytes]:
-    """The bytes of files by their SHA-256, which is checked; StoreFailedError where one is missing or damaged."""
+    """The bytes of files by their SHA-256, which is checked; DamagedBytesError where one is missing or damaged."""
     return {row.sha256: _whole(files, row) for row in found}
 
 
@@ -18,5 +18,5 @@ def _whole(files: BlobStore, row: ArtifactRow) -> bytes:
     while (left := row.size_bytes - len(content)) > 0:
         content += files.piece(row.sha256, len(content), left)
     if hashlib.sha256(content).hexdigest() != row.sha256:
-        raise StoreFailedError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+        raise DamagedBytesError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
     return content

@@ -18,7 +18,7 @@ from typing_extensions import override
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, StoredWorkspace
 from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId
-from proofbox.service.errors import OurError, QueueFullError, StoreFailedError
+from proofbox.service.errors import OurError, StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import workspace_rows
 from proofbox.service.storage.artifacts.blob_port import BlobStore
@@ -28,9 +28,7 @@ from proofbox.service.storage.dispatch.workspace_holds import leave_workspace, t
 
 T = TypeVar("T")
 
-_WAITING_MAX = 32  # calls for the workspace of one conversation
-_RETRY_AFTER_S = 5.0
-_LOOK_AGAIN_S = 0.25
+_LOOK_AGAIN_S = 0.05
 
 log = logging.getLogger("proofbox.artifacts")
 
@@ -51,12 +49,6 @@ class SqlWorkspaces(ArtifactStore):
     async def hold_workspace(self, scope: ConversationKey) -> AsyncIterator[None]:
         who = scope.principal
         name = repr((who.tenant, who.project, who.user_type, who.user, scope.conversation_id))
-        if self._locks.users(name) > _WAITING_MAX:
-            raise QueueFullError(
-                f"{_WAITING_MAX} calls wait for the workspace of this conversation (limit {_WAITING_MAX}); "
-                "come again later",
-                retry_after_s=_RETRY_AFTER_S,
-            )
         async with self._locks.held([name]):
             claim = CURRENT_CLAIM.get()
             if claim is None:  # no other process runs calls
