@@ -26,6 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from workspace import Restoration
+
 OUT_DIR = "/out"
 JOB_DIR = "/job"
 STDIN_PATH = "/job/stdin"  # no program has this name: each has a suffix
@@ -51,7 +53,7 @@ class Runner:
         self._out = OutDir(OUT_DIR)
         self._launcher: program_run.Launcher | None = None
         self._receiver: fork_receiver.ForkReceiver | None = fork_receiver.ForkReceiver(channel)
-        self._is_restored = False
+        self._restored: Restoration | None = None
         self._spelled: set[bytes] = set()
         self._own: set[str] = set()  # files beside the program that it did not write
 
@@ -104,12 +106,11 @@ class Runner:
 
         self._out.begin_turn(request["turn_id"])
         try:
-            workspace.restore(self._out, workspace.Archive(self._data, request["size"]))
+            self._restored = workspace.restore(self._out, workspace.Archive(self._data, request["size"]))
         except OSError as exc:
             return self._fail(f"OUT_DIR cannot hold the workspace of the conversation: {exc.strerror}")
         except workspace.DamagedArchiveError:
             return self._fail("the stored workspace of the conversation is damaged")
-        self._is_restored = True
         self._channel.send(frame_format.PUT_DONE)
         return True
 
@@ -129,7 +130,7 @@ class Runner:
 
     def _put(self, request: dict[str, Any]) -> None:
         """Takes one file: its bytes follow in DATA frames."""
-        if self._is_restored and not self._has_place(request):
+        if self._restored is not None and not self._has_place(request):
             left = request["size"]
             while left > 0:
                 left -= len(self._data())
@@ -183,6 +184,8 @@ class Runner:
         if self._receiver is not None:
             self._receiver.close()  # from here on, who would connect is not ours
         wanted = self._wanted_then() if request.get("collects") else None
+        if self._restored is not None:
+            self._restored.finish()
         path = _program_path(request)
         _write(path, code)
         self._own.update((path, STDIN_PATH))

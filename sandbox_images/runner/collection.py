@@ -136,7 +136,11 @@ class Collection:
                 self._rows.append(row)
         self._surplus = len(surplus - promised)
         others = [(rel, path) for rel, path in walked if rel not in promised | surplus]
-        return sorted(others, key=lambda other: spelled[out_dir.composed(other[0])] != other[0])
+        # Of many the first are stored one by one: those that have versions already get a new one.
+        is_new = {
+            path: len(others) > self._wanted["extras_max"] and not self._out.is_put(path) for _, path in others
+        }
+        return sorted(others, key=lambda other: (spelled[out_dir.composed(other[0])] != other[0], is_new[other[1]]))
 
     def _to_inspect(self) -> list[dict[str, Any]]:
         """Every promised regular file that is not empty nor too many, with its row and its checks."""

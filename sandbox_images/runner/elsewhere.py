@@ -106,11 +106,12 @@ def _move(out: OutDir, source: str, rel: str) -> bool:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if source.startswith(out.root + "/"):
             os.rename(source, target)
+            os.rmdir(os.path.dirname(source))  # if that was all
         else:
             copy_file(source, target, 0o644)
             os.unlink(source)
     except OSError:
-        return False
+        return os.path.lexists(target) and not os.path.lexists(source)
     return True
 
 

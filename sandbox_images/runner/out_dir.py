@@ -93,10 +93,9 @@ class OutDir:
             self._put[name] = _identity(os.lstat(os.path.join(self.root, name)))
         (self._own if writable else self._others)[path] = None
 
-    def remember(self, paths: Iterable[str]) -> None:
-        """Remembers files that were restored, to know later whether the program changed them."""
-        for path in paths:
-            self._put[path] = _identity(os.lstat(os.path.join(self.root, path)))
+    def remember(self, path: str) -> None:
+        """Remembers a file that was restored, to know later whether the program changed it."""
+        self._put[path] = _identity(os.lstat(os.path.join(self.root, path)))
 
     def expect_mode(self, path: str, mode: int) -> None:
         """Gives a file the mode that a program gave it before, as soon as it is put in."""

@@ -182,6 +182,8 @@ class Packing:
         if stat.S_ISLNK(status.st_mode):
             target = os.readlink(os.path.join(self._out.root, path))
             return {**_line(rel, status, _SYMLINK), "target": target}
+        if status.st_nlink > 1 and (first := first_names.setdefault(status.st_ino, rel)) != rel:
+            return {**_line(rel, status, _LINK), "target": first}
         is_put = self._out.is_put(path) and self._out.unchanged(path)
         if path in self._stored or is_put:
             return (
@@ -189,8 +191,6 @@ class Packing:
                 if mode in (USUAL_MODE, _RUN_MODE) and not self._lost_bit(path, mode)
                 else _line(rel, status, _MODE)
             )
-        if status.st_nlink > 1 and first_names.setdefault(status.st_ino, rel) != rel:
-            return {**_line(rel, status, _LINK), "target": first_names[status.st_ino]}
         return {**_line(rel, status, _FILE), "size": status.st_size}
 
     def _lost_bit(self, path: str, mode: int) -> bool:
@@ -298,15 +298,17 @@ def _safe(path: str) -> str:
     return path
 
 
-def restore(out: OutDir, archive: Archive) -> None:
+def restore(out: OutDir, archive: Archive) -> Restoration:
     """Creates in the current turn's ``files/`` what an archive holds; what has no place there is counted.
+
+    Returns:
+        What is to be done when the stored files were put in as well.
 
     Raises:
         OSError: OUT_DIR cannot hold it.
         DamagedArchiveError: it is no archive of `Packing`.
     """
-    restoring = _Restoring(out)
-    names = []
+    restoring, names = Restoration(out), []
     while (entry := archive.entry()) is not None:
         out.restored.append(entry)
         if entry["kind"] in (_LINK, _SYMLINK):
@@ -314,19 +316,19 @@ def restore(out: OutDir, archive: Archive) -> None:
         else:
             restoring.add(entry, archive.content(entry.get("size", 0)))
     # When all files are there: nothing is written through a link.
-    for entry in sorted(names, key=lambda name: name["kind"] == _SYMLINK):
+    for entry in names:
         restoring.add(entry, iter(()))
-    restoring.finish()
+    return restoring
 
 
-class _Restoring:
+class Restoration:
     """The current turn's ``files/`` while entries of an archive are created in it."""
 
     def __init__(self, out: OutDir) -> None:
         self._out = out
         self._top = f"{out.turn_id}/files"
         self._folders: dict[str, dict[str, Any]] = {}
-        self._files: list[str] = []
+        self._links: list[dict[str, Any]] = []
 
     def add(self, entry: dict[str, Any], content: Iterator[bytes]) -> None:
         """Creates an entry; counts it if its path is too long here, or what is above it is no folder."""
@@ -347,27 +349,55 @@ class _Restoring:
         if above and above not in self._folders:
             raise NotADirectoryError(errno.ENOTDIR, "no folder")
         full = self._full(entry["path"])
+        if entry["kind"] == _LINK:
+            self._links.append(entry)
+            return
         if entry["kind"] == _FOLDER:
             os.mkdir(full, 0o700)
             self._folders[entry["path"]] = entry
             return
         if entry["kind"] == _FILE:
             _write(full, entry, content)
-        elif entry["kind"] == _LINK:
-            os.link(self._full(entry["target"]), full, follow_symlinks=False)
         else:
             os.symlink(entry["target"], full)
             os.utime(full, ns=(entry["mtime_ns"], entry["mtime_ns"]), follow_symlinks=False)
-        self._files.append(f"{self._top}/{entry['path']}")
+        self._out.remember(f"{self._top}/{entry['path']}")
 
     def _full(self, path: str) -> str:
         return os.path.join(self._out.root, self._top, path)
 
     def finish(self) -> None:
-        """Remembers the files, and gives the folders their modes."""
-        self._out.remember(self._files)
+        """Makes the second names of files, and gives the folders their modes; all files are there."""
+        for entry in self._links:
+            try:
+                self._link(entry["target"], entry["path"])
+            except OSError:
+                self._out.not_restored += 1
         for path, entry in reversed(self._folders.items()):
             os.chmod(self._full(path), entry["mode"])
+
+    def _link(self, target: str, path: str) -> None:
+        """Makes a second name of a file, unless one of the two has other content since."""
+        first, second = self._full(target), self._full(path)
+        if os.path.lexists(second):
+            if not _are_equal(first, second):
+                return
+            os.unlink(second)
+        os.link(first, second, follow_symlinks=False)
+        self._out.remember(f"{self._top}/{target}")
+        self._out.remember(f"{self._top}/{path}")
+
+
+def _are_equal(one: str, other: str) -> bool:
+    """Whether two regular files have the same content."""
+    stats = [os.lstat(path) for path in (one, other)]
+    if not all(stat.S_ISREG(status.st_mode) for status in stats) or stats[0].st_size != stats[1].st_size:
+        return False
+    with open(one, "rb") as first, open(other, "rb") as second:
+        while piece := first.read(_PIECE_BYTES):
+            if piece != second.read(_PIECE_BYTES):
+                return False
+    return True
 
 
 def _write(full: str, entry: dict[str, Any], content: Iterator[bytes]) -> None:

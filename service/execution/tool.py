@@ -12,6 +12,7 @@ from proofbox.contracts.blocks import TEXT_BYTES_MAX
 from proofbox.contracts.codes import ContractCode
 from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.media_types import is_text, mime_of_name
+from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language
@@ -157,7 +158,11 @@ class ExecTool:
         libraries = await self._list_libraries(contract, result, verdicts)
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
-        notes = [*notes_on(result.collected, inputs, wanted.workspace), *_replaced(inputs, stored)]
+        notes = [
+            *notes_on(result.collected, inputs, wanted.workspace),
+            *_replaced(inputs, stored),
+            *_hosted_before(inputs, stored),
+        ]
         use = None if network is None else network.use
         notes = notes if network is None else [*notes, *network.notes]
         has_index = self._packages is not None
@@ -241,15 +246,31 @@ def _new_artifacts(
 
 def _replaced(inputs: JobInputs, stored: Mapping[str, StoredArtifact]) -> list[str]:
     """What of the files of a call replaced one that another call wrote meanwhile."""
-    replaced = [
+    replaced = inputs.replaced + [
         artifact.path.rel
         for path, artifact in stored.items()
         if artifact.version > inputs.known_versions.get(path, 0) + 1
     ]
     if not replaced:
         return []
-    listed = ", ".join(replaced[:_LISTED_MAX]) + (" and others" if len(replaced) > _LISTED_MAX else "")
-    return [f"{listed}: another call wrote it while this one ran; the file of this call is the newest"]
+    return [f"{_some(replaced)}: another call wrote it while this one ran; the file of this call is the newest"]
+
+
+def _hosted_before(inputs: JobInputs, stored: Mapping[str, StoredArtifact]) -> list[str]:
+    """Of which files the user still has the version before the one that the program wrote."""
+    older = []
+    for artifact in stored.values():
+        before = inputs.stored.get(inputs.names.get(artifact.path.rel, ""))
+        if before is not None and before.path.namespace is Namespace.FILES:
+            older += [artifact.path.rel] if artifact.hosted_uri is None and before.hosted_uri is not None else []
+    if not older:
+        return []
+    listed = _some(older)
+    return [f"{listed}: the copy that the user has is the version before this one; promise the file to renew it"]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_LISTED_MAX]) + (" and others" if len(names) > _LISTED_MAX else "")
 
 
 def _may_cite(verdicts: list[Verdict]) -> bool:

@@ -74,6 +74,7 @@ class JobInputs:
         names: the files of the working directory: their physical paths by their paths below ``files/``.
         left_out: files that are not in the working directory, and their sizes in bytes.
         lost: physical paths of files whose stored bytes are missing or damaged, and that nothing names.
+        replaced: files of the workspace, by name, that another call wrote while this one ran.
         known_versions: the latest version of each file of the current turn when the call began, by physical path.
     """
 
@@ -91,6 +92,7 @@ class JobInputs:
     names: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
     known_versions: dict[str, int] = field(default_factory=dict)
 
     def yields(self, stored: StoredArtifact | None) -> bool:

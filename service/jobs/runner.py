@@ -292,19 +292,18 @@ class SandboxJob:
         once: dict[FilePath, NewArtifact] = {}
         for artifact in artifacts:
             once.setdefault(artifact.path, artifact)
-        begun = None if inputs is None else inputs.workspace
         new = None
-        if begun is not None and collected is not None:
-            new = new_workspace(self._context.request, begun, collected)
+        if inputs is not None and inputs.workspace is not None and collected is not None:
+            new = new_workspace(self._context.request, inputs.workspace, collected)
         if not once and new is None:
             return {}
         scope, store = self._context.scope, self._runner.artifacts
         with self._context.timer.phase("host"):
-            if new is None or begun is None:
+            if new is None or inputs is None:
                 stored = await self._outputs.save(scope, list(once.values()))
             else:
                 async with store.hold_workspace(scope):
-                    new = await on_newest(new, begun, store, scope, self.staging)
+                    new = await on_newest(new, inputs, store, scope, self.staging)
                     stored = await self._outputs.save(scope, list(once.values()), workspace=new)
         self._context.observer.on_stored(stored)
         return {version.path.physical: version for version in stored}

@@ -93,13 +93,14 @@ def new_workspace(request: ToolCallRequest, begun: WorkspaceInput, collected: Co
 
 
 async def on_newest(
-    new: NewWorkspace, begun: WorkspaceInput, artifacts: ArtifactStore, scope: ConversationKey, staging: Staging
+    new: NewWorkspace, inputs: "JobInputs", artifacts: ArtifactStore, scope: ConversationKey, staging: Staging
 ) -> NewWorkspace:
     """The workspace that a call leaves, on what calls beside it stored: for each path the last one counts.
 
     Raises:
         StoreFailedError: the store failed.
     """
+    begun = inputs.workspace or WorkspaceInput()
     newest = await artifacts.workspace(scope)
     before = None if begun.stored is None else begun.stored.number
     if newest is None or newest.number == before:
@@ -108,6 +109,7 @@ async def on_newest(
     theirs = FileContent(await artifacts.fetch_workspace(scope, newest, folder))
     base = None if begun.archive is None else begun.archive.source
     merged = await asyncio.to_thread(merge_archives, base, theirs, new.source, folder / "workspace-merged")
+    inputs.replaced += merged.replaced
     size, sha256 = await asyncio.to_thread(merged.content.measure)
     covers = max(new.covers, newest.covers)
     return replace(
@@ -127,7 +129,7 @@ def notes_on(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds | 
         return notes
     if found.is_too_large:
         notes.append(
-            "of the working directory only the files that the report lists were stored: the others, links and empty "
+            "of the working directory only the files that the report lists were stored: others, links and empty "
             f"folders are {found.entries} entries of {found.size_bytes} bytes (limits "
             f"{bounds.entries_max} and {bounds.bytes_max}); delete some, or work in /tmp"
         )

@@ -67,10 +67,11 @@ class CollectedWorkspace:
 
 
 class Merged(NamedTuple):
-    """Two archives as one: its bytes, and how many entries it has."""
+    """Two archives as one: its bytes, how many entries it has, and the files that both changed."""
 
     content: FileContent
     entries: int
+    replaced: list[str]
 
 
 class _Entry(NamedTuple):
@@ -96,10 +97,18 @@ def merge_archives(base: FileContent | None, theirs: FileContent, ours: FileCont
     """
     merged = dict(_entries(theirs))
     left = dict(_entries(ours))
-    for path, _ in () if base is None else _entries(base):
+    before = {} if base is None else dict(_entries(base))
+    for path in before:
         if path not in left:
             merged.pop(path, None)
-    changed = {path: entry for path, entry in left.items() if not entry.line.pop("is_same", False)}
+    changed = {path: entry for path, entry in left.items() if not entry.line.get("is_same")}
+    replaced = [
+        path
+        for path in changed
+        if path in merged
+        and merged[path].line["kind"] == "file"
+        and (path not in before or _without_flag(before[path]) != _without_flag(merged[path]))
+    ]
     merged.update(changed)
     for path in list(changed):  # folders above what we changed, which another call may have removed
         while path := path.rpartition("/")[0]:
@@ -108,13 +117,16 @@ def merge_archives(base: FileContent | None, theirs: FileContent, ours: FileCont
     try:
         with into.open("xb") as file:
             for _, entry in sorted(merged.items()):
-                entry.line.pop("is_same", None)
-                file.write(json.dumps(entry.line).encode() + b"\n")
+                file.write(json.dumps(_without_flag(entry)).encode() + b"\n")
                 for at in range(entry.at, entry.at + entry.size, _PIECE_BYTES):
                     file.write(entry.archive.read(at, min(_PIECE_BYTES, entry.at + entry.size - at)))
     except OSError as exc:
         raise build_staging_error(exc) from exc
-    return Merged(FileContent(into), len(merged))
+    return Merged(FileContent(into), len(merged), replaced)
+
+
+def _without_flag(entry: _Entry) -> dict[str, Any]:
+    return {name: value for name, value in entry.line.items() if name != "is_same"}
 
 
 def _entries(archive: FileContent) -> Iterator[tuple[str, _Entry]]:

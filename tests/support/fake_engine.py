@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from proofbox.contracts.media_types import mime_of_name
@@ -76,6 +76,28 @@ def print_job(run: FakeRun) -> None:
     run.print("ran\n")
 
 
+def read_archive(archive: bytes) -> dict[str, bytes]:
+    """The files of the archive of a workspace, by their paths."""
+    files, at = {}, 0
+    while at < len(archive):
+        end = archive.index(b"\n", at) + 1
+        line = json.loads(archive[at:end])
+        at = end + line["size"]
+        files[line["path"]] = archive[end:at]
+    return files
+
+
+def write_archive(files: dict[str, bytes], restored: dict[str, bytes]) -> bytes:
+    """Those files as such an archive; which of them are as they were restored stands in it."""
+    lines = b""
+    for rel, data in sorted(files.items()):
+        line: dict[str, Any] = {"path": rel, "mode": 0o644, "kind": "file", "mtime_ns": 0, "size": len(data)}
+        if restored.get(rel) == data:
+            line["is_same"] = True
+        lines += json.dumps(line).encode() + b"\n" + data
+    return lines
+
+
 class FakeSandbox:
     """The port ``Sandbox``."""
 
@@ -84,17 +106,22 @@ class FakeSandbox:
         self._engine = engine
         self._files: dict[str, bytes] = {}
         self._put: dict[str, bytes] = {}
+        self._restored: dict[str, bytes] = {}
 
     async def put(
         self, turn_id: str, files: Sequence[InputFile], workspace: WorkspaceArchive | None = None
     ) -> None:
         if workspace is not None:
-            restored = json.loads(workspace.source.read())
-            self._files = {f"{turn_id}/files/{rel}": bytes.fromhex(data) for rel, data in restored.items()}
+            self._restored = read_archive(workspace.source.read())
+            self._files = {f"{turn_id}/files/{rel}": data for rel, data in self._restored.items()}
         for file in files:
-            if not (file.yields and file.path.physical in self._files):
-                self._files[file.path.physical] = file.source.read()
-        self._put = dict(self._files) if self._engine.keeps_inputs else {}
+            if file.yields and file.path.physical in self._files:
+                continue
+            content = file.source.read()
+            for path in (file.path.physical, *file.links, *file.copies):
+                self._files[path] = content
+            if self._engine.keeps_inputs:
+                self._put[file.path.physical] = content
         if self._engine.is_lost_at == "put":
             raise SandboxLostError("the container is gone")
 
@@ -130,19 +157,27 @@ class FakeSandbox:
             if f"{own}{rel}" not in promised and self._put.get(f"{own}{rel}") != data
         ]
         removed = tuple(path for path in self._put if path not in self._files)
-        workspace = None if wanted.workspace is None else await self._pack(wanted.workspace, present, into)
+        workspace = None
+        if wanted.workspace is not None:
+            sent = {file.path.physical for file in (*found, *extras[: wanted.extras_max]) if file.source}
+            rest = {
+                rel: data
+                for rel, data in present.items()
+                if f"{own}{rel}" not in sent and self._put.get(f"{own}{rel}") != data
+            }
+            workspace = await self._pack(wanted.workspace, rest, into)
         return Collected(
             (*found, *extras[: wanted.extras_max]), extras_total=len(extras), removed=removed, workspace=workspace
         )
 
-    async def _pack(self, bounds: ArchiveBounds, present: dict[str, bytes], into: Staging) -> CollectedWorkspace:
-        archive = json.dumps({rel: data.hex() for rel, data in sorted(present.items())}).encode()
-        if len(present) > bounds.entries_max or len(archive) > bounds.bytes_max:
-            return CollectedWorkspace(len(present), len(archive))
+    async def _pack(self, bounds: ArchiveBounds, rest: dict[str, bytes], into: Staging) -> CollectedWorkspace:
+        archive = write_archive(rest, self._restored)
+        is_too_large = len(rest) > bounds.entries_max or len(archive) > bounds.bytes_max
+        packed = CollectedWorkspace(len(rest), len(archive), self._engine.left_out, is_too_large)
+        if is_too_large or rest == self._restored:
+            return packed
         source = FileContent(await into.write("workspace", archive))
-        return CollectedWorkspace(
-            len(present), len(archive), self._engine.left_out, source, hashlib.sha256(archive).hexdigest()
-        )
+        return replace(packed, source=source, sha256=hashlib.sha256(archive).hexdigest())
 
     async def _expected(
         self, wanted: OutputSpec, index: int, expected: ExpectedFile, present: dict[str, bytes], into: Staging

@@ -1,0 +1,213 @@
+"""The workspace between real containers: each file once, each name its newest version, in every call and turn."""
+
+import asyncio
+import logging
+
+import pytest
+
+from proofbox.contracts.paths import FilePath
+from proofbox.contracts.tools import Language
+from tests.container.calling import Caller
+
+pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
+
+BASH = {"explore": True, "language": Language.BASH}
+LOOK = {"explore": True}
+FILL = r"""
+mkdir -p src/deep empty locked
+echo 'echo ran' >run; chmod 750 run
+echo secret >locked/s; chmod 000 locked/s; chmod 500 locked
+ln -s run link; ln -s /etc/passwd out; ln run src/hard
+for n in $(seq 200); do echo $n >src/deep/$n; done
+echo odd >$'two\nlines'; printf x >$'\377'
+"""
+SHOW = r"""find . -printf '%y %m %n %l %P\0' | sort -z | tr '\0' '\n' | grep -v ' $'"""
+WALKS = {
+    "os.walk": "import os\nprint(sum(name.endswith('.csv') for _, _, names in os.walk('.') for name in names))",
+    "rglob": "import pathlib\nprint(len(list(pathlib.Path('.').rglob('*.csv'))))",
+    "glob": "import glob\nprint(len(glob.glob('**/*.csv', recursive=True)))",
+    "make_archive": (
+        "import shutil, zipfile\nshutil.make_archive('/tmp/all', 'zip', '.')\n"
+        "print(sum(name.endswith('.csv') for name in zipfile.ZipFile('/tmp/all.zip').namelist()))"
+    ),
+    "copytree": (
+        "import shutil, pathlib\nshutil.copytree('.', '/tmp/all')\n"
+        "print(len(list(pathlib.Path('/tmp/all').rglob('*.csv'))))"
+    ),
+    "find": "find . -type f -name '*.csv' | wc -l",
+    "grep": "grep -rl v . | wc -l",
+    "zip": "zip -qr /tmp/all.zip . && unzip -l /tmp/all.zip | grep -c csv",
+}
+
+
+@pytest.mark.parametrize("naming", ["", "x = 'files/a.csv', 'attachments/a.csv', 'turn_1/attachments/a.csv'"])
+@pytest.mark.parametrize("walk", WALKS)
+async def test_whoever_walks_the_folder_meets_each_file_once(call: Caller, walk: str, naming: str) -> None:
+    await call.attach("a.csv", b"v\n1\n")
+    await call.attach("b.csv", b"v\n2\n")
+    await call("open('c.csv', 'w').write('v')", **LOOK)
+    language = Language.PYTHON if "import" in WALKS[walk] else Language.BASH
+    response = await call(f"{WALKS[walk]}\n{naming}", turn_id="turn_2", language=language, **LOOK)
+    assert response.output.stdout.strip() == "3", response.report
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os; print(sorted(os.listdir('files')), os.path.isfile('files/a.csv'))",
+        "import pathlib; print(sorted(p.name for p in pathlib.Path('files').iterdir()), True)",
+        "import glob; print(sorted(p[6:] for p in glob.glob('files/*')), True)",
+    ],
+)
+async def test_a_folder_that_stands_for_the_workspace_lists_its_files_alone(call: Caller, code: str) -> None:
+    await call.attach("a.csv", b"v\n1\n")
+    assert (await call(code, **LOOK)).output.stdout == "['a.csv'] True\n"
+
+
+async def test_a_name_means_its_newest_version_whatever_the_program_says(call: Caller) -> None:
+    await call.attach("s.csv", b"old")
+    await call("open('s.csv', 'w').write('new')", turn_id="turn_2", **LOOK)
+    names = ["s.csv", "files/s.csv", "/mnt/data/s.csv", "attachments/s.csv", "turn_3/files/s.csv"]
+    code = f"# as in turn_1/attachments/s.csv\nprint({{open(name).read() for name in {names}}})"
+    assert (await call(code, turn_id="turn_3", **LOOK)).output.stdout == "{'new'}\n"
+    explicit = "print(open('turn_1/attachments/s.csv').read(), open('turn_2/files/s.csv').read())"
+    assert (await call(explicit, turn_id="turn_3", **LOOK)).output.stdout == "old new\n"
+    await call.attach("s.csv", b"third", turn_id="turn_4")
+    assert (await call("print(open('s.csv').read())", turn_id="turn_4", **LOOK)).output.stdout == "third\n"
+
+
+async def test_a_version_stays_what_it_was_when_its_name_is_changed(call: Caller) -> None:
+    await call.attach("s.csv", b"1")
+    code = "open('s.csv', 'a').write('2')\nprint(open('turn_1/attachments/s.csv').read(), open('s.csv').read())"
+    assert (await call(code, **LOOK)).output.stdout == "1 12\n"
+
+
+async def test_what_is_written_beside_the_program_or_at_home_is_in_the_workspace(call: Caller) -> None:
+    await call.attach("in.csv", b"1")
+    code = (
+        "from pathlib import Path\nhere = Path(__file__).resolve().parent\n(here / 'output').mkdir()\n"
+        "(here / 'output' / 'r.csv').write_text((here / 'in.csv').read_text())\n"
+        "Path('~/h.csv').expanduser().write_text(Path.home().joinpath('in.csv').read_text())"
+    )
+    assert (await call(code, ["r.csv"])).ok
+    assert (await call("import os; print(sorted(os.listdir()))", **LOOK)).output.stdout == (
+        "['h.csv', 'in.csv', 'r.csv']\n"
+    )
+
+
+async def test_a_workspace_comes_back_as_it_was(call: Caller) -> None:
+    response = await call(f"{FILL}\n{SHOW}", **BASH)
+    assert response.ok, response.report
+    again = await call(SHOW, **BASH)
+    assert again.output.stdout == response.output.stdout
+    assert "d 500 2" in again.output.stdout
+    assert "f 750 2" in again.output.stdout
+    third = await call("./link; cat src/deep/1; rm -r src", turn_id="turn_2", **BASH)
+    assert third.output.stdout == "ran\n1\n"
+    left = await call("ls -d [a-z]*", turn_id="turn_3", **BASH)
+    assert left.output.stdout.split() == ["empty", "link", "locked", "out", "run", "two", "lines"]
+
+
+async def test_a_project_goes_on_in_the_next_turn(call: Caller) -> None:
+    await call("mkdir app; echo 'print(open(\"data.txt\").read())' >app/run.py; echo -n 1 >app/data.txt", **BASH)
+    assert (await call("cd app && python run.py", turn_id="turn_2", **BASH)).output.stdout == "1\n"
+
+
+async def test_a_script_of_the_workspace_finds_the_folders_that_it_names(call: Caller) -> None:
+    await call.attach("a.csv", b"v")
+    await call("open('run.py', 'w').write('print(open(\"files/\" + \"a.csv\").read())')", **LOOK)
+    assert (await call("python run.py", turn_id="turn_2", **BASH)).output.stdout == "v\n"
+
+
+async def test_a_large_upload_is_there_by_each_of_its_names(call: Caller) -> None:
+    await call.attach("big.csv", b"v" * 12_000_000)
+    names = ["big.csv", "files/big.csv", "/mnt/data/big.csv", "attachments/big.csv", "turn_1/attachments/big.csv"]
+    code = f"import os\nprint([os.path.getsize(name) for name in {names}])"
+    assert (await call(code, turn_id="turn_2", **LOOK)).output.stdout == f"{[12_000_000] * 5}\n"
+
+
+async def test_a_large_file_hides_no_other_and_is_there_when_it_is_named(call: Caller) -> None:
+    await call("open('big.bin', 'wb').truncate(90_000_000)\nopen('small.csv', 'w').write('a')", **LOOK)
+    response = await call("import os; print(os.listdir())", **LOOK)
+    assert response.output.stdout == "['small.csv']\n"
+    assert (
+        "Note: not in the working directory: big.bin (90,000,000 bytes); name a file in the code" in response.report
+    )
+    named = await call("import os; print(os.path.getsize('big.bin'), sorted(os.listdir()))", **LOOK)
+    assert named.output.stdout == "90000000 ['big.bin', 'small.csv']\n"
+
+
+async def test_a_removal_lasts_through_turns_until_the_name_comes_again(call: Caller) -> None:
+    await call.attach("a.csv", b"1")
+    await call("open('b.csv', 'w').write('2')", **LOOK)
+    await call("import os; os.remove('a.csv'); os.remove('b.csv')", turn_id="turn_2", **LOOK)
+    assert (await call("ls", turn_id="turn_3", **BASH)).output.stdout == ""
+    old = await call("cat turn_1/attachments/a.csv turn_1/files/b.csv", turn_id="turn_3", **BASH)
+    assert old.output.stdout == "12"
+    await call.attach("a.csv", b"3", turn_id="turn_4")
+    assert (await call("cat *", turn_id="turn_4", **BASH)).output.stdout == "3"
+
+
+async def test_a_read_leaves_the_workspace_unchanged_and_none_has_what_it_names(call: Caller) -> None:
+    await call("echo 1 >a; echo 2 >b; mkdir c", **BASH)
+    read = await call("cat a; rm a; rmdir c", workspace="read", **BASH)
+    assert read.output.stdout == "1\n"
+    assert (await call("ls -A", **BASH)).output.stdout == "a\nb\nc\n"
+    assert (await call("ls -A; cat b", workspace="none", **BASH)).output.stdout == "b\n2\n"
+
+
+@pytest.mark.parametrize("same", ["a_same", "z_same"])  # stored by itself, and with the rest of the workspace
+async def test_calls_side_by_side_lose_nothing_and_wait_for_none(call: Caller, same: str) -> None:
+    fill = "mkdir d{n}; ln -s x l{n}; for i in $(seq 60); do echo $i >f{n}_$i; done; echo {n} >" + same
+    codes = [f"ls | wc -l; {fill}".replace("{n}", str(number)) for number in range(4)]
+    responses = await asyncio.gather(*(call(code, **BASH) for code in codes))
+    assert all(response.ok for response in responses)
+    listed = await call("ls -d d* | wc -l; ls -d l* | wc -l; ls f* | wc -l", turn_id="turn_2", **BASH)
+    assert listed.output.stdout.split() == ["4", "4", "240"]
+    replaced = sum(f"{same}: another call wrote it while this one ran" in each.report for each in responses)
+    assert replaced >= sum(each.output.stdout.strip() == "0" for each in responses) - 1
+
+
+async def test_what_cannot_be_stored_is_noted_and_the_rest_stays(call: Caller) -> None:
+    await call("echo 1 >a", **BASH)
+    response = await call(
+        "mkfifo p; echo 2 >b; for i in $(seq 40); do mkdir d$i; done; sleep 60", timeout_s=3, **BASH
+    )
+    assert "Note: 1 entries of the working directory cannot be stored" in response.report
+    assert (await call("cat a b; ls -d d* | wc -l", **BASH)).output.stdout == "1\n2\n40\n"
+
+
+async def test_a_promised_file_is_checked_as_ever_and_an_old_one_is_stale(call: Caller) -> None:
+    made = await call("open('t.csv', 'w').write('a,b\\n1,2\\n')", ["t.csv"])
+    assert made.ok, made.report
+    stale = await call("print(open('t.csv').read())", ["t.csv"], turn_id="turn_2")
+    assert (stale.error.code, stale.output.stdout) == ("stale_file", "a,b\n1,2\n\n")
+    assert "t.csv: file was there before the run and did not change" in stale.report
+
+
+async def test_an_edit_that_nobody_promised_says_that_the_hosted_copy_is_the_older_one(call: Caller) -> None:
+    await call("open('h.txt', 'w').write('one')", ["h.txt"])
+    response = await call("open('h.txt', 'w').write('two')", turn_id="turn_2", **LOOK)
+    assert (
+        "Note: h.txt: the copy that the user has is the version before this one; promise the file"
+        in response.report
+    )
+
+
+async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    code = f"for name in 'ab': open(name + '.txt', 'w').write(name + {call.conversation!r})"
+    await call(code, ["a.txt", "b.txt"])
+    path = FilePath.from_physical("turn_1/files/a.txt")
+    artifact = await call.service.artifacts.latest(call.scope, path)
+    assert artifact is not None
+    (blob,) = call.service.settings.data_dir.rglob(artifact.sha256)
+    blob.unlink()
+    with caplog.at_level(logging.WARNING):
+        plain = await call("import os; print(os.listdir())", turn_id="turn_2", **LOOK)
+        again = await call("import os; print(os.listdir())", turn_id="turn_2", **LOOK)
+    assert (plain.output.stdout, again.output.stdout) == ("['b.txt']\n", "['b.txt']\n")
+    assert "Note: the stored bytes of a.txt are missing or damaged; the program ran without them" in plain.report
+    named = await call("open('turn_1/files/a.txt')", turn_id="turn_2", **LOOK)
+    assert named.error.code == "pre_exec_missing_paths"
+    (line,) = [record.getMessage() for record in caplog.records if "turn_1/files/a.txt" in record.getMessage()]
+    assert call.conversation in line
