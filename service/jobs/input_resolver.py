@@ -21,7 +21,6 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.file_aliases import is_named
 from proofbox.service.jobs.inputs import (
-    OF_WORKSPACE,
     InputRequest,
     JobInputs,
     inodes_of,
@@ -348,8 +347,6 @@ class _Resolution:
         """Puts a file in; False if its bytes cannot be had."""
         began = time.perf_counter()
         if file.path.physical in self._inputs.files:
-            if asked in OF_WORKSPACE:
-                self._inputs.place_too(asked, file.path.physical)
             return True
         got = await self._files.fetch(file, self._staging)
         if got is None:

@@ -99,12 +99,6 @@ class JobInputs:
         """Whether what the workspace has in the place of a file stays."""
         return self.workspace is not None and not self.workspace.is_new(stored)
 
-    def place_too(self, asked: str, physical: str) -> None:
-        """Notes that a file that is named by its path is one of the working directory, too."""
-        line = next(line for line in self.ledger if line.physical_path == physical)
-        if not any(each.physical_path == physical and each.asked == asked for each in self.ledger):
-            self.ledger.append(line.model_copy(update={"asked": asked, "ms": 0.0}))
-
     @property
     def rels(self) -> dict[str, str]:
         """The paths below ``files/`` of the files of the working directory, by their physical paths."""

@@ -76,6 +76,8 @@ class ReplayInputs:
             inputs.files[used.path] = InputFile(path, source, size, writable, yields=yields, made_ns=made_ns)
             if used.asked in OF_WORKSPACE or used.source in {"asset", "uri"}:
                 inputs.names[path.rel] = used.path
+            elif request.has_workspace:  # named by its path, and the newest of its name if there is no other
+                inputs.names.setdefault(path.rel, used.path)
             if used.version is not None:
                 inputs.versions[used.path] = used.version
             inputs.ledger.append(

@@ -154,7 +154,7 @@ class FakeSandbox:
         extras = [
             await self._collected(FilePath.from_physical(f"{own}{rel}"), None, data, into)
             for rel, data in sorted(present.items())
-            if f"{own}{rel}" not in promised and self._put.get(f"{own}{rel}") != data
+            if f"{own}{rel}" not in promised and data not in (self._put.get(f"{own}{rel}"), self._restored.get(rel))
         ]
         removed = tuple(path for path in self._put if path not in self._files)
         workspace = None

@@ -167,7 +167,7 @@ class Pipeline:
         self.timelines = SqlTimelineStore(database)
         self.files = ConversationFiles(artifacts, self.timelines, AssetFolders((folder,)))
         self.paths = LogicalPathResolver(self.files, self.sources, FolderSkills(folder / "skills"))
-        resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 10))
+        resolver = InputResolver(self.files, self.sources, WorkspaceBounds(1_000_000, 500))
         jobs = JobRunner(self.admission, resolver, self.engine, artifacts, self.sources)
         settings = given_settings(folder / "data", **settings_of)
         known = KnownCallers(Keyring(SqlApiKeys(database)), self.quotas)

@@ -1,12 +1,11 @@
-"""The whole ``files/`` of a conversation goes from call to call: what is stored, replaced, covered and refused."""
+"""The workspace of a conversation goes from call to call: what is stored, replaced, covered and merged."""
 
 import asyncio
 import json
-from hashlib import sha256
 
 import pytest
 
-from proofbox.service.errors import NotRerunnableError, QueueFullError
+from proofbox.service.errors import NotRerunnableError
 from proofbox.service.sandbox.port import ProcessOutcome
 from proofbox.service.storage.artifacts.workspace_rows import STORED_MAX
 from tests.support.pipeline import EXEC, SCOPE, opened_pipeline
@@ -57,10 +56,10 @@ async def test_the_program_starts_in_files_unless_the_call_names_a_folder(pipeli
     await full(pipeline, nothing)
     await pipeline.answer(EXEC, {**FULL, "cwd": "work"}, code="pass")
     await pipeline.execute()
-    assert [job.cwd for job in pipeline.engine.jobs] == ["turn_1/files", "turn_1/files/work", ""]
+    assert [job.cwd for job in pipeline.engine.jobs] == ["turn_1/files", "turn_1/files/work", "turn_1/files"]
 
 
-async def test_a_removed_file_stays_removed_and_so_it_is_for_calls_without_a_workspace(pipeline):
+async def test_a_removed_file_stays_removed(pipeline):
     await full(pipeline, writing(a=b"1", b=b"2"))
     pipeline.engine.program = writing(a=None)
     answer = await pipeline.answer(EXEC, FULL, code="pass")
@@ -125,50 +124,35 @@ async def test_a_failed_program_leaves_its_workspace_too(pipeline):
     assert await full(pipeline, nothing) == {"half": b"done"}
 
 
-async def test_a_workspace_over_its_bounds_fails_the_call_and_the_one_before_stays(pipeline):
-    await full(pipeline, writing(a=b"1"))
-    pipeline.engine.program = writing(**{f"f{number}": b"" for number in range(10_001)})
+MANY = {f"f{number:05}": b"" for number in range(10_060)}
+
+
+async def test_what_of_a_workspace_is_over_the_bounds_is_noted_and_the_one_before_stays(pipeline):
+    await full(pipeline, writing(**{f"a{number:03}": b"" for number in range(60)}))
+    pipeline.engine.program = writing(**MANY)
     answer = await pipeline.answer(EXEC, FULL, code="pass")
-    assert answer["error"]["code"] == "disk_limit"
-    assert "(limit 996 files and folders, 11019878 bytes, got 10002 and" in answer["error"]["message"]
-    assert await full(pipeline, nothing) == {"a": b"1"}
+    assert answer["ok"]
+    assert "Note: of the working directory only the files that the report lists were stored" in answer["report"]
+    assert "(limits 996 and 11019878)" in answer["report"]
+    found = await full(pipeline, nothing)
+    assert (len(found), "a059" in found, "f00049" in found, "f00050" in found) == (110, True, True, False)
 
 
-@pytest.mark.parametrize(
-    "program",
-    [writing(**{f"f{number}": b"" for number in range(1_010)}), writing(large=bytes(7_600_000))],
-    ids=["entries", "bytes"],
-)
-async def test_a_workspace_that_the_next_call_could_not_begin_with_is_not_stored(pipeline, program):
-    await full(pipeline, writing(a=b"1"))
-    pipeline.engine.program = program
-    answer = await pipeline.answer(EXEC, FULL, code="pass")
-    assert answer["error"]["code"] == "disk_limit"
-    assert await full(pipeline, nothing, turn_id="turn_2") == {"a": b"1"}
-
-
-async def test_the_largest_workspace_that_is_stored_reaches_the_next_call(pipeline):
-    large = bytes(11_019_878 // 2 - 100)
-    await full(pipeline, writing(large=large))
-    assert await full(pipeline, nothing, turn_id="turn_2") == {"large": large}
-
-
-async def test_a_failure_of_the_program_does_not_hide_that_the_workspace_was_not_stored(pipeline):
+async def test_a_failure_of_the_program_does_not_hide_what_was_not_stored(pipeline):
     def program(run):
-        writing(**{f"f{number}": b"" for number in range(10_001)})(run)
+        writing(**MANY)(run)
         return ProcessOutcome(exit_code=1)
 
     pipeline.engine.program = program
     answer = await pipeline.answer(EXEC, FULL, code="pass")
     assert answer["error"]["code"] == "nonzero_exit"
-    assert "Note: workspace: it is too large and was not stored" in answer["report"]
+    assert "Note: of the working directory only the files that the report lists were stored" in answer["report"]
 
 
-async def test_a_lost_sandbox_leaves_the_workspace_as_it_was_and_the_report_has_it(pipeline):
+async def test_a_lost_sandbox_leaves_the_workspace_as_it_was(pipeline):
     await full(pipeline, writing(a=b"1"))
     pipeline.engine.is_lost_at = "collect"
-    answer = await pipeline.answer(EXEC, FULL, code="pass")
-    assert "Note: workspace: nothing was stored; the next call gets it as it was" in answer["report"]
+    await pipeline.answer(EXEC, FULL, code="pass")
     pipeline.engine.is_lost_at = ""
     assert await full(pipeline, nothing) == {"a": b"1"}
 
@@ -176,102 +160,100 @@ async def test_a_lost_sandbox_leaves_the_workspace_as_it_was_and_the_report_has_
 async def test_what_an_archive_cannot_hold_is_noted(pipeline):
     pipeline.engine.left_out = 2
     answer = await pipeline.answer(EXEC, FULL, code="pass")
-    assert "Note: workspace: 2 entries cannot be stored" in answer["report"]
+    assert "Note: 2 entries of the working directory cannot be stored" in answer["report"]
 
 
-async def test_calls_of_one_conversation_take_the_workspace_in_turn(tmp_path):
-    running, most = 0, 0
+async def test_calls_of_one_conversation_run_side_by_side_and_lose_nothing(tmp_path):
+    started, all_started = 0, asyncio.Event()
+
+    def filling(number):
+        return {f"d{number}/{at:03}": b"%d" % number for at in range(60)} | {"zz": b"%d" % number}
 
     async def program(run):
-        nonlocal running, most
-        running, most = running + 1, max(most, running + 1)
-        await asyncio.sleep(0.01)
-        log = run.files.get("turn_1/files/log", b"")
-        run.write("log", log + b"x")
-        running -= 1
+        nonlocal started
+        number, started = started, started + 1
+        if started == 6:
+            all_started.set()
+        await all_started.wait()
+        if number == 0:
+            del run.files["turn_1/files/old/059"]
+        for rel, content in filling(number).items():
+            run.write(rel, content)
 
     async with opened_pipeline(tmp_path, running_max=8) as pipeline:
+        await full(pipeline, writing(**{f"old/{at:03}": b"0" for at in range(60)}))
         pipeline.engine.program = program
         tickets = [await pipeline.submit(EXEC, FULL, code="pass") for _ in range(6)]
         answers = [json.loads((await ticket.answer()).body) for ticket in tickets]
-        assert all(answer["ok"] for answer in answers)
-        assert (most, await full(pipeline, nothing)) == (1, {"log": b"xxxxxx"})
+        found = await full(pipeline, nothing)
+    assert all(answer["ok"] for answer in answers)
+    assert found.pop("zz") in {b"%d" % number for number in range(6)}
+    wanted = {f"old/{at:03}": b"0" for at in range(59)}
+    for number in range(6):
+        wanted |= {rel: content for rel, content in filling(number).items() if rel != "zz"}
+    assert found == wanted
+    assert sum("zz: another call wrote it while this one ran" in answer["report"] for answer in answers) == 5
 
 
-async def test_too_many_waiting_calls_are_refused(pipeline):
-    async def hold(entered):
-        async with pipeline.artifacts.hold_workspace(SCOPE):
-            entered.set()
-            await asyncio.Event().wait()
-
-    entered = asyncio.Event()
-    holders = [asyncio.create_task(hold(entered)) for _ in range(33)]
-    await entered.wait()
-    await asyncio.sleep(0)
-    with pytest.raises(QueueFullError, match="32 calls wait for the workspace of this conversation"):
-        async with pipeline.artifacts.hold_workspace(SCOPE):
-            pass
-    for holder in holders:
-        holder.cancel()
-    await asyncio.gather(*holders, return_exceptions=True)
-    async with pipeline.artifacts.hold_workspace(SCOPE):
-        pass
+REST = {f"f{number:03}": b"x" for number in range(51)}
+"""So many files that the last goes with the workspace, and not by itself."""
 
 
 async def test_the_ledger_and_the_audit_line_name_the_workspace_that_the_call_began_with(pipeline):
-    await full(pipeline, writing(a=b"1"))
+    await full(pipeline, writing(**REST))
     answer = await pipeline.answer(EXEC, FULL, code="pass")
     stored = await pipeline.artifacts.workspace(SCOPE, 1)
-    assert [(line["asked"], line["physical_path"], line["sha256"]) for line in answer["rehosted"]] == [
-        ("workspace", "turn_1/files", stored.sha256)
-    ]
-    (used,) = (await pipeline.audit("call_2")).inputs
-    assert (used.path, used.version, used.sha256, used.size_bytes) == (
-        "turn_1/files",
-        1,
-        stored.sha256,
-        stored.size_bytes,
-    )
+    (line,) = [line for line in answer["rehosted"] if line["physical_path"] == "turn_1/files"]
+    assert (line["asked"], line["sha256"], len(answer["rehosted"])) == ("workspace", stored.sha256, 51)
+    (used,) = [used for used in (await pipeline.audit("call_2")).inputs if used.path == "turn_1/files"]
+    assert (used.version, used.sha256, used.size_bytes) == (1, stored.sha256, stored.size_bytes)
 
 
 async def test_a_rerun_gets_the_workspace_of_the_first_run_and_stores_none(pipeline):
-    await full(pipeline, writing(a=b"1"))
-    await full(pipeline, writing(b=b"2"))
+    await full(pipeline, writing(**REST))
+    await pipeline.save("turn_0/attachments/in.csv", b"in")
+    await full(pipeline, writing(b=b"2", f050=None))
     await full(pipeline, writing(c=b"3"))
-    pipeline.engine.program = writing(b=b"2")
+    pipeline.engine.program = writing(b=b"2", f050=None)
     report = await pipeline.rerun("call_2")
     assert report.identical
-    assert in_files(pipeline.engine.inputs[-1]) == {"a": b"1"}
-    assert await full(pipeline, nothing) == {"a": b"1", "b": b"2", "c": b"3"}
+    left = {rel: data for rel, data in REST.items() if rel != "f050"} | {"in.csv": b"in"}
+    assert in_files(pipeline.engine.inputs[-1]) == REST | {"in.csv": b"in"}
+    assert await full(pipeline, nothing) == left | {"b": b"2", "c": b"3"}
 
 
 async def test_old_workspaces_and_their_bytes_are_removed_and_their_calls_cannot_be_run_again(pipeline):
-    for number in range(STORED_MAX + 2):
-        await full(pipeline, writing(a=b"%d" % number))
+    rests = [dict.fromkeys(REST, b"%d" % number) for number in range(STORED_MAX + 2)]
+    for rest in rests:
+        await full(pipeline, writing(**rest))
     blobs = {file.name for file in (pipeline.folder / "data").rglob("*") if file.is_file()}
     left = [await pipeline.artifacts.workspace(SCOPE, number) for number in range(1, STORED_MAX + 3)]
     assert [workspace is None for workspace in left] == [True, True, False, False, False]
-    archives = [json.dumps({"a": (b"%d" % number).hex()}).encode() for number in range(STORED_MAX + 2)]
-    assert [sha256(archive).hexdigest() in blobs for archive in archives] == [False, False, True, True, True]
+    assert [workspace.sha256 in blobs for workspace in left[2:]] == [True] * 3
     with pytest.raises(NotRerunnableError, match="the workspace that the call began with is not stored any more"):
         await pipeline.rerun("call_2")
 
 
 async def test_a_workspace_counts_as_stored_bytes_and_is_no_file_of_the_conversation(pipeline):
-    await full(pipeline, writing(a=b"1"))
+    await full(pipeline, writing(**REST))
     stored = await pipeline.artifacts.workspace(SCOPE)
-    assert await pipeline.artifacts.stored_bytes("acme", "books") == 1 + stored.size_bytes
-    assert [artifact.path.physical for _, artifact in await pipeline.artifacts.listed(SCOPE, 0, 10)] == [
-        "turn_1/files/a"
-    ]
+    assert await pipeline.artifacts.stored_bytes("acme", "books") == 50 + stored.size_bytes
+    assert len(await pipeline.artifacts.listed(SCOPE, 0, 100)) == 50
 
 
-async def test_a_call_without_a_workspace_stores_and_gets_none(pipeline):
-    await pipeline.execute()
-    assert await pipeline.artifacts.workspace(SCOPE) is None
+async def test_files_that_are_stored_by_themselves_need_no_workspace(pipeline):
     await full(pipeline, writing(a=b"1"))
-    await pipeline.execute()
-    assert (await pipeline.artifacts.workspace(SCOPE)).number == 1
+    assert await pipeline.artifacts.workspace(SCOPE) is None
+    assert await full(pipeline, nothing, turn_id="turn_2") == {"a": b"1"}
+
+
+async def test_reading_stores_and_removes_nothing_and_none_gives_what_is_named(pipeline):
+    await full(pipeline, writing(**REST))
+    pipeline.engine.program = writing(f000=None, f050=None)
+    await pipeline.answer(EXEC, {"explore": True, "workspace": "read"}, code="pass")
+    assert await full(pipeline, nothing) == REST
+    await pipeline.answer(EXEC, {"explore": True, "workspace": "none"}, code="open('f001')")
+    assert in_files(pipeline.engine.inputs[-1]) == {"f001": b"x"}
 
 
 async def test_another_word_than_full_is_refused(pipeline):

@@ -35,7 +35,7 @@ def test_all_removed_files_are_told_up_to_a_number_and_a_size(runner, tmp_path, 
         os.close(out.create(path))
         out.seal(path, writable=True)
     shutil.rmtree(root / "turn_1/files/cache")
-    removed = elsewhere.removed(out, set())
+    removed = elsewhere.removed(out)
     assert removed == paths[:told]
 
 

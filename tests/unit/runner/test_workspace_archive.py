@@ -47,28 +47,32 @@ class Sandbox:
         os.close(fd)
         self.out.seal(path, writable=True, **settings)
 
-    def pack(self, entries_max=1_000, bytes_max=64 * MIB):
+    def pack(self, entries_max=1_000, bytes_max=64 * MIB, stored=()):
         sent = Sent()
-        self.workspace.Packing(self.out, entries_max, bytes_max).send(sent)
+        packing = self.workspace.Packing(self.out, entries_max, bytes_max)
+        for rel in stored:
+            packing.leave_out(f"turn_1/files/{rel}")
+        packing.send(sent)
         return sent
 
     def restore(self, archive, piece_bytes=1_000):
         stream = io.BytesIO(bytes(archive))
-        self.workspace.restore(
-            self.out, self.workspace.Archive(lambda: stream.read(piece_bytes), len(bytes(archive)))
-        )
+        archive = self.workspace.Archive(lambda: stream.read(piece_bytes), len(bytes(archive)))
+        self.workspace.restore(self.out, archive).finish()
 
     def tree(self):
-        """Kind, mode, time and content of all that lies in files/."""
+        """Kind, mode, time and content of all that lies in files/; folders have no time."""
         found = {}
         for path in sorted(self.files.rglob("*")):
             status = path.lstat()
-            content = None
+            content, when = None, status.st_mtime_ns
             if path.is_symlink():
                 content = str(path.readlink())
             elif path.is_file():
                 content = path.read_bytes()
-            found[str(path.relative_to(self.files))] = (stat.filemode(status.st_mode), status.st_mtime_ns, content)
+            else:
+                when = 0
+            found[str(path.relative_to(self.files))] = (stat.filemode(status.st_mode), when, content)
         return found
 
 
@@ -140,15 +144,59 @@ def test_all_comes_back_with_modes_times_links_and_empty_folders(sandbox, later)
         "size": len(sent.archive),
         "is_too_large": False,
         "left_out": 0,
+        "is_same": False,
     }
     assert (later.files / "run.sh").samefile(later.files / "src/again.sh")
 
 
-def test_the_same_files_are_the_same_archive(sandbox, later):
+def test_an_archive_of_what_was_restored_is_not_sent_again(sandbox, later):
     fill(sandbox.files)
-    archive = sandbox.pack().archive
-    later.restore(archive)
-    assert later.pack().archive == archive
+    later.restore(sandbox.pack().archive)
+    again = later.pack()
+    assert (again.facts["is_same"], again.facts["entries"] > 10, again.archive) == (True, True, b"")
+    (later.files / "empty").rmdir()
+    assert later.pack().facts["is_same"] is False
+    (later.files / "empty").mkdir(mode=0o750)
+    (later.files / "src/deep/code.py").write_text("print(2)\n")
+    os.utime(later.files / "src/deep/code.py", ns=(1, 1_234_567_891_234_567_891))
+    assert later.pack().facts["is_same"] is False
+
+
+def test_files_that_are_stored_by_themselves_leave_their_modes_alone(sandbox, later):
+    (sandbox.files / "run").write_text("echo 1")
+    (sandbox.files / "run").chmod(0o755)
+    (sandbox.files / "script").write_text("#!/bin/sh")
+    (sandbox.files / "script").chmod(0o755)
+    (sandbox.files / "plain").write_text("1")
+    (sandbox.files / "more").write_text("2")
+    sent = sandbox.pack(stored=["run", "script", "plain"])
+    assert (sent.facts["entries"], b'"more"' in sent.archive, b'"run"' in sent.archive) == (2, True, True)
+    later.restore(sent.archive)
+    later.put("turn_1/files/run", b"echo 1")
+    later.put("turn_1/files/plain", b"1")
+    assert {rel: entry[0] for rel, entry in later.tree().items()} == {
+        "run": "-rwxr-xr-x",
+        "plain": "-rw-r--r--",
+        "more": "-rw-r--r--",
+    }
+    assert later.pack().facts["is_same"] is True
+
+
+def test_second_names_of_stored_files_come_back_unless_one_of_them_is_another_file(
+    sandbox, later, tmp_path, modules
+):
+    (sandbox.files / "a").write_text("1")
+    os.link(sandbox.files / "a", sandbox.files / "b")
+    archive = sandbox.pack(stored=["a", "b"]).archive
+    for at, (content, is_one) in enumerate([(b"1", True), (b"2", False)]):
+        later = Sandbox(tmp_path.resolve() / f"later_{at}", modules)
+        stream = io.BytesIO(bytes(archive))
+        restoration = later.workspace.restore(later.out, later.workspace.Archive(stream.read, len(archive)))
+        later.put("turn_1/files/a", b"1")
+        later.put("turn_1/files/b", content)
+        restoration.finish()
+        assert (later.files / "a").samefile(later.files / "b") is is_one
+        assert later.out.walk(10, 10).files() == []
 
 
 def test_what_was_removed_does_not_come_back(sandbox, later, tmp_path, modules):
@@ -171,7 +219,7 @@ def test_restored_files_are_unchanged_until_the_program_changes_them(sandbox, la
     (later.files / "new").write_text("new")
     assert [rel for rel, _ in later.out.walk(100, 10).files()] == ["changed", "new"]
     elsewhere = importlib.import_module("elsewhere")
-    assert elsewhere.removed(later.out, set()) == ["turn_1/files/gone"]
+    assert elsewhere.removed(later.out) == []  # of what has no versions none can be marked
 
 
 def test_what_a_program_wrote_beside_files_is_in_files_the_next_time(sandbox, later):
@@ -180,7 +228,7 @@ def test_what_a_program_wrote_beside_files_is_in_files_the_next_time(sandbox, la
     (sandbox.root / "sub/deep.txt").write_text("deep")
     (sandbox.root / "hollow").mkdir()
     sandbox.put("turn_0/files/other.txt", b"of another turn")
-    sandbox.put("turn_1/attachments/data.csv", b"a", copies=["data.csv"], links=["attachments/data.csv"])
+    sandbox.put("turn_1/files/data.csv", b"a", links=["turn_1/attachments/data.csv"])
     later.restore(sandbox.pack().archive)
     assert list(later.tree()) == ["bare.txt", "hollow", "sub", "sub/deep.txt"]
 

@@ -135,6 +135,7 @@ async def test_a_job_is_sent_whole_and_its_end_is_told():
         "args": ["-v", "ü"],
         "env": {"MODE": "fast"},
         "cwd": "turn_1/files/work",
+        "spellings": [],
         "turn_id": "turn_1",
         "wall_s": 0.05,
         "file_bytes": 1_000,
@@ -226,6 +227,7 @@ async def test_files_are_put_with_their_bytes(tmp_path):
                 "links": [],
                 "copies": [],
                 "yields": False,
+                "made_ns": None,
             }
         ],
     }

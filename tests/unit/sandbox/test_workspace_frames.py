@@ -34,7 +34,10 @@ async def opened(runner):
 
 
 def facts(**more):
-    return (Frame.WORKSPACE, {"entries": 2, "size": 0, "is_too_large": False, "left_out": 0, **more})
+    return (
+        Frame.WORKSPACE,
+        {"entries": 2, "size": 0, "is_too_large": False, "left_out": 0, "is_same": False, **more},
+    )
 
 
 async def collect(tmp_path, *answers, wanted=WANTED):
@@ -72,7 +75,16 @@ async def test_an_archive_comes_back_with_its_hash(tmp_path, data):
 
 async def test_a_workspace_over_its_bounds_comes_without_its_archive(tmp_path):
     workspace = await collect(tmp_path, facts(entries=11, size=9, is_too_large=True))
-    assert workspace == CollectedWorkspace(entries=11, size_bytes=9)
+    assert workspace == CollectedWorkspace(entries=11, size_bytes=9, is_too_large=True)
+
+
+async def test_a_workspace_that_did_not_change_comes_without_its_archive(tmp_path):
+    workspace = await collect(tmp_path, facts(size=9, is_same=True))
+    assert (workspace.entries, workspace.source, workspace.is_too_large) == (2, None, False)
+
+
+async def test_no_workspace_comes_where_all_files_are_stored_by_themselves(tmp_path):
+    assert await collect(tmp_path) is None
 
 
 async def test_the_bounds_are_asked_for_only_with_a_workspace(tmp_path):
@@ -85,7 +97,6 @@ async def test_the_bounds_are_asked_for_only_with_a_workspace(tmp_path):
 @pytest.mark.parametrize(
     "answers",
     [
-        [],
         [facts(), facts()],
         [facts(entries=11)],
         [facts(size=1_000_001)],
@@ -94,7 +105,7 @@ async def test_the_bounds_are_asked_for_only_with_a_workspace(tmp_path):
         [facts(size=-1)],
         [facts(more=1)],
     ],
-    ids=["none", "two", "entries", "bytes", "more data", "no data", "negative", "a field more"],
+    ids=["two", "entries", "bytes", "more data", "no data", "negative", "a field more"],
 )
 async def test_what_no_runner_of_ours_sends_is_a_lost_sandbox(tmp_path, answers):
     with pytest.raises(SandboxLostError):
