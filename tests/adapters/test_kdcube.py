@@ -87,14 +87,12 @@ async def test_exec_with_a_missing_file_and_an_exception_has_what_was_produced(r
 
 
 async def test_a_pdf_has_the_runtimes_own_picture_and_sources_and_names_what_is_missing(runtime, difference):
-    runtime.host("turn_0/files/chart one.png", PNG)
+    runtime.host("turn_0/files/chart.png", PNG)
     runtime.host("turn_0/attachments/logo.png", PNG)
     web = {"title": "The paper", "url": "https://e.org/a", "content": "long", "published_at": "2026", "score": 0.5}
     runtime.pool += [{"sid": 3, **web}, {"sid": "none"}]
-    for path in ("turn_0/files/chart one.png", "turn_0/attachments/logo.png"):
-        runtime.put(path)
     content = (
-        "![a](<turn_0/files/chart one.png>) ![b](turn_0/attachments/logo.png) ![c](turn_0/files/gone.png)\n\n"
+        "![a](turn_0/files/chart.png) ![b](turn_0/attachments/logo.png) ![c](turn_0/files/gone.png)\n\n"
         "said [[S:3]] and [[S:77]]\n"
     )
     params = {"path": "turn_1/files/r.pdf", "content": content, "format": "markdown", "title": "T"}
@@ -110,7 +108,7 @@ async def test_a_pdf_has_the_runtimes_own_picture_and_sources_and_names_what_is_
     assert pdf.startswith(b"%PDF")
     assert pdf.count(b"/Subtype /Image") + pdf.count(b"/Subtype/Image") >= 1
     assert "gone.png" in runtime.answer["summary"]
-    assert "chart one.png" not in runtime.answer["summary"]
+    assert "chart.png" not in runtime.answer["summary"]
 
 
 async def test_a_deck_is_saved_for_the_runtimes_own_hosting(runtime, difference):
