@@ -107,8 +107,10 @@ async def test_a_pdf_has_the_runtimes_own_picture_and_sources_and_names_what_is_
     pdf = runtime.hosted["turn_1/files/r.pdf"]
     assert pdf.startswith(b"%PDF")
     assert pdf.count(b"/Subtype /Image") + pdf.count(b"/Subtype/Image") >= 1
-    assert "gone.png" in runtime.answer["summary"]
-    assert "chart.png" not in runtime.answer["summary"]
+    warnings = runtime.answer["summary"].splitlines()[1:]
+    assert [warning.split(":")[0] for warning in warnings] == ["- unresolved_citation", "- missing_asset"]
+    assert "not in the pool: 77" in warnings[0]
+    assert "turn_0/files/gone.png" in warnings[1]
 
 
 async def test_a_deck_is_saved_for_the_runtimes_own_hosting(runtime, difference):
@@ -152,10 +154,14 @@ async def test_a_second_turn_reads_what_the_first_wrote(service_url, tmp_path, f
     await runtime.call(f"two-{second}", EXEC, promise(f"{second}/{home}/twice.txt"), code)
     assert (runtime.answer["error"], runtime.hosted[f"{second}/{home}/twice.txt"]) == (None, b"180")
 
-    content = f"![x]({prefix}fi:{first}.{home}/sum.txt)\n\n{first}/{home}/none.png"
+    runtime.host(f"{first}/{home}/p.png", PNG)
+    runtime.put(f"{first}/{home}/p.png")
+    content = f"![x]({prefix}fi:{first}.{home}/p.png)\n\n![y]({first}/{home}/none.png)"
     params = {"path": f"{second}/{home}/r.pdf", "content": content, "format": "markdown"}
     await runtime.call(f"three-{second}", "rendering_tools.write_pdf", params)
     assert runtime.hosted[f"{second}/{home}/r.pdf"].startswith(b"%PDF")
+    [missing] = [line for line in runtime.answer["summary"].splitlines() if "missing_asset" in line]
+    assert f" {first}/{home}/none.png " in missing
     await tools.close()
 
 
