@@ -22,7 +22,8 @@ from proofbox.contracts.paths import FilePath, UnsafePathError, in_turn, is_call
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.contracts.tool_call_response import ToolCallResponse
 
-_TOOLS = re.compile(r"(exec_tools\.execute_code_\w+)|rendering_tools\.write_(?:pdf|png|docx|pptx|xlsx)")
+_TOOLS = re.compile(r"exec_tools\.execute_code_\w+|rendering_tools\.write_(?:pdf|png|docx|pptx|xlsx)")
+_PATHS = ("filename", "filepath", "path")  # fields that name a promised file
 _ASSETS_MAX = 1_000
 _ROWS_MAX = 10_000
 _ADDED = frozenset({"name", "mime"})  # to contracts, by the runtime: its type is a guess from the extension
@@ -42,9 +43,7 @@ class Names:
     """
 
     def __init__(self, *turns: str) -> None:
-        named = "|".join(
-            [*map(re.escape, sorted(turns, key=len, reverse=True)), r"[\w.-]{0,200}turn_[\w.-]{1,250}"]
-        )
+        named = "|".join(map(re.escape, sorted(turns, key=len, reverse=True))) + r"|[\w.-]{0,200}turn_[\w.-]{1,250}"
         joint = r"""/|["']\s*[,/]\s*["']"""  # also os.path.join("turn_1", "files") and Path("turn_1") / "files"
         self._physical = re.compile(rf"""{_START}({named})({joint}){_FOLDER}(?=[/"'])""", re.ASCII)
         self._logical = re.compile(rf"(?<=fi:)({named})(\.){_FOLDER}(?=/)", re.ASCII)
@@ -101,6 +100,7 @@ class _Call:
         rows: the runtime's pool of sources.
         folder: where the runtime has the files of its turns.
         files: the files there that the call names, by the runtime's path.
+        promised: the runtime's path and the description of each file that the call promises, by its path here.
     """
 
     tool_id: str
@@ -111,6 +111,7 @@ class _Call:
     rows: list[SourceRow]
     folder: Path
     files: dict[str, FilePath]
+    promised: dict[str, tuple[str, str]]
 
 
 class ProofboxTools:
@@ -166,13 +167,12 @@ class ProofboxTools:
                 assets=await self._assets(call, given["logger"]),
             )
             items = await self._items(call, response)
-            report = Names.to_runtime(response.report)
-            if (
-                call.code is None
-                and response.ok
-                and not any(each.type == "react.notice" for each in response.blocks)
-            ):
-                report = ""  # as of the runtime's own rendering tools
+            is_silent = (
+                call.code is None and response.ok and not any(b.type == "react.notice" for b in response.blocks)
+            )
+            report = (
+                "" if is_silent else Names.to_runtime(response.report)
+            )  # silent as the runtime's rendering tools
             if response.error is not None:
                 error = response.error.model_dump() | {"message": Names.to_runtime(response.error.message)}
         except ProofboxError as exc:
@@ -214,19 +214,13 @@ class ProofboxTools:
         """The runtime's items of the promised files, each saved where the runtime looks for it."""
         items = []
         produced = {each.physical_path: each for each in response.artifacts if each.verdict is VerdictCode.PRODUCED}
-        for entry in call.params.get("contract") or [call.params]:
-            named = entry.get("filename") or entry.get("filepath") or entry.get("path") or ""
-            artifact = None
-            with suppress(UnsafePathError):
-                artifact = produced.get(in_turn(named, call.turn).file.physical)
-            if artifact is None:
+        for here, (path, description) in call.promised.items():
+            if (artifact := produced.get(here)) is None:
                 continue
-            path = Names.to_runtime(artifact.physical_path)
             await self._client.download(call.conversation, artifact.logical_path).save(call.folder / path)
             texts = [block.text for block in response.blocks if block.path == artifact.logical_path and block.text]
             file = {"type": "file", "path": path, "filename": Path(path).name, "text": texts[0] if texts else ""}
-            file |= artifact.model_dump(include={"mime", "visibility", "size_bytes"})
-            file["description"] = entry.get("description") or ""
+            file |= artifact.model_dump(include={"mime", "visibility", "size_bytes"}) | {"description": description}
             of_item = {"artifact_id": Path(path).stem, "artifact_kind": "file", "filepath": path, "summary": ""}
             items.append(of_item | {"output": file, "visibility": artifact.visibility})
         return items
@@ -239,11 +233,12 @@ def _read(given: Mapping[str, Any], folder: Path) -> _Call:
     names, turn = Names(runtime.turn_id, *turns), Names.turn(runtime.turn_id)
     params, tool_id, code = dict(context.get("params") or {}), context["tool_id"], None
     given_code = params.pop("code", None)
-    if _is_exec(tool_id):
+    if tool_id.startswith("exec_tools."):
         code = names.to_service((streamer.get_code() if streamer else None) or given_code or "")
         code = _with_globals(code, turn) if tool_id.endswith("_python") else code
+    promised = _promised(params, names, runtime.turn_id)
     if isinstance(contract := params.get("contract"), list):
-        params["contract"] = [{name: entry[name] for name in entry if name not in _ADDED} for entry in contract]
+        params["contract"] = [{name: each[name] for name in each if name not in _ADDED} for each in contract]
     params = names.to_service(params)
     pool: list[dict[str, Any]] = []
     with suppress(OSError, ValueError, AttributeError):  # the runtime writes it before these tools
@@ -254,11 +249,20 @@ def _read(given: Mapping[str, Any], folder: Path) -> _Call:
     text = f"{code} {json.dumps(params, ensure_ascii=False)}"
     cited = {row.file.physical for row in rows if row.file} if "[[" in text else set()
     files = _named_files(folder, names, text + unquote(text), {turn, *cited})
-    return _Call(tool_id, conversation, turn, params, code, rows, folder, files)
+    return _Call(tool_id, conversation, turn, params, code, rows, folder, files, promised)
 
 
-def _is_exec(tool_id: str) -> bool:
-    return tool_id.startswith("exec_tools.")
+def _promised(params: Mapping[str, Any], names: Names, turn: str) -> dict[str, tuple[str, str]]:
+    """See `_Call.promised`."""
+    promised = {}
+    contract = params.get("contract", [params])
+    for entry in (each for each in contract if isinstance(each, dict)):
+        path = next((entry[name] for name in _PATHS if entry.get(name)), "")
+        with suppress(UnsafePathError):
+            here = in_turn(names.to_service(path), Names.turn(turn)).file.physical
+            theirs = path if path.startswith(f"{turn}/") else f"{turn}/files/{path.removeprefix('files/')}"
+            promised[here] = (theirs, entry.get("description") or "")
+    return promised
 
 
 def _with_globals(code: str, turn: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofbox.adapters.kdcube import Names, _with_globals
+from proofbox.adapters.kdcube import Names, _promised, _with_globals
 from proofbox.contracts.paths import FilePath, is_turn_id
 
 TURN = "telegram_turn_7"
@@ -85,3 +85,13 @@ def test_the_global_of_programs_is_set_and_lines_keep_their_numbers(code, lines_
 @pytest.mark.parametrize("code", ["print(1)", "OUTPUT_DIR = = 1", "from __future__ import annotations\nOUTPUT_DIR"])
 def test_other_programs_stay_as_they_are(code):
     assert _with_globals(code, "turn_1") == code
+
+
+def test_a_promised_file_is_saved_where_the_runtime_promised_it_and_in_its_turn():
+    names = ["telegram_turn_7/outputs/a.csv", "telegram_turn_7/files/turn_of--2E-2E-2F-2E-2E-2Fb", "c", "files/d"]
+    refused = ["../e", "telegram_turn_7/files/../../f", "/g/../h"]
+    contract = [{"filename": name, "description": "d"} for name in names + refused]
+    paths = [path for path, _ in _promised({"contract": contract}, Names(TURN), TURN).values()]
+    assert paths == [*names[:2], "telegram_turn_7/files/c", "telegram_turn_7/files/d"]
+    assert _promised({"contract": "not a list"}, Names(TURN), TURN) == {}
+    assert list(_promised({"path": "a.pdf"}, Names(TURN), TURN)) == ["turn_of-telegram_turn_7/files/a.pdf"]
