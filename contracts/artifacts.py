@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from proofbox.contracts.checks import encoding_name, misfit
 from proofbox.contracts.codes import ContractCode
+from proofbox.contracts.media_types import is_derived_mime
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError, in_turn
 
 ENTRIES_MAX = 200
@@ -20,8 +21,12 @@ CONTRACT_CHARS_MAX = 512 * 1024  # as JSON in ASCII: it goes to the sandbox in o
 _WILDCARDS = frozenset("*?[")
 _MISTAKES_LISTED = 5
 # What runtimes write into an entry beside the file: it promises nothing.
-_WITHOUT_PROMISE = frozenset({"name", "title", "label", "id", "key", "type", "kind", "comment", "note"})
-_ANY_BYTES = "application/octet-stream"
+_WITHOUT_PROMISE = frozenset(
+    (
+        *("name", "title", "label", "id", "key", "type", "kind", "comment", "note", "summary", "purpose", "tags"),
+        *("artifact_id", "artifact_name", "slot", "author", "ts", "sources_used"),
+    )
+)
 _MEANT = {
     **dict.fromkeys(("name", "path", "file", "file_name", "file_path", "output", "uri", "url"), "filename"),
     **dict.fromkeys(("desc", "title", "summary", "purpose"), "description"),
@@ -213,10 +218,16 @@ def _without_idle_fields(entry: dict[str, Any]) -> tuple[dict[str, Any], list[st
     named = next((entry[key] for key in ("filename", "filepath", "glob") if isinstance(entry.get(key), str)), None)
     if named is None:
         return entry, []  # one of them may be meant as the name
-    idle = [name for name in entry if name in _WITHOUT_PROMISE]
-    if entry.get("mime") == _ANY_BYTES and misfit("mime", _ANY_BYTES, named, is_glob="glob" in entry):
-        idle.append("mime")  # what a runtime derives that does not know the extension
+    idle = [name for name, value in entry.items() if name in _WITHOUT_PROMISE or _is_empty(name, value)]
+    mime, is_glob = entry.get("mime"), "glob" in entry
+    if isinstance(mime, str) and is_derived_mime(mime, named) and misfit("mime", mime, named, is_glob=is_glob):
+        idle.append("mime")
     return {name: value for name, value in entry.items() if name not in idle}, idle
+
+
+def _is_empty(name: str, value: object) -> bool:
+    """Whether a field that no contract has is left empty."""
+    return value is None and name not in ArtifactSpec.model_fields and name != "filepath"
 
 
 def no_promises(turn_id: str | None) -> Contract:

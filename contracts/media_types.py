@@ -211,6 +211,18 @@ def guess_mime(name: str) -> str:
     return (mime if encoding is None else _MIME_BY_ENCODING.get(encoding)) or OCTET_STREAM
 
 
+def is_derived_mime(mime: str, name: str) -> bool:
+    """Whether a media type is what a program derives from a name by another table, and so asks for nothing more.
+
+    It is the generic type, what Python's own table has for the name, or a type that no table here knows, such as
+    those of the tables of some machines.
+    """
+    bare = mime.strip().lower()
+    known = ({*MIME_BY_EXTENSION.values(), *MIME_ALIASES}, *_OTHER_TYPES.types_map_inv)
+    is_known = any(bare in types for types in known)
+    return bare == OCTET_STREAM or bare == _OTHER_TYPES.guess_type(name)[0] or not is_known
+
+
 def is_mime(text: str) -> bool:
     """Whether a text is a media type without parameters, such as ``text/csv``."""
     return len(text) <= MIME_CHARS_MAX and _MIME.fullmatch(text) is not None

@@ -4,7 +4,7 @@ import base64
 import binascii
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Base64Encoder, EncodedBytes, Field, model_validator
+from pydantic import AfterValidator, Base64Encoder, ConfigDict, EncodedBytes, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from proofbox.contracts.blocks import GivenBlock
@@ -83,7 +83,9 @@ class Limits(WireModel):
 
 
 class SourceRow(WireModel):
-    """One row of the sources pool."""
+    """One row of the sources pool; fields that no row has are ignored, and blank ones are as if left out."""
+
+    model_config = ConfigDict(extra="ignore")
 
     sid: Annotated[int, Field(ge=1, le=10**9)]
     """Its id, which never changes its meaning."""
@@ -111,6 +113,14 @@ class SourceRow(WireModel):
     """Its key in the store."""
     turn_id: TurnId | None = None
     """The turn it came with."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_blanks(cls, value: Any) -> Any:
+        """Runtimes write rows with all fields of theirs, empty where they have nothing."""
+        if not isinstance(value, dict):
+            return value
+        return {name: each for name, each in value.items() if each is not None and each != ""}
 
     @property
     def file(self) -> FilePath | None:

@@ -313,7 +313,7 @@ def test_a_pattern_that_leaves_the_extension_open_may_have_any_check(pattern):
         ("a.csv", "text/plain", False),
         ("a.jpg", "image/JPG", True),
         ("a.weird", "application/octet-stream", True),
-        ("a.weird", "chemical/x-weird", False),
+        ("a.weird", "application/pdf", False),
         ("README", "text/plain", False),
     ],
 )
@@ -409,6 +409,13 @@ def test_all_mistakes_of_a_contract_are_told_at_once():
         ({"name": "table", "filename": "a.csv", "description": "d"}, ("contract[0].name",)),
         ({"filename": "a.yaml", "description": "d", "mime": "application/octet-stream"}, ("contract[0].mime",)),
         ({"glob": "*.log", "description": "d", "mime": "application/octet-stream"}, ("contract[0].mime",)),
+        ({"filepath": "a.csv.gz", "description": "d", "mime": "text/csv"}, ("contract[0].mime",)),
+        ({"filename": "a.weird", "description": "d", "mime": "chemical/x-weird"}, ("contract[0].mime",)),
+        ({"filename": "a.c", "description": "d", "mime": "text/x-csrc"}, ("contract[0].mime",)),
+        ({"filename": "a.ts", "description": "d", "mime": "text/vnd.trolltech.linguist"}, ("contract[0].mime",)),
+        ({"filename": "a.csv", "description": "d", "mime": "text/csv", "slot": "table"}, ("contract[0].slot",)),
+        ({"filename": "a.csv", "description": "d", "sha256": None}, ("contract[0].sha256",)),
+        ({"filename": "a.csv", "description": "d", "min_rows": None, "filepath": None}, ()),
         ({"filename": "a.csv", "description": "d"}, ()),
     ],
 )

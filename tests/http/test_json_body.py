@@ -110,6 +110,16 @@ async def test_a_field_that_the_schema_does_not_allow_is_named(client, call_body
     assert answer.json()["detail"] == f"{field}: {error['message']}"
 
 
+async def test_a_source_row_may_have_fields_of_its_runtime_and_blank_ones(client, call_body):
+    row = {"sid": 7, "source_type": "file", "title": None, "url": "", "content": "long", "score": 0.8}
+    paths = {"physical_path": "turn_1/files/a.csv", "artifact_path": "", "turn_id": "", "filename": "a.csv"}
+    body = {**call_body, "sources_pool": [row | paths]}
+    assert (await client.post(ROUTE, json=body)).status_code == 200
+    [kept] = ToolCallRequest.model_validate(body).sources_pool
+    expected = {"sid": 7, "source_type": "file", "physical_path": "turn_1/files/a.csv"}
+    assert kept.model_dump(exclude_unset=True) == expected
+
+
 async def test_a_body_that_is_no_object_is_refused_as_a_whole(client):
     answer = await client.post(ROUTE, json=[1])
     assert [error["field"] for error in answer.json()["errors"]] == ["body"]

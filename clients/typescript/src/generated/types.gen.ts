@@ -5324,7 +5324,7 @@ export type SigningSecretRequest = {
 /**
  * SourceRow
  *
- * One row of the sources pool.
+ * One row of the sources pool; fields that no row has are ignored, and blank ones are as if left out.
  */
 export type SourceRow = {
     /**
