@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.service.artifacts.found_file import ConversationFile, Fetched, decode_base64
 from proofbox.service.artifacts.line_ranges import parse_stretch
+from proofbox.service.artifacts.path_forms import possible_paths
 from proofbox.service.artifacts.path_tree import PathTree
 from proofbox.service.artifacts.port import ArtifactStore, DeletedFile, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
@@ -24,6 +26,8 @@ _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is on
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 RECENT_MAX = 100
 """How many files of other turns are known without being named."""
+NAMES_MAX = 20_000
+"""How many names of files a conversation is known by: no OUT_DIR of the usual size holds more."""
 
 
 class AssetSource(Protocol):
@@ -78,6 +82,7 @@ class CallFiles:
         self._recent: dict[str, list[ConversationFile]] = {}
         self._removed: dict[FilePath, ConversationFile] = {}
         self._block_paths: dict[str, list[FilePath]] = {}
+        self._newest: dict[str, dict[str, ConversationFile]] = {}
         self._by_rel: dict[tuple[str, Namespace], dict[str, ConversationFile]] = {}
         self._fetched: dict[StoredArtifact, Fetched] = {}
         self._in_memory_bytes = 0
@@ -127,6 +132,94 @@ class CallFiles:
                     found[path] = latest
             self._recent[except_turn] = _newest_per_path(list(found.values()))[:RECENT_MAX]
         return self._recent[except_turn]
+
+    async def newest_by_name(self, turn_id: str) -> dict[str, ConversationFile]:
+        """The workspace: each name of the conversation with its newest version, newest first, `NAMES_MAX` at most.
+
+        A name is a path below ``files/`` or ``attachments/`` of any turn. What a program removed last is not there,
+        nor what lies in the place of a newer file or folder.
+
+        Args:
+            turn_id: the turn of the call; of a stored timeline only its blocks are searched for files that the
+                artifact store does not have.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        if turn_id not in self._newest:
+            stored = await self._files.artifacts.newest_of_names(self._scope, NAMES_MAX)
+            files = {artifact.path.rel: ConversationFile.of_store(artifact) for artifact in stored}
+            in_blocks = await self._newest_in_blocks(turn_id, files)
+            if in_blocks:
+                files = dict(sorted((files | in_blocks).items(), key=lambda item: item[1].created, reverse=True))
+            places = PathTree()
+            self._newest[turn_id] = {
+                name: file
+                for name, file in files.items()
+                if not (file.stored is not None and file.stored.removed) and places.take_name(name)
+            }
+        return self._newest[turn_id]
+
+    async def _newest_in_blocks(
+        self, turn_id: str, stored: Mapping[str, ConversationFile]
+    ) -> dict[str, ConversationFile]:
+        """The newest files that only blocks have, by their names, if they are newer than the stored ones."""
+        newest = await self.memory.newest_files(RECENT_MAX)
+        paths = [*await self._paths_of_turn(turn_id), *(at for path in newest if (at := _file_path(path)))]
+        removals = sorted((await self.memory.removals()).items(), key=itemgetter(1))
+        gone = {_name_of(path): position for path, position in removals}
+        found: dict[str, ConversationFile] = {}
+        for path in dict.fromkeys(paths):
+            known = stored.get(path.rel)
+            if (known is not None and known.path == path) or (file := await self.find_in_blocks(path)) is None:
+                continue
+            if file.version is None or file.version.position < gone.get(path.rel, 0):
+                continue
+            if known is not None and (
+                file.created <= known.created or await self._files.artifacts.latest(self._scope, path) is not None
+            ):
+                continue
+            other = found.get(path.rel)
+            if other is None or other.version is None or other.version.position < file.version.position:
+                found[path.rel] = file
+        return found
+
+    async def named(self, name: str, turn_id: str) -> ConversationFile | None:
+        """The file that a name means in a call: the newest version of that name, or the very file of a path.
+
+        A bare path, one below ``files/``, ``attachments/``, the home folder or the folder of another sandbox, and a
+        path of the current turn's ``files/`` are names. A path of another turn, or of a turn's attachments, is that
+        file, also if a program removed it later. Each is tried as it stands, then without percent signs.
+
+        Args:
+            name: the text of a program, a document or a model.
+            turn_id: the turn of the call.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        try:
+            paths = [path for path in possible_paths(name, turn_id) if isinstance(path, FilePath)]
+        except UnsafePathError:
+            return None
+        return await self.first_meant(paths, turn_id)
+
+    async def first_meant(self, paths: Sequence[FilePath], turn_id: str) -> ConversationFile | None:
+        """What `named` gives for a text that may mean some paths, as `possible_paths` has them.
+
+        Raises:
+            StoreFailedError: a store failed.
+        """
+        # A bare path may mean a file or an attachment of the turn; a path of an attachment means nothing else.
+        is_name = any(path.turn_id == turn_id and path.namespace is Namespace.FILES for path in paths)
+        for path in paths:
+            if is_name and path.turn_id == turn_id:
+                file = (await self.newest_by_name(turn_id)).get(path.rel)
+            else:
+                file = await self.latest(path)
+            if file is not None:
+                return file
+        return None
 
     def removed(self, path: FilePath) -> ConversationFile | None:
         """The last version of a file that a program removed from a turn, if `of_turn` was asked for that turn."""
@@ -351,6 +444,11 @@ def _file_path(path: str) -> FilePath | None:
         return FilePath.from_logical(path)
     except UnsafePathError:  # code, or another program's own idea of a path
         return None
+
+
+def _name_of(physical: str) -> str:
+    """The name of a file by its physical path."""
+    return physical.split("/", 2)[-1]
 
 
 def _newest_per_path(files: list[ConversationFile]) -> list[ConversationFile]:

@@ -62,5 +62,4 @@ def _files(text: str, turn_id: str) -> list[FilePath]:
     """The file and the attachment of a turn that a bare path may mean."""
     file = in_turn(text, turn_id).file
     rel = file.rel.removeprefix(_ATTACHMENTS)
-    attachments = [FilePath(turn_id, Namespace.ATTACHMENTS, rel)] if "/" not in rel else []
-    return [file, *attachments] if file.turn_id == turn_id else [file]
+    return [file, FilePath(turn_id, Namespace.ATTACHMENTS, rel)] if file.turn_id == turn_id else [file]

@@ -12,10 +12,14 @@ class PathTree:
 
     def take(self, path: FilePath) -> bool:
         """Adds a path; False, and not added, if a folder lies there or a file lies where it needs a folder."""
-        folders = folders_of(path.physical)
-        if path.physical in self._folders or not self._files.isdisjoint(folders):
+        return self.take_name(path.physical)
+
+    def take_name(self, name: str) -> bool:
+        """The same for the path of a file in any tree."""
+        folders = folders_of(name)
+        if name in self._folders or not self._files.isdisjoint(folders):
             return False
-        self._files.add(path.physical)
+        self._files.add(name)
         self._folders.update(folders)
         return True
 

@@ -204,6 +204,13 @@ class ArtifactStore(Protocol):
         Those that a program removed are not among them.
         """
 
+    async def newest_of_names(self, scope: ConversationKey, limit: int) -> list[StoredArtifact]:
+        """The newest version of each of at most ``limit`` names, the newest first.
+
+        A name is a path below ``files/`` or ``attachments/`` of any turn. Names that a program removed last are
+        there, as ``removed``.
+        """
+
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         """Marks versions as removed from their turn by a program; they stay, and a later version is not marked."""
 

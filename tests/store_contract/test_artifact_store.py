@@ -198,6 +198,25 @@ async def test_a_removed_file_stays_readable_and_a_later_version_is_there_again(
     assert [a.version for a in await artifact_store.recent(scope, 10, except_turn="turn_2")] == [2, 1]
 
 
+async def test_each_name_has_its_newest_version_of_any_turn_with_removals_and_bounded(
+    artifact_store, scope, others, save
+):
+    for physical in ("turn_2/files/a", "turn_1/files/a", "turn_1/files/b", "turn_1/attachments/b"):
+        await save(artifact_store, scope, {physical: b"x"})
+    await save(artifact_store, scope, {"turn_1/files/c": b"x"})
+    (gone,) = await save(artifact_store, scope, {"turn_2/files/c": b"x"})
+    await artifact_store.remove(scope, [gone])
+    await save(artifact_store, scope, {"turn_1/files/a": b"y"})
+    found = await artifact_store.newest_of_names(scope, 10)
+    assert [(artifact.path.physical, artifact.version, artifact.removed) for artifact in found] == [
+        ("turn_1/files/a", 2, False),
+        ("turn_2/files/c", 1, True),
+        ("turn_1/attachments/b", 1, False),
+    ]
+    assert await artifact_store.newest_of_names(scope, 2) == found[:2]
+    assert [await artifact_store.newest_of_names(other, 10) for other in others] == [[]] * 5
+
+
 async def test_a_version_is_removed_in_no_other_conversation(artifact_store, scope, others, save):
     (mine,) = await save(artifact_store, scope, {PATH.physical: b"1"})
     for other in others:

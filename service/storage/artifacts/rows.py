@@ -121,6 +121,20 @@ _RECENT = (
     .order_by(artifacts.c.id.desc())
     .limit(bindparam("at_most"))
 )
+_SAME_CONVERSATION = artifacts.alias("same_conversation")
+# The last row of a name is its newest version, or its removal: numbers rise with every version of every turn.
+_NEWEST_OF_NAMES = (
+    select(artifacts)
+    .where(
+        artifacts.c.id.in_(
+            select(func.max(_SAME_CONVERSATION.c.id))
+            .where(_SAME_CONVERSATION.c.conversation == CONVERSATION)
+            .group_by(_SAME_CONVERSATION.c.rel)
+        )
+    )
+    .order_by(artifacts.c.id.desc())
+    .limit(bindparam("at_most"))
+)
 _REMOVED = (
     update(artifacts)
     .where(
@@ -328,6 +342,12 @@ def recent(connection: Connection, scope: ConversationKey, limit: int, except_tu
     """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
     values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
     return [_row(row) for row in connection.execute(_RECENT, values).all()]
+
+
+def newest_of_names(connection: Connection, scope: ConversationKey, limit: int) -> list[ArtifactRow]:
+    """The newest version of each of at most ``limit`` names, whatever its turn and namespace, newest first."""
+    values = {**scope_values(scope), "at_most": limit}
+    return [_row(row) for row in connection.execute(_NEWEST_OF_NAMES, values).all()]
 
 
 def deletions(connection: Connection, scope: ConversationKey) -> dict[FilePath, DeletedFile]:

@@ -142,6 +142,11 @@ class SqlArtifactStore(SqlWorkspaces):
         return [self._build_stored(scope, row) for row in found]
 
     @override
+    async def newest_of_names(self, scope: ConversationKey, limit: int) -> list[StoredArtifact]:
+        found = await self._database.read(lambda connection: rows.newest_of_names(connection, scope, limit))
+        return [self._build_stored(scope, row) for row in found]
+
+    @override
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
 
