@@ -23,6 +23,7 @@ _MARKS = (
 _CLEAR_SHARE = 0.7  # of what a text has beyond ASCII, for two bytes a character
 _LIKELY_SHARE = 0.5  # the same, for one byte
 _READABLE_SHARE = 0.97
+_ASCII_SHARE = 0.05  # of UTF-16: blanks and ends of lines in any script
 _KOREAN_PAIRS_MIN = 4  # fewer may as well be Chinese by chance
 _KANA_SHARE = 0.2
 _TYPOGRAPHIC = frozenset("“”„‚‘’‹›«»–—…•·€£¥§°©®™±²³¼½¾×÷¡¿ºª\xa0\xad¨´`№")  # noqa: RUF001
@@ -99,12 +100,28 @@ def encode_text(text: str, encoding: str, like: bytes) -> bytes:
     return text.encode(encoding)
 
 
-def as_utf_8(head: bytes, *, is_whole: bool) -> tuple[bytes, str]:
-    """The start of a text as UTF-8, and its encoding; what is no text comes back as it is, as UTF-8."""
-    encoding = find_encoding(head, is_whole=is_whole) or UTF_8
+def as_utf_8(head: bytes, *, is_whole: bool, encoding: str | None = None) -> tuple[bytes, str]:
+    """The start of a text as UTF-8, and its encoding; what is no text comes back as it is, as UTF-8.
+
+    Args:
+        head: the text, or its start.
+        is_whole: else its last character may be cut off.
+        encoding: the one that it was promised to have.
+    """
+    encoding = UTF_8 if encoding is None else codecs.lookup(encoding).name
+    if encoding in {UTF_8, "utf-8-sig", "ascii"}:
+        encoding = find_encoding(head, is_whole=is_whole) or UTF_8
     if encoding == UTF_8:
         return head, UTF_8
     return decode_text(head, encoding, is_whole=is_whole).encode(errors="replace"), encoding
+
+
+def find_file_encoding(path: str) -> str:
+    """The codec to open a file as a text with; it takes a mark of UTF-8 away."""
+    with open(path, "rb") as file:  # noqa: PTH123 - as the programs of previews do, before which this module stands
+        head = file.read(SNIFFED_BYTES + 1)
+    found = find_encoding(head, is_whole=len(head) <= SNIFFED_BYTES)
+    return "utf-8-sig" if found in {None, UTF_8} else str(found)
 
 
 def _decodes(head: bytes, encoding: str, *, is_whole: bool) -> str | None:
@@ -127,7 +144,8 @@ def _find_utf_16(head: bytes, *, is_whole: bool) -> str | None:
     """UTF-16 without a mark, by what its characters are: those of the other byte order are seldom of ASCII."""
     readings = {name: _decodes(head, name, is_whole=is_whole) or "" for name in ("utf-16-le", "utf-16-be")}
     of_ascii = {name: sum(map(str.isascii, text)) for name, text in readings.items() if text and _is_readable(text)}
-    return max(of_ascii, key=lambda name: of_ascii[name], default=None)
+    found = max(of_ascii, key=lambda name: of_ascii[name], default=None)
+    return found if found is not None and of_ascii[found] >= _ASCII_SHARE * len(readings[found]) else None
 
 
 def _is_readable(text: str) -> bool:

@@ -1,6 +1,7 @@
 """The files of turns: from the artifact store, else from what the blocks of the timeline hold or point to."""
 
 import asyncio
+import codecs
 import hashlib
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.checks import encoding_name
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.service.artifacts.found_file import ConversationFile, Fetched, decode_base64
 from proofbox.service.artifacts.line_ranges import parse_stretch
@@ -18,6 +20,7 @@ from proofbox.service.artifacts.port import ArtifactStore, DeletedFile, StoredAr
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
+from proofbox.service.text_encoding import encode_text
 from proofbox.service.timeline.artifact_versions import Version, find_versions
 from proofbox.service.timeline.port import TimelineStore
 from proofbox.service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
@@ -412,7 +415,7 @@ class CallFiles:
         if block.base64 is not None:
             carried = await asyncio.to_thread(decode_base64, block.base64)
         elif block.text is not None and version.is_whole_text:
-            carried = block.text.encode(errors="replace")
+            carried = await asyncio.to_thread(_encode, block.text, version)
         else:
             carried = None
         if carried is None or not await asyncio.to_thread(version.holds, carried):
@@ -444,6 +447,22 @@ def _file_path(path: str) -> FilePath | None:
         return FilePath.from_logical(path)
     except UnsafePathError:  # code, or another program's own idea of a path
         return None
+
+
+def _encode(text: str, version: Version) -> bytes | None:
+    """The bytes of a file by the text of its block, in the encoding of its digest; None if they are others."""
+    named = version.digest.get("encoding")
+    encoding = encoding_name(named) if isinstance(named, str) else None
+    if encoding is None:
+        return text.encode(errors="replace")
+    for mark in (b"", codecs.BOM_UTF16_BE):
+        try:
+            carried = encode_text(text, codecs.lookup(encoding).name, mark)
+        except UnicodeEncodeError:
+            return None
+        if version.holds(carried):
+            return carried
+    return None
 
 
 def _name_of(physical: str) -> str:

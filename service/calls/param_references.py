@@ -17,6 +17,7 @@ from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.observer import UsedReference
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
+from proofbox.service.text_encoding import as_utf_8
 from proofbox.service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
 
 TEXT_BYTES_MAX = CODE_BYTES_MAX
@@ -224,8 +225,9 @@ def _read(reference: Reference, found: _Found) -> tuple[str, UsedReference]:
         ContractError: it is not a text.
     """
     size = len(found.content)
+    content, _ = as_utf_8(found.content, is_whole=True)
     try:
-        text = found.content.decode()
+        text = content.decode()
     except UnicodeDecodeError as exc:
         raise not_visible(reference, f"it is not UTF-8 text (byte {exc.start})") from exc
     if "\x00" in text:

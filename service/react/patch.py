@@ -1,7 +1,7 @@
 """``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from proofbox.contracts.blocks import Block
@@ -21,6 +21,7 @@ from proofbox.service.react.hunks import HunkHeaderError, HunkMismatchError
 from proofbox.service.react.patch_forms import apply_diff, is_diff
 from proofbox.service.react.syntax_check import find_syntax_problem
 from proofbox.service.react.text_file import (
+    Encoding,
     Measured,
     TextFile,
     TextFiles,
@@ -31,6 +32,7 @@ from proofbox.service.react.text_file import (
     resolve_target,
 )
 from proofbox.service.react.text_formats import choose_text_mime
+from proofbox.service.text_encoding import decode_text, encode_text, find_encoding
 from proofbox.service.timeline.block_writer import shorten_param, text_head
 
 _SVG = "image/svg+xml"
@@ -49,6 +51,14 @@ class _Patched:
     text: str
     summary: dict[str, Any]
     warning: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """The text that is patched, and how it is stored."""
+
+    text: str
+    encoding: Encoding
 
 
 class PatchTool:
@@ -82,13 +92,15 @@ class PatchTool:
                 path=named.source.physical,
             )
         async with staging(self._paths.files.artifacts) as folder:
-            old = await _read(source, paths.files, folder)
-        patched = await asyncio.to_thread(_apply_patch, named.file.rel, old, params.patch)
+            content = await _read(source, paths.files, folder)
+        old = await asyncio.to_thread(_decode, source, content)
+        patched = await asyncio.to_thread(_apply_patch, named.file.rel, old.text, params.patch)
+        patched, old = _keep_encoding(patched, old)
         if named.foreign:
             await self._files.refuse_folder(paths.files, named.file)
-        file = _file(call, named.file, source.mime, patched.text)
-        copy = TextFile(named.file, old, file.mime, "file", "internal", None)
-        measured = await self._files.measure(call, file.text)
+        file = _file(call, named.file, source.mime, patched.text, old.encoding)
+        copy = TextFile(named.file, old.text, file.mime, "file", "internal", None, old.encoding)
+        measured = await self._files.measure(call, file)
         try:
             *_, stored = await self._files.store(call, [copy, file] if named.foreign else [file])
         except (StoreFailedError, StoreFullError) as exc:
@@ -109,8 +121,8 @@ def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams])
     return NamedPath(file, text, source.path != file, source.path)
 
 
-async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> str:
-    """The text of a file.
+async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> bytes:
+    """The bytes of a file.
 
     Raises:
         ToolRefusedError: ``patch_target_unreadable``.
@@ -122,26 +134,52 @@ async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> 
         content = await files.head(source, CONTENT_BYTES_MAX + 1, folder) or b""
         size = max(size, len(content))
     if size > CONTENT_BYTES_MAX:
-        reason = f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed"
-    elif len(content) < size:
-        reason = "only a description of it is left, its bytes cannot be had"
-    else:
-        try:
-            text = content.decode()
-        except UnicodeDecodeError as exc:
-            reason = f"it is no UTF-8 text (byte {exc.start})"
-        else:
-            if "\x00" not in text:
-                return text
-            reason = "it is a binary file"
-    raise ToolRefusedError(
+        raise _unreadable(source, f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed")
+    if len(content) < size:
+        raise _unreadable(source, "only a description of it is left, its bytes cannot be had")
+    return content
+
+
+def _decode(source: ConversationFile, content: bytes) -> _Old:
+    """The text of a file; blocking.
+
+    Raises:
+        ToolRefusedError: ``patch_target_unreadable``.
+    """
+    encoding = find_encoding(content)
+    if encoding is None:
+        raise _unreadable(source, "it is a binary file")
+    text = decode_text(content, encoding)
+    try:
+        is_same = encode_text(text, encoding, content) == content
+    except UnicodeEncodeError:
+        is_same = False
+    if not is_same:
+        raise _unreadable(source, f"some of its bytes are no {encoding}")
+    return _Old(text, Encoding(encoding, content[:4]))
+
+
+def _unreadable(source: ConversationFile, reason: str) -> ToolRefusedError:
+    return ToolRefusedError(
         ToolCode.PATCH_TARGET_UNREADABLE,
         f"{source.path.physical} cannot be patched: {reason}",
         path=source.path.physical,
     )
 
 
-def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) -> TextFile:
+def _keep_encoding(patched: _Patched, old: _Old) -> tuple[_Patched, _Old]:
+    """The new text in the encoding of the old one; in UTF-8, with a warning, if that lacks a character of it."""
+    try:
+        old.encoding.encode(patched.text)
+    except UnicodeEncodeError as exc:
+        missing = patched.text[exc.start]
+        warning = f"{old.encoding.name} has no '{missing}': the file is UTF-8 now"
+        warning = warning if patched.warning is None else f"{warning}; {patched.warning}"
+        return replace(patched, warning=warning), replace(old, encoding=Encoding())
+    return patched, old
+
+
+def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str, encoding: Encoding) -> TextFile:
     kind, channel = call.params.kind, call.params.channel
     is_external = kind == "file" and channel != "internal"
     return TextFile(
@@ -151,6 +189,7 @@ def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) ->
         kind,
         "external" if is_external else "internal",
         channel,
+        encoding,
     )
 
 

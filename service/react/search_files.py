@@ -20,6 +20,7 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.staging import staging
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.text_encoding import as_utf_8
 from proofbox.service.visible_text import visible_line
 
 if TYPE_CHECKING:
@@ -218,10 +219,12 @@ async def _lines(
     file: ConversationFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
 ) -> list[tuple[int, str]]:
     """The first lines, from 1, where a pattern matches in the first bytes of a file, and their texts."""
+    is_whole = not (len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX)
+    data, _ = await asyncio.to_thread(as_utf_8, data, is_whole=is_whole)
     if b"\x00" in data[:_SNIFFED_BYTES]:
         found.binary += 1
         return []
-    if len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX:
+    if not is_whole:
         found.partly.append(file.path.physical)
     return await asyncio.to_thread(_matches, data, pattern, clock)
 
@@ -285,7 +288,7 @@ def _filter(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock:
 
 
 def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[tuple[int, str]]:
-    """The first lines where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
+    """The first lines of a UTF-8 text where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
     lines: list[tuple[int, str]] = []
     line = 1
