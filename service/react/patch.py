@@ -1,7 +1,7 @@
 """``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from proofbox.contracts.blocks import Block
@@ -12,6 +12,7 @@ from proofbox.contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.artifacts.conversation_files import CallFiles
 from proofbox.service.artifacts.found_file import ConversationFile
+from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.artifacts.staging import Staging, staging
@@ -46,11 +47,13 @@ class _Patched:
         text: the new text.
         summary: mode, hunks, lines and offsets, for the summary of the call.
         warning: what is odd about the new text; None if nothing is.
+        started: the file that the text was one of, if that is not the one that was named.
     """
 
     text: str
     summary: dict[str, Any]
     warning: str | None
+    started: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +80,19 @@ class PatchTool:
         """
         params = call.params
         paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
-        source = await paths.find_file(params.path.strip())
-        named = (
-            resolve_target(params.path, call.turn_id) if source is None else _named_as(params.path, source, call)
-        )
+        asked = await paths.find_file(params.path.strip())
+        named = resolve_target(params.path, call.turn_id) if asked is None else _named_as(params.path, asked, call)
+        # An older version goes on where the newest one is, so that no patch undoes the one before it.
+        source = (await paths.files.newest_by_name(call.turn_id)).get(named.file.rel, asked)
         if not params.patch.strip():
             raise ToolRefusedError(
                 ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
             )
         if source is None:
+            near = await describe_near(paths.files, named.source, call.turn_id)
             raise ToolRefusedError(
                 ToolCode.PATCH_TARGET_MISSING,
-                f"there is no file {named.source.physical}; react.search_files lists those of this turn",
+                f"there is no file {named.source.physical}; {near}",
                 path=named.source.physical,
             )
         async with staging(self._paths.files.artifacts) as folder:
@@ -96,16 +100,21 @@ class PatchTool:
         old = await asyncio.to_thread(_decode, source, content)
         patched = await asyncio.to_thread(_apply_patch, named.file.rel, old.text, params.patch)
         patched, old = _keep_encoding(patched, old)
-        if named.foreign:
+        is_copy = source.path != named.file
+        if is_copy:
             await self._files.refuse_folder(paths.files, named.file)
         file = _file(call, named.file, source.mime, patched.text, old.encoding)
         copy = TextFile(named.file, old.text, file.mime, "file", "internal", None, old.encoding)
         measured = await self._files.measure(call, file)
         try:
-            *_, stored = await self._files.store(call, [copy, file] if named.foreign else [file])
+            *_, stored = await self._files.store(call, [copy, file] if is_copy else [file])
         except (StoreFailedError, StoreFullError) as exc:
             return build_hosting_failure(call, file, measured, build_rewrite_notices(named), exc)
-        return _build_response(call, named, file, measured, patched, stored)
+        is_asked = asked is not None and asked.path == source.path
+        started = {"copied_from": named.original if is_asked else source.path.physical} if is_copy else {}
+        if not is_asked:
+            started["started_from"] = source.path.physical
+        return _build_response(call, named, file, measured, replace(patched, started=started), stored)
 
 
 def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
@@ -254,7 +263,7 @@ def _build_response(
         "path": file.path.physical,
         **patched.summary,
         "size_bytes": measured.size_bytes,
-        **({"copied_from": named.original} if named.foreign else {}),
+        **patched.started,
         **more,
     }
     # The block has the change, not the file: the mark "patch" keeps readers from taking it for the content.
@@ -267,7 +276,8 @@ def _build_response(
         *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
         call.write.result_json(summary),
     ]
-    report = f"Patched: {file.path.physical}"
+    begun = next(iter(patched.started.values()), None)
+    report = f"Patched: {file.path.physical}" + (f", from {begun}" if begun else "")
     return call.build_response(
         blocks,
         report=report if patched.warning is None else f"{report}\n- {patched.warning}",

@@ -15,6 +15,7 @@ from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.service.artifacts.found_file import ConversationFile, format_digest
 from proofbox.service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
+from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_forms import possible_paths
 from proofbox.service.artifacts.path_resolver import (
     CallPaths,
@@ -127,14 +128,17 @@ class ReadLoader:
         """
         reason: CannotLoadError | None = None
         try:
-            paths = possible_paths(text, self._paths.turn_id)
+            paths = possible_paths(text.rstrip("/") or text, self._paths.turn_id)
         except UnsafePathError as exc:
             raise CannotLoadError(str(exc)) from exc
-        for path in paths:
+        for path in await self._files.meant(paths, self._paths.turn_id):
             try:
                 return await load(path)
             except CannotLoadError as exc:
                 reason = reason or exc
+        if (reason is None or str(reason) == _ABSENT) and isinstance(paths[0], FilePath):
+            near = await describe_near(self._files, paths[0], self._paths.turn_id)
+            raise CannotLoadError(f"{_ABSENT}; {near}")
         raise reason or CannotLoadError(_ABSENT)
 
     async def _whole(self, path: LogicalPath) -> list[Loaded]:

@@ -1,8 +1,7 @@
 """``react.search_files``: search the files of the conversation by name and content.
 
-These are what a program finds: the files and attachments of the turn, and those of other turns that it has no
-newer file for. Patterns are a model's, so they run under a clock of processor time, and without the lock that would
-hold up everything else.
+These are what a program finds: the newest version of each name of the conversation. Patterns are a model's, so they
+run under a clock of processor time, and without the lock that would hold up everything else.
 """
 
 import asyncio
@@ -30,8 +29,6 @@ FILE_BYTES_MAX = 10 * 1024 * 1024
 """As much of a file is searched."""
 CALL_BYTES_MAX = 512 * 1024 * 1024
 """As much is read for one call."""
-READ_FILES_MAX = 1_000
-"""How many paths that the turn has read are resolved."""
 _LINES_SHOWN = 5
 _LINE_CHARS = 200
 _REPORT_LINES = 100
@@ -134,10 +131,9 @@ class SearchFilesTool:
         name = await asyncio.to_thread(_read, "name_regex", params.name_regex, clock)
         content = await asyncio.to_thread(_read, "content_regex", params.content_regex, clock)
         reach = self._files.of_call(call.scope, call.request.timeline)
-        own = await reach.of_turn(call.turn_id)
-        read = await reach.read_in_turn(call.turn_id, READ_FILES_MAX)
-        recent = await reach.recent(call.turn_id)
-        files = _newest(own, sorted(read, key=lambda file: file.path), recent)
+        newest = (await reach.newest_by_name(call.turn_id)).values()
+        own = sorted((file for file in newest if file.path.turn_id == call.turn_id), key=lambda file: file.path)
+        files = [*own, *(file for file in newest if file.path.turn_id != call.turn_id)]
         if name is not None:
             files = await asyncio.to_thread(_filter, files, name, clock)
         found = _Found()
@@ -175,23 +171,6 @@ class SearchFilesTool:
         return call.build_response(
             blocks, report=f"Found: {found.total} files{listed}{_listing(found.hits)}", ret=result
         )
-
-
-def _newest(
-    own: Sequence[ConversationFile], read: Sequence[ConversationFile], recent: Sequence[ConversationFile]
-) -> list[ConversationFile]:
-    """Each name once, in its newest version: the files of the turn, those that it has read, those of other turns.
-
-    Args:
-        own: the files of the turn.
-        read: files of other turns.
-        recent: files of other turns, the newest first.
-    """
-    newest: dict[tuple[str, str], ConversationFile] = {}
-    for file in (*own, *recent, *read):
-        newest.setdefault((file.path.namespace, file.path.rel), file)
-    paths = {file.path for file in newest.values()}
-    return list({file.path: file for file in (*own, *read, *recent) if file.path in paths}.values())
 
 
 def _numbers_and_texts(lines: Sequence[tuple[int, str]]) -> dict[str, list[Any]]:
