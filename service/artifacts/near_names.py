@@ -32,11 +32,11 @@ async def describe_near(files: CallFiles, path: FilePath, turn_id: str) -> str:
         of_turn = await files.by_rel(path.turn_id, path.namespace)
         known = {file.path.physical: name for name, file in of_turn.items()} | known
     rel = path.rel.rstrip("/")
-    below = [physical for physical, name in known.items() if name.startswith(f"{rel}/")]
+    below = sorted(physical for physical, name in known.items() if name.startswith(f"{rel}/"))
     if below:
         return f"it is a folder with {_list(below)}; give one of them"
     if _WILDCARDS & set(rel):
-        matching = [physical for physical, name in known.items() if fnmatch.fnmatchcase(name, rel)]
+        matching = sorted(physical for physical, name in known.items() if fnmatch.fnmatchcase(name, rel))
         if matching:
             return f"it is a pattern for {_list(matching)}; give one of them"
     near = _find_near(rel, known)

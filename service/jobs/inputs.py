@@ -33,7 +33,9 @@ class InputRequest:
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
-        theme: names files whose own text names files, a theme or documents to append; those are resolved too.
+        theme: names files, one a line, whose own text names files: a theme, documents to append; those are resolved
+            too.
+        target: the path below ``files/`` of the document that is made.
         has_workspace: whether the call gets the whole workspace of the conversation.
     """
 
@@ -48,6 +50,7 @@ class InputRequest:
     room_inodes: int | None = None
     language: str = ""
     theme: str = ""
+    target: str = ""
     further_texts: Sequence[str] = ()
     has_workspace: bool = False
 
@@ -70,6 +73,8 @@ class JobInputs:
         workspace: the workspace of the conversation; None if the call does not ask for it.
         in_workspace: files of the turn that are not put in because the workspace has them, by path.
         new_attachments: those that the workspace does not have yet.
+        names: the physical path of the newest version of each name that a document may mean.
+        encodings: of texts that a document appends and that are not UTF-8, by physical path.
     """
 
     files: dict[str, InputFile] = field(default_factory=dict)
@@ -85,6 +90,8 @@ class JobInputs:
     workspace: WorkspaceInput | None = None
     in_workspace: dict[str, StoredArtifact] = field(default_factory=dict)
     new_attachments: set[FilePath] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+    encodings: dict[str, str] = field(default_factory=dict)
 
     def yields(self, path: FilePath, stored: StoredArtifact | None) -> bool:
         """Whether what the workspace has in the place of a file stays; an attachment that is new to it is noted."""

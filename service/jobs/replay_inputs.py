@@ -72,6 +72,10 @@ class ReplayInputs:
             writable = path.turn_id == self._request.turn_id
             yields = await self._yields(inputs, request.scope, used)
             inputs.files[used.path] = InputFile(path, source, size, writable=writable, yields=yields)
+            # What a name meant: the file that was put in for it, before one of another turn by its own path.
+            if used.asked == path.rel:
+                inputs.names[path.rel] = used.path
+            inputs.names.setdefault(path.rel, used.path)
             if used.version is not None:
                 inputs.versions[used.path] = used.version
             inputs.ledger.append(

@@ -197,6 +197,7 @@ def _input_request(call: RenderCall) -> InputRequest:
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
         theme=call.params.documents(),
+        target=call.target.rel,
     )
 
 
@@ -212,6 +213,8 @@ def _renderer_job(call: RenderCall, inputs: JobInputs) -> Job:
         "theme": params.theme,
         "sources": [_source(row) for row in inputs.cited],
         "missing": inputs.all_missing,
+        "names": inputs.names,
+        "encodings": inputs.encodings,
         "options": params.options(),
         "strict": params.is_strict(),
     }
