@@ -1,7 +1,7 @@
 """Which encoding a text is in, and its characters: the one place where bytes of files become text.
 
-A mark at its start tells; else UTF-8 if it can be that, UTF-16 by its zeros, and else the older encoding whose
-letters fit best. A broken UTF-8 text stays one. Decoding runs nothing that the bytes bring along.
+It is the one of its mark; else UTF-8 if it can be that, UTF-16 by its zeros, or the older encoding whose letters
+fit best. A broken UTF-8 text stays one. Decoding runs nothing that the bytes bring along.
 """
 
 import codecs

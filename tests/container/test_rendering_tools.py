@@ -548,14 +548,13 @@ async def test_links_and_prose_in_parentheses_are_read_as_they_are_meant(render)
     assert "[note](of page 3.5 here), ![x](own list.csv)" in " ".join(text.split())
 
 
-async def test_what_is_given_by_name_is_the_newest_and_in_its_own_encoding(render):
+@pytest.mark.parametrize("content", ["report.md", "files/report.md", "/mnt/data/report.md", "ref:report.md"])
+async def test_what_is_given_by_name_is_the_newest_and_in_its_own_encoding(render, content):
     await _save(render, "turn_1/files/report.md", b"# Old", "text/markdown")
     await _save(render, "turn_1/attachments/report.md", "# Größe".encode("cp1252"), "text/markdown")
     await _save(render, "turn_1/files/more.md", "Köln ist groß.".encode("utf-16"), "text/markdown")
     await _save(render, "turn_1/files/look.yaml", b"colours: {text: '#ff0000'}\n", "application/yaml")
-    response = await render(
-        "pdf", "/mnt/data/report.md", merge=["more.md"], theme="look.yaml", attachments=["more.md"]
-    )
+    response = await render("pdf", content, merge=["more.md"], theme="look.yaml", attachments=["more.md"])
     assert response.ok, response.report
     reader = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response)))
     text = "\n".join(page.extract_text() for page in reader.pages)

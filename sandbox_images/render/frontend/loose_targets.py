@@ -14,7 +14,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
 IS_FILE = "is_file"
-"""Key of the environment: tells whether an address names a file."""
+"""Key of the environment: whether an address names a file."""
 _TARGET_CHARACTERS_MAX = 1_000
 _CLOSINGS_MAX = 20
 _TITLED = re.compile(r"""(?P<target>.*\S)\s+(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')\s*""")

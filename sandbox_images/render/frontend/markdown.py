@@ -46,7 +46,7 @@ def read_markdown(
     Args:
         text: the source.
         has_cell_formulas: cells that begin with ``=`` are taken as they are: stars in them are no emphasis.
-        is_file: tells whether an address names a file.
+        is_file: whether an address names a file.
     """
     match = _FRONT_MATTER.match(text)
     front_matter = read_front_matter(match[1]) if match else None

@@ -151,7 +151,7 @@ def _theme_name(request: RenderRequest, front_matter: dict[str, Any]) -> str:
     try:
         return find_file(request, request.theme.strip())
     except AssetRefused:
-        return request.theme  # the loader says what is wrong with it
+        return request.theme  # refused by the loader, with the reason
 
 
 def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:
