@@ -240,9 +240,8 @@ class _Resolution:
     async def _add_named(self, text: str, folder: str) -> None:
         """The newest version of each name that a document has in any spelling, as far as there is room."""
         inputs, newest = self._inputs, await self._files.newest_by_name(self._request.turn_id)
-        names = [
-            name for name in await asyncio.to_thread(names_in, text, newest, folder) if name not in inputs.names
-        ]
+        found = await asyncio.to_thread(names_in, text, newest, self._request.turn_id, folder)
+        names = [name for name in found if name not in inputs.names]
         waiting = [newest[name] for name in names if newest[name].path.physical not in inputs.files]
         if not _has_room(self._request, inputs, waiting):
             waiting = [file for file in waiting if _has_room(self._request, inputs, [file])]
