@@ -145,3 +145,5 @@ class Digest(BaseModel):
     """What went wrong while it was written or hosted."""
     sid: int | None = None
     """Its id in the sources pool, for ``[[S:n]]``; only files that are hosted have one."""
+    encoding: str | None = None
+    """That of a text that is not UTF-8, such as ``utf-16`` or ``cp1252``; its content block is decoded."""

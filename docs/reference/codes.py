@@ -112,7 +112,7 @@ TOOL = {
     ToolCode.MISSING_ARTIFACT_NAME: "The path is blank or names a folder.",
     ToolCode.MISSING_PATCH: "The patch is blank.",
     ToolCode.PATCH_TARGET_MISSING: "The file to patch does not exist.",
-    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is not UTF-8 text, or is too large.",
+    ToolCode.PATCH_TARGET_UNREADABLE: "The file to patch is no text, or is too large.",
     ToolCode.REGEX_TIMEOUT: "The regular expressions took too long: `field`.",
     ToolCode.UNSAFE_PATH: "A path is absolute, has empty or dot segments, or conflicts with another file.",
     # react.hide

@@ -47,7 +47,7 @@ REMEDIES = {
     "missing_artifact_name": "Give the path of a file, not of a folder.",
     "missing_patch": "Send the diff as `patch`.",
     "patch_target_missing": "Use the path of a file that exists, or write it with `react.write`.",
-    "patch_target_unreadable": "Change such a file with a program; only UTF-8 texts up to 10 MiB can be patched.",
+    "patch_target_unreadable": "Change such a file with a program; only texts up to 10 MiB can be patched.",
     "regex_timeout": "Use a simpler expression, without nested repeats, or narrow `name_regex`.",
     "hide_before_cache": "Hide only newer blocks; this one is part of the cached prompt.",
     "hide_failed": "Use the path of a visible block, and a replacement that is not blank.",

@@ -92,6 +92,8 @@ class RenderRequest:
         theme: name of a built-in theme or OUT_DIR-relative path of a theme file.
         sources: the sources pool.
         missing: OUT_DIR-relative paths that the service could not have.
+        names: the OUT_DIR-relative path of the newest version of each name that the document may mean.
+        encodings: of texts that are not UTF-8, by their OUT_DIR-relative paths.
         options: the tool's own parameters: landscape, include_sources_section, fit, selector, padding_px, …
         strict: a missing asset is an error.
     """
@@ -105,6 +107,8 @@ class RenderRequest:
     theme: str = "plain"
     sources: tuple[Source, ...] = ()
     missing: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    encodings: dict[str, str] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     strict: bool = False
 

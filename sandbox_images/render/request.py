@@ -67,6 +67,8 @@ def request_of(value: dict[str, Any]) -> RenderRequest:
             theme=str(value.get("theme") or "plain"),
             sources=tuple(_source(row) for row in value.get("sources") or ()),
             missing=tuple(map(str, value.get("missing") or ())),
+            names={str(name): str(path) for name, path in (value.get("names") or {}).items()},
+            encodings={str(path): str(name) for path, name in (value.get("encodings") or {}).items()},
             options=dict(value.get("options") or {}),
             strict=bool(value.get("strict")),
         )

@@ -11,12 +11,15 @@ from proofbox.service.timeline.block_writer import now_text
 _AUTHOR = "user"
 
 
-def build_attachment_blocks(stored: StoredArtifact, content: bytes | None) -> list[Block]:
+def build_attachment_blocks(
+    stored: StoredArtifact, content: bytes | None, encoding: str | None = None
+) -> list[Block]:
     """The meta block with the safe digest, and the file's own block.
 
     Args:
         stored: the version that was stored.
         content: its bytes, if its block carries them.
+        encoding: that of a text that is not UTF-8.
     """
     digest = format_digest(
         {
@@ -28,6 +31,7 @@ def build_attachment_blocks(stored: StoredArtifact, content: bytes | None) -> li
             "ts": stored.created,
             "size_bytes": stored.size_bytes,
             "sha256": stored.sha256,
+            **({} if encoding is None else {"encoding": encoding}),
             **({"edited": True} if stored.version > 1 else {}),
             **({} if stored.sid is None else {"sid": stored.sid}),
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 from weakref import WeakValueDictionary
 
-from proofbox.contracts.media_types import guess_mime, is_inline_binary
+from proofbox.contracts.media_types import guess_mime, is_inline_binary, is_text
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.contracts.tool_call_response import Attachment
 from proofbox.service.access.quotas import Allowances
@@ -30,6 +30,7 @@ from proofbox.service.errors import (
 )
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
+from proofbox.service.text_encoding import SNIFFED_BYTES, UTF_8, find_encoding
 
 # Hashing and writing leave the event loop once for so many bytes: a thread for each 64 KB piece of a socket would
 # cost more than its work.
@@ -178,9 +179,13 @@ class Attachments:
             tool_call_id=None,
         )
         inline = await self._inline(upload, received.source)
+        encoding = await asyncio.to_thread(_find_encoding, received.source) if is_text(upload.mime) else None
         try:
             [stored] = await self._artifacts.save(
-                scope, [upload], lambda saved: build_attachment_blocks(saved[0], inline), replaces=replaces
+                scope,
+                [upload],
+                lambda saved: build_attachment_blocks(saved[0], inline, encoding),
+                replaces=replaces,
             )
         except VersionTakenError as exc:
             latest = await self._artifacts.latest(scope, path)
@@ -249,6 +254,17 @@ def _open(target: Path) -> BinaryIO:
         return target.open("xb", buffering=0)
     except OSError as exc:
         raise _store_error(exc) from exc
+
+
+def _find_encoding(source: Path) -> str | None:
+    """The encoding of a text that is not UTF-8."""
+    try:
+        with source.open("rb") as file:
+            head = file.read(SNIFFED_BYTES + 1)
+    except OSError as exc:
+        raise _store_error(exc) from exc
+    found = find_encoding(head, is_whole=len(head) <= SNIFFED_BYTES)
+    return None if found == UTF_8 else found
 
 
 def _append(sink: BinaryIO, digest: "hashlib._Hash", piece: bytes) -> None:

@@ -1,6 +1,7 @@
 """The files of turns: from the artifact store, else from what the blocks of the timeline hold or point to."""
 
 import asyncio
+import codecs
 import hashlib
 import logging
 import time
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.checks import encoding_name
+from proofbox.contracts.logical_paths import LogicalPath
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.service.artifacts.found_file import ConversationFile, Fetched, decode_base64
 from proofbox.service.artifacts.line_ranges import parse_stretch
@@ -19,6 +22,7 @@ from proofbox.service.artifacts.port import ArtifactStore, DamagedBytesError, De
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
+from proofbox.service.text_encoding import encode_text
 from proofbox.service.timeline.artifact_versions import Version, find_versions
 from proofbox.service.timeline.port import TimelineStore
 from proofbox.service.timeline.view import StoredTimelineView, SuppliedTimelineView, TimelineView
@@ -222,24 +226,30 @@ class CallFiles:
             paths = [path for path in possible_paths(name, turn_id) if isinstance(path, FilePath)]
         except UnsafePathError:
             return None
-        return await self.first_meant(paths, turn_id)
+        for path in await self.meant(paths, turn_id):
+            if isinstance(path, FilePath) and (file := await self.latest(path)) is not None:
+                return file
+        return None
 
-    async def first_meant(self, paths: Sequence[FilePath], turn_id: str) -> ConversationFile | None:
-        """What `named` gives for a text that may mean some paths, as `possible_paths` has them.
+    async def meant(self, paths: Sequence[LogicalPath], turn_id: str) -> list[LogicalPath]:
+        """The paths that a text may mean, those of `possible_paths`, with the newest file in place of each name.
 
         Raises:
             StoreFailedError: a store failed.
         """
         # A bare path may mean a file or an attachment of the turn; a path of an attachment means nothing else.
-        is_name = any(path.turn_id == turn_id and path.namespace is Namespace.FILES for path in paths)
+        if not any(is_own(path, turn_id) for path in paths):
+            return list(paths)
+        newest = await self.newest_by_name(turn_id)
+        found: dict[LogicalPath, None] = {}
         for path in paths:
-            if is_name and path.turn_id == turn_id:
-                file = (await self.newest_by_name(turn_id)).get(path.rel)
-            else:
-                file = await self.latest(path)
-            if file is not None:
-                return file
-        return None
+            if not isinstance(path, FilePath) or path.turn_id != turn_id:
+                found[path] = None
+            elif path.rel in newest:
+                found[newest[path.rel].path] = None
+            elif is_own(path, turn_id) and await self.latest(path) is None:
+                found[path] = None  # it may have been deleted by a client; what a program removed is no more
+        return list(found)
 
     def removed(self, path: FilePath) -> ConversationFile | None:
         """The last version of a file that a program removed from a turn, if `of_turn` was asked for that turn."""
@@ -454,7 +464,7 @@ class CallFiles:
         if block.base64 is not None:
             carried = await asyncio.to_thread(decode_base64, block.base64)
         elif block.text is not None and version.is_whole_text:
-            carried = block.text.encode(errors="replace")
+            carried = await asyncio.to_thread(_encode, block.text, version)
         else:
             carried = None
         if carried is None or not await asyncio.to_thread(version.holds, carried):
@@ -486,6 +496,27 @@ def _file_path(path: str) -> FilePath | None:
         return FilePath.from_logical(path)
     except UnsafePathError:  # code, or another program's own idea of a path
         return None
+
+
+def is_own(path: LogicalPath, turn_id: str) -> bool:
+    """Whether a path is one of a turn's ``files/``: in a call of that turn, a name."""
+    return isinstance(path, FilePath) and path.turn_id == turn_id and path.namespace is Namespace.FILES
+
+
+def _encode(text: str, version: Version) -> bytes | None:
+    """The bytes of a file by the text of its block, in the encoding of its digest; None if they are others."""
+    named = version.digest.get("encoding")
+    encoding = encoding_name(named) if isinstance(named, str) else None
+    if encoding is None:
+        return text.encode(errors="replace")
+    for mark in (b"", codecs.BOM_UTF16_BE):
+        try:
+            carried = encode_text(text, codecs.lookup(encoding).name, mark)
+        except UnicodeEncodeError:
+            return None
+        if version.holds(carried):
+            return carried
+    return None
 
 
 def _name_of(physical: str) -> str:

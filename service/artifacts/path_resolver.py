@@ -158,6 +158,15 @@ class CallPaths:
                 skill = await self._resolver.skills.read(path.skill_id)
                 return None if skill is None else ResolvedSkill(path, skill)
 
+    async def meant(self, text: str) -> list[LogicalPath]:
+        """The paths that a text may mean, the likeliest first: of a name that of its newest version.
+
+        Raises:
+            UnsafePathError: it is no path.
+            StoreFailedError: a store failed.
+        """
+        return await self.files.meant(possible_paths(text, self.turn_id), self.turn_id)
+
     async def find_file(self, text: str) -> ConversationFile | None:
         """The file that a path names in any of its forms, or the source that it names is; None if there is none.
 
@@ -165,7 +174,7 @@ class CallPaths:
             StoreFailedError: a store failed.
         """
         try:
-            paths = possible_paths(text, self.turn_id)
+            paths = await self.meant(text)
         except UnsafePathError:
             return None
         for path in paths:

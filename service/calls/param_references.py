@@ -10,18 +10,21 @@ from proofbox.contracts.codes import ContractCode
 from proofbox.contracts.logical_paths import TurnPath
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
-from proofbox.service.artifacts.conversation_files import ConversationFiles
+from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
+from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_forms import possible_paths
 from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.observer import UsedReference
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
+from proofbox.service.text_encoding import as_utf_8
 from proofbox.service.timeline.artifact_versions import find_latest_blocks, pick_main_block, redact_text
 
 TEXT_BYTES_MAX = CODE_BYTES_MAX
 """The largest text behind a reference: as large as a program or a content that a call carries itself."""
 _CHARS_MAX = 2_048
+_ABSENT = "the conversation has nothing at this path"
 _LOGICAL = r"(?:fi|ar|tc|so|su|sk):\S.*"
 _PHYSICAL = r"turn_[A-Za-z0-9_.-]+/(?:files|attachments)/.+"
 # Below a folder that only a sandbox has, one word is a path; behind "ref:" any word is.
@@ -125,23 +128,34 @@ class References:
         self, scope: ConversationKey, request: ToolCallRequest, reference: Reference, folder: Staging
     ) -> _Found:
         reason: ContractError | None = None
-        for path in _list_paths(reference, request.turn_id or ""):
+        turn_id = request.turn_id or ""
+        paths = _list_paths(reference, turn_id)
+        for path in paths:
+            if isinstance(path, FilePath) and (asset := await self._asset(scope, request, reference, path, folder)):
+                return asset
+        files = self._files.of_call(scope, request.timeline)
+        for meant in await files.meant(paths, turn_id):
             try:
-                if isinstance(path, TurnPath):
-                    return await self._block(scope, request, reference, path)
-                return await self._file(scope, request, reference, path, folder)
+                if isinstance(meant, TurnPath):
+                    return await self._block(scope, request, reference, meant)
+                if isinstance(meant, FilePath):
+                    return await self._file(scope, reference, files, meant, folder)
             except ContractError as exc:
                 reason = reason or exc
+        if paths and isinstance(paths[0], FilePath) and (reason is None or _ABSENT in str(reason)):
+            near = await describe_near(files, paths[0], turn_id)
+            reason = not_visible(reference, f"{_ABSENT}; {near}")
         raise reason or not_visible(reference, "only fi:, ar:, tc: and su: paths can be given by reference")
 
-    async def _file(
+    async def _asset(
         self,
         scope: ConversationKey,
         request: ToolCallRequest,
         reference: Reference,
         path: FilePath,
         folder: Staging,
-    ) -> _Found:
+    ) -> _Found | None:
+        """The text of a file that the caller hands over; None if it hands over no such file."""
         for asset in request.assets:
             if asset.physical_path == path.physical:
                 found = asset.base64 if asset.text is None else asset.text.encode()
@@ -149,10 +163,14 @@ class References:
                 if source is not None:
                     content = await asyncio.to_thread(_read_bounded, reference, FileContent(source))
                     return _Found(path.logical, content)
-        files = self._files.of_call(scope, request.timeline)
+        return None
+
+    async def _file(
+        self, scope: ConversationKey, reference: Reference, files: CallFiles, path: FilePath, folder: Staging
+    ) -> _Found:
         file = await files.latest(path)
         if file is None:
-            raise not_visible(reference, "the conversation has nothing at this path")
+            raise not_visible(reference, _ABSENT)
         if file.size_bytes is not None and file.size_bytes > TEXT_BYTES_MAX:
             raise _too_large(reference, file.size_bytes)
         if file.stored is not None:
@@ -224,8 +242,9 @@ def _read(reference: Reference, found: _Found) -> tuple[str, UsedReference]:
         ContractError: it is not a text.
     """
     size = len(found.content)
+    content, _ = as_utf_8(found.content, is_whole=True)
     try:
-        text = found.content.decode()
+        text = content.decode()
     except UnicodeDecodeError as exc:
         raise not_visible(reference, f"it is not UTF-8 text (byte {exc.start})") from exc
     if "\x00" in text:

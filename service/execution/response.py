@@ -251,6 +251,7 @@ def _artifact_blocks(
         description=promise.description,
         sources_used=list(content.sources_used) or None,
         tokens=content.tokens,
+        encoding=content.encoding,
     )
     return _writer(call).artifact(digest, stored.hosting(), text=content.text, base64=content.base64)
 

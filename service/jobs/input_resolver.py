@@ -27,6 +27,7 @@ from proofbox.service.jobs.inputs import (
     nanoseconds,
     pages_bytes,
 )
+from proofbox.service.jobs.named_files import names_in
 from proofbox.service.jobs.path_mentions import (
     Mention,
     files_meant,
@@ -41,6 +42,7 @@ from proofbox.service.jobs.path_mentions import (
 )
 from proofbox.service.jobs.workspace import open_workspace
 from proofbox.service.sandbox.port import InputFile
+from proofbox.service.text_encoding import UTF_8, as_utf_8
 from proofbox.service.timeline.block_writer import Notice
 
 _LEFT_OUT_LISTED = 20
@@ -128,8 +130,10 @@ class _Resolution:
             await self._resolve(mention)
         if inputs.missing and request.language:
             inputs.missing = await asyncio.to_thread(needed, request, paths, inputs.missing)
-        named = [await self._resolve_naming(mention) for mention in find_mentions(request.theme)]
+        named = await self._resolve_naming() if request.theme else []
         await self._resolve_citations("\n".join([request.text, *named]))
+        if request.text and not request.language:
+            await self._add_named(request.text, request.target.rpartition("/")[0])
         if request.language:
             await self._add_names([mention for mention in mentions if self._is_name(mention)])
         else:
@@ -152,7 +156,7 @@ class _Resolution:
         """Fetches what the mentions mean: one trip to the store for all, not one for each."""
         meant: dict[FilePath, ConversationFile] = {}
         for mention in mentions:
-            known = await self._files.by_rel(mention.turn_id, mention.namespace)
+            known = await self._known(mention)
             if not is_there(mention, known, self._inputs):
                 meant.update({file.path: file for file in files_meant(mention, known)})
         await self._files.fetch_stored(list(meant.values()), self._staging)
@@ -185,7 +189,7 @@ class _Resolution:
         self._inputs.ledger.append(_line("assets", source, path, sha256, size, began))
 
     async def _resolve(self, mention: Mention) -> None:
-        known = await self._files.by_rel(mention.turn_id, mention.namespace)
+        known = await self._known(mention)
         if is_there(mention, known, self._inputs):
             return
         meant = files_meant(mention, known)
@@ -203,27 +207,65 @@ class _Resolution:
         if mention.asked not in self._inputs.missing:
             self._inputs.missing.append(mention.asked)
 
-    async def _resolve_naming(self, mention: Mention) -> str:
-        """Resolve the files that a file of the call names, and return its text.
+    async def _resolve_naming(self) -> list[str]:
+        """Resolve the files that files of the call name, and return their texts.
 
-        They are files of turns, and files beside it by their names alone, such as the logo of a theme.
+        They are files of turns, and files beside them by their names alone, such as the logo of a theme.
         """
-        readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
-        file = next((self._inputs.files[path] for path in readings if path in self._inputs.files), None)
-        if file is None or file.size_bytes > _NAMING_BYTES_MAX:
+        texts = []
+        for line in self._request.theme.split("\n"):
+            named = await self._files.named(line, self._request.turn_id) if line else None
+            given = None if named is None else self._inputs.files.get(named.path.physical)
+            for mention in find_mentions(line):
+                readings = (f"{mention.turn_id}/{mention.namespace}/{rel}" for rel in mention.readings)
+                given = given or next((self._inputs.files[at] for at in readings if at in self._inputs.files), None)
+            if given is None and named is not None and await self._take(line, named):
+                given = self._inputs.files.get(named.path.physical)
+            if given is not None:
+                texts.append(await self._resolve_named_by(given))
+        return texts
+
+    async def _resolve_named_by(self, file: InputFile) -> str:
+        """Resolve the files that a file of the call names, and return its text."""
+        if file.size_bytes > _NAMING_BYTES_MAX:
             return ""
         content = await asyncio.to_thread(file.source.read)
         if content.startswith(_BINARY):
             return ""
+        content, encoding = await asyncio.to_thread(as_utf_8, content, is_whole=True)
+        if encoding != UTF_8:
+            self._inputs.encodings[file.path.physical] = encoding
         text = content.decode(errors="replace")
         for named in await mentions_in(text):
             await self._resolve(named)
         folder = PurePosixPath(file.path.physical).parent
-        for near in await self._files.of_turn(mention.turn_id):
+        for near in await self._files.of_turn(file.path.turn_id):
             beside = PurePosixPath(near.path.physical)
             if beside.parent == folder and beside.name in text:
                 await self._take(beside.name, near)
+        await self._add_named(text, file.path.rel.rpartition("/")[0])
         return text
+
+    async def _add_named(self, text: str, folder: str) -> None:
+        """The newest version of each name that a document has in any spelling, as far as there is room."""
+        inputs, newest = self._inputs, await self._files.newest_by_name(self._request.turn_id)
+        found = await asyncio.to_thread(names_in, text, newest, self._request.turn_id, folder)
+        names = [name for name in found if name not in inputs.names]
+        waiting = [newest[name] for name in names if newest[name].path.physical not in inputs.files]
+        if not _has_room(self._request, inputs, waiting):
+            waiting = [file for file in waiting if _has_room(self._request, inputs, [file])]
+        await self._files.fetch_stored(waiting, self._staging)
+        for name in names:
+            file = newest[name]
+            if _has_room(self._request, inputs, [file]) and await self._take(name, file):
+                inputs.names[name] = file.path.physical
+
+    async def _known(self, mention: Mention) -> dict[str, ConversationFile]:
+        """The files that a mention may mean, by their names; by paths of its turn a document means the newest."""
+        is_own = mention.turn_id == self._request.turn_id and mention.namespace is Namespace.FILES
+        if is_own and not self._request.language:
+            return await self._files.newest_by_name(mention.turn_id)
+        return await self._files.by_rel(mention.turn_id, mention.namespace)
 
     async def _resolve_citations(self, text: str) -> None:
         if "[[" not in text:

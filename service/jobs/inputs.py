@@ -36,7 +36,9 @@ class InputRequest:
         room_bytes: what OUT_DIR can take; the workspace does not fill it beyond; None for no bound.
         room_inodes: as many files and folders.
         language: what the text is a program in; empty for a document, where every mention counts.
-        theme: names files whose own text names files, a theme or documents to append; those are resolved too.
+        theme: names files, one a line, whose own text names files: a theme, documents to append; those are resolved
+            too.
+        target: the path below ``files/`` of the document that is made.
         has_workspace: whether a program gets all files of the conversation, and not only those that it names.
     """
 
@@ -51,6 +53,7 @@ class InputRequest:
     room_inodes: int | None = None
     language: str = ""
     theme: str = ""
+    target: str = ""
     further_texts: Sequence[str] = ()
     has_workspace: bool = False
 
@@ -71,7 +74,8 @@ class JobInputs:
         known: the files of the conversation as the program may name them.
         stored: the inputs of the artifact store, by path.
         workspace: what of the workspace is no stored file; None if the call does not ask for it.
-        names: the files of the working directory: their physical paths by their paths below ``files/``.
+        names: the physical path of the newest version of each name; of a program, its working directory.
+        encodings: of texts that a document appends and that are not UTF-8, by physical path.
         left_out: files that are not in the working directory, and their sizes in bytes.
         lost: physical paths of files whose stored bytes are missing or damaged, and that nothing names.
         replaced: files of the workspace, by name, that another call wrote while this one ran.
@@ -90,6 +94,7 @@ class JobInputs:
     stored: dict[str, StoredArtifact] = field(default_factory=dict)
     workspace: WorkspaceInput | None = None
     names: dict[str, str] = field(default_factory=dict)
+    encodings: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)

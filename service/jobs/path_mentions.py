@@ -37,6 +37,8 @@ _TRAILING = ".,;:!?)]}'\""
 _TRAILING_MAX = 8
 _READ_BACK_CHARS = 256
 _REL_CHARS_MAX = 1_024
+_BREAK = re.compile(r"[\s\"'`<>()\[\]{}]")
+_WEB = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp|wss?|s3|gs)://[^/]", re.IGNORECASE)
 MENTIONS_MAX = 5_000
 """How many places of one text are read: each costs a query of the store."""
 # Followed by a hexadecimal digit, %d begins an encoded byte: Cyrillic is %d0%b0 and so on.
@@ -77,9 +79,14 @@ def find_mentions(text: str) -> list[Mention]:
     found: dict[Mention, None] = {}
     for match in islice(_MENTION.finditer(text), MENTIONS_MAX):
         turn_id, namespace, slash = match[1], Namespace(match[2]), match[3]
-        if is_turn_id(turn_id):
+        if is_turn_id(turn_id) and not _is_in_url(text, match.start()):
             found.setdefault(_mention(text, match.start(), match.end(), turn_id, namespace, bool(slash)))
     return list(found)
+
+
+def _is_in_url(text: str, start: int) -> bool:
+    """Whether a path is a part of an address of the web, such as ``https://x.example/turn_1/files/a.csv``."""
+    return _WEB.search(_BREAK.split(text[max(0, start - _READ_BACK_CHARS) : start])[-1]) is not None
 
 
 def _mention(text: str, start: int, end: int, turn_id: str, namespace: Namespace, slash: bool) -> Mention:

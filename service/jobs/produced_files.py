@@ -4,6 +4,7 @@ import base64
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
+from proofbox.contracts.artifacts import Checks
 from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from proofbox.contracts.media_types import is_inline_binary, is_text
 from proofbox.contracts.tool_call_response import ArtifactResult, Usage
@@ -11,6 +12,7 @@ from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.jobs.path_mentions import find_sids
 from proofbox.service.jobs.verdicts import Verdict, is_storable
 from proofbox.service.sandbox.port import CollectedFile, FileState, ProcessOutcome
+from proofbox.service.text_encoding import UTF_8, as_utf_8
 from proofbox.service.timeline.block_writer import embedded_text
 from proofbox.service.timeline.token_counter import TokenCounter
 
@@ -23,6 +25,7 @@ class Content:
         text: its text, cut to what a block carries.
         base64: a PDF or an image.
         tokens: how many tokens the text has, if all of it is there.
+        encoding: that of the text, if it is not UTF-8.
         sources_used: the ids of the sources that the text cites.
     """
 
@@ -30,6 +33,7 @@ class Content:
     base64: str | None = None
     tokens: int | None = None
     sources_used: tuple[int, ...] = ()
+    encoding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,9 @@ def read_contents(verdicts: list[Verdict], inline_bytes_max: int) -> dict[str, C
     for verdict in verdicts:
         if is_storable(verdict) and verdict.found is not None:
             # Model APIs refuse a PDF that needs a password.
-            is_locked = verdict.promise is not None and verdict.promise.checks.password is not None
-            content = Content() if is_locked else _content(verdict.mime, verdict.found, left)
+            checks = Checks() if verdict.promise is None else verdict.promise.checks
+            is_locked = checks.password is not None
+            content = Content() if is_locked else _content(verdict.mime, verdict.found, left, checks.encoding)
             left -= verdict.found.size_bytes if content.base64 is not None else 0
             contents[verdict.path.physical] = content
     return contents
@@ -80,15 +85,25 @@ def _annotate(content: Content, tokens: TokenCounter, known: frozenset[int]) -> 
     return replace(content, tokens=count, sources_used=tuple(find_sids(content.text, known)[0]))
 
 
-def _content(mime: str, found: CollectedFile, inline_bytes_max: int) -> Content:
+def _content(mime: str, found: CollectedFile, inline_bytes_max: int, encoding: str | None) -> Content:
     if found.source is None:
         raise AssertionError("a produced file has been collected")
     with found.source.open() as file:
-        return content_of(mime, found.size_bytes, file, inline_bytes_max)
+        return content_of(mime, found.size_bytes, file, inline_bytes_max, encoding)
 
 
-def content_of(mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int) -> Content:
-    """What the content block of a file carries; of a text no more is read than that."""
+def content_of(
+    mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int, encoding: str | None = None
+) -> Content:
+    """What the content block of a file carries; of a text no more is read than that.
+
+    Args:
+        mime: the media type of the file.
+        size_bytes: its size.
+        file: its bytes.
+        inline_bytes_max: the largest PDF or image that is carried.
+        encoding: the one that the contract promised, of a text.
+    """
     if is_inline_binary(mime):
         if size_bytes > inline_bytes_max:
             return Content()
@@ -96,7 +111,12 @@ def content_of(mime: str, size_bytes: int, file: BinaryIO, inline_bytes_max: int
     if not is_text(mime):
         return Content()
     head = file.read(TEXT_BYTES_MAX + 4)  # four more, to see where the last character begins
-    return Content(text=embedded_text(head, more=size_bytes > len(head)))
+    shown, found = as_utf_8(head, is_whole=size_bytes == len(head), encoding=encoding)
+    if found == UTF_8:
+        return Content(text=embedded_text(head, more=size_bytes > len(head)))
+    head += file.read(len(head) * 3)  # a character of UTF-32 has four bytes, and one of UTF-8 may have one
+    shown, _ = as_utf_8(head, is_whole=size_bytes == len(head), encoding=found)
+    return Content(text=embedded_text(shown, more=size_bytes > len(head)), encoding=found)
 
 
 def artifact_result(verdict: Verdict, artifact: StoredArtifact | None) -> ArtifactResult:

@@ -74,9 +74,10 @@ class ReplayInputs:
             yields = used.source not in {"asset", "uri"} and inputs.yields(stored)
             made_ns = None if stored is None else nanoseconds(stored.created)
             inputs.files[used.path] = InputFile(path, source, size, writable, yields=yields, made_ns=made_ns)
-            if used.asked in OF_WORKSPACE or used.source in {"asset", "uri"}:
+            if used.asked in (*OF_WORKSPACE, path.rel) or used.source in {"asset", "uri"}:
                 inputs.names[path.rel] = used.path
-            elif request.has_workspace:  # named by its path, and the newest of its name if there is no other
+            elif request.has_workspace or not request.language:
+                # Named by its path, and the newest of its name if there is no other.
                 inputs.names.setdefault(path.rel, used.path)
             if used.version is not None:
                 inputs.versions[used.path] = used.version

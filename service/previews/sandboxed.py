@@ -8,20 +8,22 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from proofbox.service import text_encoding
 from proofbox.service.concurrency import run_in_thread
 from proofbox.service.errors import NoPreviewError
 from proofbox.service.jobs.one_shot import TURN_ID, OneShot, OneShotFile
 from proofbox.service.visible_text import visible_line
 
 _PROGRAMS = Path(__file__).with_name("programs")
+_TEXT_ENCODING = "text_encoding"
 _PARTS = {
     "pdf": ("pages",),
     "picture": ("pages",),
-    "html_pages": ("pages",),
-    "docx_pages": ("pages", "html_pages"),
-    "pptx_pages": ("pages", "html_pages", "pptx_colours"),
-    "table": ("pages",),
-    "difference": ("pages",),
+    "html_pages": (_TEXT_ENCODING, "pages"),
+    "docx_pages": (_TEXT_ENCODING, "pages", "html_pages"),
+    "pptx_pages": (_TEXT_ENCODING, "pages", "html_pages", "pptx_colours"),
+    "table": (_TEXT_ENCODING, "pages"),
+    "difference": (_TEXT_ENCODING, "pages"),
 }
 """The modules that stand before each program."""
 _OWN_IMPORT = re.compile(r"^from proofbox\.\S+ import (?:\([^)]*\)|[^\n(]*)$", re.MULTILINE)
@@ -103,4 +105,5 @@ def _source_of(program: str) -> bytes:
 
 
 def _read_module(module: str) -> str:
-    return _OWN_IMPORT.sub("", (_PROGRAMS / f"{module}.py").read_text("utf-8"))
+    file = Path(text_encoding.__file__) if module == _TEXT_ENCODING else _PROGRAMS / f"{module}.py"
+    return _OWN_IMPORT.sub("", file.read_text("utf-8"))

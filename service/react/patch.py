@@ -1,7 +1,7 @@
 """``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from proofbox.contracts.blocks import Block
@@ -12,6 +12,7 @@ from proofbox.contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.artifacts.conversation_files import CallFiles
 from proofbox.service.artifacts.found_file import ConversationFile
+from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.artifacts.staging import Staging, staging
@@ -21,6 +22,7 @@ from proofbox.service.react.hunks import HunkHeaderError, HunkMismatchError
 from proofbox.service.react.patch_forms import apply_diff, is_diff
 from proofbox.service.react.syntax_check import find_syntax_problem
 from proofbox.service.react.text_file import (
+    Encoding,
     Measured,
     TextFile,
     TextFiles,
@@ -31,6 +33,7 @@ from proofbox.service.react.text_file import (
     resolve_target,
 )
 from proofbox.service.react.text_formats import choose_text_mime
+from proofbox.service.text_encoding import decode_text, encode_text, find_encoding
 from proofbox.service.timeline.block_writer import shorten_param, text_head
 
 _SVG = "image/svg+xml"
@@ -44,11 +47,21 @@ class _Patched:
         text: the new text.
         summary: mode, hunks, lines and offsets, for the summary of the call.
         warning: what is odd about the new text; None if nothing is.
+        started: the file that the text was one of, if that is not the one that was named.
     """
 
     text: str
     summary: dict[str, Any]
     warning: str | None
+    started: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """The text that is patched, and how it is stored."""
+
+    text: str
+    encoding: Encoding
 
 
 class PatchTool:
@@ -67,33 +80,41 @@ class PatchTool:
         """
         params = call.params
         paths = self._paths.for_call(call.scope, call.turn_id, call.request.timeline)
-        source = await paths.find_file(params.path.strip())
-        named = (
-            resolve_target(params.path, call.turn_id) if source is None else _named_as(params.path, source, call)
-        )
+        asked = await paths.find_file(params.path.strip())
+        named = resolve_target(params.path, call.turn_id) if asked is None else _named_as(params.path, asked, call)
+        # An older version goes on where the newest one is, so that no patch undoes the one before it.
+        source = (await paths.files.newest_by_name(call.turn_id)).get(named.file.rel, asked)
         if not params.patch.strip():
             raise ToolRefusedError(
                 ToolCode.MISSING_PATCH, "patch is blank; give a unified diff or the whole new text"
             )
         if source is None:
+            near = await describe_near(paths.files, named.source, call.turn_id)
             raise ToolRefusedError(
                 ToolCode.PATCH_TARGET_MISSING,
-                f"there is no file {named.source.physical}; react.search_files lists those of this turn",
+                f"there is no file {named.source.physical}; {near}",
                 path=named.source.physical,
             )
         async with staging(self._paths.files.artifacts) as folder:
-            old = await _read(source, paths.files, folder)
-        patched = await asyncio.to_thread(_apply_patch, named.file.rel, old, params.patch)
-        if named.foreign:
+            content = await _read(source, paths.files, folder)
+        old = await asyncio.to_thread(_decode, source, content)
+        patched = await asyncio.to_thread(_apply_patch, named.file.rel, old.text, params.patch)
+        patched, old = _keep_encoding(patched, old)
+        is_copy = source.path != named.file
+        if is_copy:
             await self._files.refuse_folder(paths.files, named.file)
-        file = _file(call, named.file, source.mime, patched.text)
-        copy = TextFile(named.file, old, file.mime, "file", "internal", None)
-        measured = await self._files.measure(call, file.text)
+        file = _file(call, named.file, source.mime, patched.text, old.encoding)
+        copy = TextFile(named.file, old.text, file.mime, "file", "internal", None, old.encoding)
+        measured = await self._files.measure(call, file)
         try:
-            *_, stored = await self._files.store(call, [copy, file] if named.foreign else [file])
+            *_, stored = await self._files.store(call, [copy, file] if is_copy else [file])
         except (StoreFailedError, StoreFullError) as exc:
             return build_hosting_failure(call, file, measured, build_rewrite_notices(named), exc)
-        return _build_response(call, named, file, measured, patched, stored)
+        is_asked = asked is not None and asked.path == source.path
+        started = {"copied_from": named.original if is_asked else source.path.physical} if is_copy else {}
+        if not is_asked:
+            started["started_from"] = source.path.physical
+        return _build_response(call, named, file, measured, replace(patched, started=started), stored)
 
 
 def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
@@ -109,8 +130,8 @@ def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams])
     return NamedPath(file, text, source.path != file, source.path)
 
 
-async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> str:
-    """The text of a file.
+async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> bytes:
+    """The bytes of a file.
 
     Raises:
         ToolRefusedError: ``patch_target_unreadable``.
@@ -122,26 +143,52 @@ async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> 
         content = await files.head(source, CONTENT_BYTES_MAX + 1, folder) or b""
         size = max(size, len(content))
     if size > CONTENT_BYTES_MAX:
-        reason = f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed"
-    elif len(content) < size:
-        reason = "only a description of it is left, its bytes cannot be had"
-    else:
-        try:
-            text = content.decode()
-        except UnicodeDecodeError as exc:
-            reason = f"it is no UTF-8 text (byte {exc.start})"
-        else:
-            if "\x00" not in text:
-                return text
-            reason = "it is a binary file"
-    raise ToolRefusedError(
+        raise _unreadable(source, f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed")
+    if len(content) < size:
+        raise _unreadable(source, "only a description of it is left, its bytes cannot be had")
+    return content
+
+
+def _decode(source: ConversationFile, content: bytes) -> _Old:
+    """The text of a file; blocking.
+
+    Raises:
+        ToolRefusedError: ``patch_target_unreadable``.
+    """
+    encoding = find_encoding(content)
+    if encoding is None:
+        raise _unreadable(source, "it is a binary file")
+    text = decode_text(content, encoding)
+    try:
+        is_same = encode_text(text, encoding, content) == content
+    except UnicodeEncodeError:
+        is_same = False
+    if not is_same:
+        raise _unreadable(source, f"some of its bytes are no {encoding}")
+    return _Old(text, Encoding(encoding, content[:4]))
+
+
+def _unreadable(source: ConversationFile, reason: str) -> ToolRefusedError:
+    return ToolRefusedError(
         ToolCode.PATCH_TARGET_UNREADABLE,
         f"{source.path.physical} cannot be patched: {reason}",
         path=source.path.physical,
     )
 
 
-def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) -> TextFile:
+def _keep_encoding(patched: _Patched, old: _Old) -> tuple[_Patched, _Old]:
+    """The new text in the encoding of the old one; in UTF-8, with a warning, if that lacks a character of it."""
+    try:
+        old.encoding.encode(patched.text)
+    except UnicodeEncodeError as exc:
+        missing = patched.text[exc.start]
+        warning = f"{old.encoding.name} has no '{missing}': the file is UTF-8 now"
+        warning = warning if patched.warning is None else f"{warning}; {patched.warning}"
+        return replace(patched, warning=warning), replace(old, encoding=Encoding())
+    return patched, old
+
+
+def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str, encoding: Encoding) -> TextFile:
     kind, channel = call.params.kind, call.params.channel
     is_external = kind == "file" and channel != "internal"
     return TextFile(
@@ -151,6 +198,7 @@ def _file(call: ReactCall[PatchParams], path: FilePath, mime: str, text: str) ->
         kind,
         "external" if is_external else "internal",
         channel,
+        encoding,
     )
 
 
@@ -215,7 +263,7 @@ def _build_response(
         "path": file.path.physical,
         **patched.summary,
         "size_bytes": measured.size_bytes,
-        **({"copied_from": named.original} if named.foreign else {}),
+        **patched.started,
         **more,
     }
     # The block has the change, not the file: the mark "patch" keeps readers from taking it for the content.
@@ -228,7 +276,8 @@ def _build_response(
         *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
         call.write.result_json(summary),
     ]
-    report = f"Patched: {file.path.physical}"
+    begun = next(iter(patched.started.values()), None)
+    report = f"Patched: {file.path.physical}" + (f", from {begun}" if begun else "")
     return call.build_response(
         blocks,
         report=report if patched.warning is None else f"{report}\n- {patched.warning}",

@@ -3,17 +3,19 @@
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.checks import encoding_name
 from proofbox.contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
 from proofbox.contracts.media_types import is_inline_binary, is_text
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.tool_call_request import SourceRow
 from proofbox.service.artifacts.found_file import ConversationFile, format_digest
 from proofbox.service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
+from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_forms import possible_paths
 from proofbox.service.artifacts.path_resolver import (
     CallPaths,
@@ -35,6 +37,7 @@ from proofbox.service.react.read_items import (
     fingerprint_text,
 )
 from proofbox.service.react.source_texts import format_row, load_rows
+from proofbox.service.text_encoding import UTF_8, as_utf_8
 from proofbox.service.timeline.artifact_versions import find_versions, redact_text
 from proofbox.service.timeline.block_writer import embedded_text
 from proofbox.service.timeline.token_counter import TokenCounter
@@ -49,6 +52,25 @@ _NOTHING_BEHIND: dict[type[LogicalPath], str] = {
 }
 _MARKDOWN = "text/markdown"
 _HEAD_BYTES = TEXT_BYTES_MAX + 4
+
+RECODED_BYTES_MAX = 16 * 1024 * 1024
+"""The largest text that is not UTF-8 of which lines are shown: all of it is in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The text of a file as UTF-8.
+
+    Attributes:
+        head: its first bytes; all of them if its encoding is another.
+        size_bytes: how many there are.
+        encoding: that of the file.
+    """
+
+    head: bytes
+    size_bytes: int
+    encoding: str
+
 
 DocumentText = Callable[[ConversationFile], Awaitable[str]]
 """The text of a document; raises DocumentUnreadableError."""
@@ -106,14 +128,17 @@ class ReadLoader:
         """
         reason: CannotLoadError | None = None
         try:
-            paths = possible_paths(text, self._paths.turn_id)
+            paths = possible_paths(text.rstrip("/") or text, self._paths.turn_id)
         except UnsafePathError as exc:
             raise CannotLoadError(str(exc)) from exc
-        for path in paths:
+        for path in await self._files.meant(paths, self._paths.turn_id):
             try:
                 return await load(path)
             except CannotLoadError as exc:
                 reason = reason or exc
+        if (reason is None or str(reason) == _ABSENT) and isinstance(paths[0], FilePath):
+            near = await describe_near(self._files, paths[0], self._paths.turn_id)
+            raise CannotLoadError(f"{_ABSENT}; {near}")
         raise reason or CannotLoadError(_ABSENT)
 
     async def _whole(self, path: LogicalPath) -> list[Loaded]:
@@ -158,14 +183,12 @@ class ReadLoader:
                 encoded = (await asyncio.to_thread(base64.b64encode, content)).decode("ascii")
             else:
                 partly.append(f"its {size} bytes are too many to show; code can open it at {path.physical}")
-        elif file.mime not in DOCUMENT_KINDS:
-            head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
-            if is_text(file.mime) or (head and is_utf8(head)):
-                text = embedded_text(head, more=size > len(head))
-                if size > TEXT_BYTES_MAX:
-                    partly.append(describe_rest(path.logical, head, size))
-                elif "tokens" not in digest:
-                    digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
+        elif file.mime not in DOCUMENT_KINDS and (read := await self._read_text(file, digest)) is not None:
+            text = embedded_text(read.head[:_HEAD_BYTES], more=read.size_bytes > _HEAD_BYTES)
+            if read.size_bytes > TEXT_BYTES_MAX:
+                partly.append(describe_rest(path.logical, read.head, read.size_bytes))
+            elif "tokens" not in digest:
+                digest["tokens"] = await asyncio.to_thread(self._tokens.count, text)
         meta = self._meta(file, digest)
         carried = "base64" if encoded is not None else "text" if text is not None else "nothing"
         piece = ShownBlock(path.logical, file.mime, text, encoded, meta, f"{digest['sha256']}:{carried}")
@@ -176,6 +199,31 @@ class ReadLoader:
             except DocumentUnreadableError as exc:
                 partly.append(f"its text cannot be extracted: {exc}")
         return Loaded(path.logical, tuple(pieces), "; ".join(partly) or None)
+
+    async def _read_text(self, file: ConversationFile, digest: dict[str, Any]) -> "_Text | None":
+        """The start of a text, or all of one that is not UTF-8; None if it is none. The digest learns its encoding.
+
+        Raises:
+            CannotLoadError: it is in another encoding, and too large to be turned into UTF-8.
+        """
+        size = file.size_bytes or 0
+        head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
+        promised = digest.get("encoding")
+        known = encoding_name(promised) if isinstance(promised, str) else None
+        is_whole = len(head) == size
+        shown, encoding = await asyncio.to_thread(as_utf_8, head, is_whole=is_whole, encoding=known)
+        if encoding == UTF_8:
+            return _Text(head, size, UTF_8) if is_text(file.mime) or (head and is_utf8(head)) else None
+        if size > RECODED_BYTES_MAX:
+            raise CannotLoadError(
+                f"it is a text of {size} bytes in {encoding}, {RECODED_BYTES_MAX} are turned into UTF-8; code can "
+                f"open it at {file.path.physical} with encoding='{encoding}'"
+            )
+        digest["encoding"] = encoding
+        if not is_whole:
+            whole = b"".join([piece async for piece in self._files.read(file, 0, size)])
+            shown, _ = await asyncio.to_thread(as_utf_8, whole, is_whole=True, encoding=encoding)
+        return _Text(shown, len(shown), encoding)
 
     async def _at_hand(self, file: ConversationFile) -> ConversationFile:
         """A file whose size is known; one that only blocks know is fetched.
@@ -235,10 +283,12 @@ class ReadLoader:
             except DocumentUnreadableError as exc:
                 raise CannotLoadError(f"its text cannot be extracted: {exc}") from exc
             return build_text_content(file.path.logical, _MARKDOWN, text, {**meta, EXTRACTED: True}, digest)
-        size = file.size_bytes or 0
-        head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
-        has_lines = is_text(file.mime) or is_utf8(head)
-        return Content(file.path.logical, file.mime, size, partial(self._files.read, file), has_lines, meta, digest)
+        read = await self._read_text(file, digest)
+        if read is not None and read.encoding != UTF_8:
+            meta = self._meta(file, digest)
+            return build_text_content(file.path.logical, file.mime, read.head, meta, digest)
+        size, pieces = file.size_bytes or 0, partial(self._files.read, file)
+        return Content(file.path.logical, file.mime, size, pieces, read is not None, meta, digest)
 
     def _meta(self, file: ConversationFile, digest: dict[str, Any]) -> dict[str, Any]:
         hosted = file.stored.hosting() if file.stored is not None else {}

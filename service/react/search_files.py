@@ -1,8 +1,7 @@
 """``react.search_files``: search the files of the conversation by name and content.
 
-These are what a program finds: the files and attachments of the turn, and those of other turns that it has no
-newer file for. Patterns are a model's, so they run under a clock of processor time, and without the lock that would
-hold up everything else.
+These are what a program finds: the newest version of each name of the conversation. Patterns are a model's, so they
+run under a clock of processor time, and without the lock that would hold up everything else.
 """
 
 import asyncio
@@ -20,6 +19,7 @@ from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.staging import staging
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.text_encoding import as_utf_8
 from proofbox.service.visible_text import visible_line
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ FILE_BYTES_MAX = 10 * 1024 * 1024
 """As much of a file is searched."""
 CALL_BYTES_MAX = 512 * 1024 * 1024
 """As much is read for one call."""
-READ_FILES_MAX = 1_000
-"""How many paths that the turn has read are resolved."""
 _LINES_SHOWN = 5
 _LINE_CHARS = 200
 _REPORT_LINES = 100
@@ -133,10 +131,9 @@ class SearchFilesTool:
         name = await asyncio.to_thread(_read, "name_regex", params.name_regex, clock)
         content = await asyncio.to_thread(_read, "content_regex", params.content_regex, clock)
         reach = self._files.of_call(call.scope, call.request.timeline)
-        own = await reach.of_turn(call.turn_id)
-        read = await reach.read_in_turn(call.turn_id, READ_FILES_MAX)
-        recent = await reach.recent(call.turn_id)
-        files = _newest(own, sorted(read, key=lambda file: file.path), recent)
+        newest = (await reach.newest_by_name(call.turn_id)).values()
+        own = sorted((file for file in newest if file.path.turn_id == call.turn_id), key=lambda file: file.path)
+        files = [*own, *(file for file in newest if file.path.turn_id != call.turn_id)]
         if name is not None:
             files = await asyncio.to_thread(_filter, files, name, clock)
         found = _Found()
@@ -176,23 +173,6 @@ class SearchFilesTool:
         )
 
 
-def _newest(
-    own: Sequence[ConversationFile], read: Sequence[ConversationFile], recent: Sequence[ConversationFile]
-) -> list[ConversationFile]:
-    """Each name once, in its newest version: the files of the turn, those that it has read, those of other turns.
-
-    Args:
-        own: the files of the turn.
-        read: files of other turns.
-        recent: files of other turns, the newest first.
-    """
-    newest: dict[tuple[str, str], ConversationFile] = {}
-    for file in (*own, *recent, *read):
-        newest.setdefault((file.path.namespace, file.path.rel), file)
-    paths = {file.path for file in newest.values()}
-    return list({file.path: file for file in (*own, *read, *recent) if file.path in paths}.values())
-
-
 def _numbers_and_texts(lines: Sequence[tuple[int, str]]) -> dict[str, list[Any]]:
     return {"lines": [number for number, _ in lines], "texts": [text for _, text in lines]}
 
@@ -218,10 +198,12 @@ async def _lines(
     file: ConversationFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
 ) -> list[tuple[int, str]]:
     """The first lines, from 1, where a pattern matches in the first bytes of a file, and their texts."""
+    is_whole = not (len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX)
+    data, _ = await asyncio.to_thread(as_utf_8, data, is_whole=is_whole)
     if b"\x00" in data[:_SNIFFED_BYTES]:
         found.binary += 1
         return []
-    if len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX:
+    if not is_whole:
         found.partly.append(file.path.physical)
     return await asyncio.to_thread(_matches, data, pattern, clock)
 
@@ -285,7 +267,7 @@ def _filter(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock:
 
 
 def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[tuple[int, str]]:
-    """The first lines where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
+    """The first lines of a UTF-8 text where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
     text = data.decode("utf-8", "replace")
     lines: list[tuple[int, str]] = []
     line = 1

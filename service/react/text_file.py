@@ -18,9 +18,31 @@ from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.file_content import FileContent
 from proofbox.service.jobs.path_mentions import find_sids
 from proofbox.service.jobs.produced_files import Content, content_of
+from proofbox.service.text_encoding import UTF_8, encode_text
 from proofbox.service.timeline.artifact_versions import has_path
 from proofbox.service.timeline.block_writer import Notice, now_text
 from proofbox.service.timeline.token_counter import TokenCounter, count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a text is stored.
+
+    Attributes:
+        name: its codec.
+        like: the first bytes of the file whose mark it gets.
+    """
+
+    name: str = UTF_8
+    like: bytes = b""
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a text.
+
+        Raises:
+            UnicodeEncodeError: the encoding does not have a character of it.
+        """
+        return encode_text(text, self.name, self.like)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +56,7 @@ class TextFile:
         kind: ``display`` or ``file``.
         visibility: only ``external`` ones are hosted.
         channel: where it is shown.
+        encoding: how it is stored.
     """
 
     path: FilePath
@@ -42,6 +65,7 @@ class TextFile:
     kind: Literal["display", "file"]
     visibility: Literal["external", "internal"]
     channel: str | None
+    encoding: Encoding = Encoding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +73,7 @@ class Measured:
     """What is known of a text before it is stored.
 
     Attributes:
-        size_bytes: its size as UTF-8.
+        size_bytes: its size as it is stored.
         sha256: the SHA-256 of that, in hex.
         tokens: its length in tokens.
         cited: the source ids that it cites, ascending.
@@ -105,14 +129,14 @@ class TextFiles:
                     ToolCode.UNSAFE_PATH, f"'{other.path.rel}' is a file, so nothing can lie below it"
                 )
 
-    async def measure(self, call: ReactCall[Any], text: str) -> Measured:
+    async def measure(self, call: ReactCall[Any], file: TextFile) -> Measured:
         """Measures a text against the pool.
 
         Raises:
             StoreFailedError: the store failed.
         """
-        known = await self._sources.sids(call.scope) if "[[" in text else frozenset()
-        return await asyncio.to_thread(_measure, text, known, self._tokens)
+        known = await self._sources.sids(call.scope) if "[[" in file.text else frozenset()
+        return await asyncio.to_thread(_measure, file, known, self._tokens)
 
     async def store(self, call: ReactCall[Any], files: Sequence[TextFile]) -> list[StoredArtifact]:
         """Stores texts as new versions, all of them or none.
@@ -125,10 +149,11 @@ class TextFiles:
         call.observer.on_stored(stored)
         return stored
 
-    async def content(self, file: TextFile, measured: Measured) -> Content:
+    async def content(self, file: TextFile) -> Content:
         """What the content block of a stored text carries."""
         encoded = io.BytesIO(file.text.encode())
-        return await asyncio.to_thread(content_of, file.mime, measured.size_bytes, encoded, self._inline_bytes_max)
+        size = encoded.getbuffer().nbytes
+        return await asyncio.to_thread(content_of, file.mime, size, encoded, self._inline_bytes_max)
 
 
 def resolve_target(path: str, turn_id: str) -> NamedPath:
@@ -185,6 +210,7 @@ def digest_of(
         sha256=measured.sha256,
         sources_used=measured.cited or None,
         tokens=measured.tokens,
+        encoding=None if file.encoding.name == UTF_8 else file.encoding.name,
         **more,
     )
 
@@ -223,16 +249,16 @@ def build_hosting_failure(
     )
 
 
-def _measure(text: str, known: frozenset[int], tokens: TokenCounter) -> Measured:
-    content = text.encode()
-    cited, unknown = find_sids(text, known)
+def _measure(file: TextFile, known: frozenset[int], tokens: TokenCounter) -> Measured:
+    content = file.encoding.encode(file.text)
+    cited, unknown = find_sids(file.text, known)
     return Measured(
-        len(content), hashlib.sha256(content).hexdigest(), count_tokens(tokens, text), sorted(cited), unknown
+        len(content), hashlib.sha256(content).hexdigest(), count_tokens(tokens, file.text), sorted(cited), unknown
     )
 
 
 def _new(file: TextFile, tool_call_id: str) -> NewArtifact:
-    content = file.text.encode()
+    content = file.encoding.encode(file.text)
     return NewArtifact(
         path=file.path,
         source=FileContent(content),

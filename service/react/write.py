@@ -59,7 +59,7 @@ class WriteTool:
             "internal" if channel == "internal" else "external",
             channel,
         )
-        measured = await self._files.measure(call, file.text)
+        measured = await self._files.measure(call, file)
         notices = build_rewrite_notices(named)
         if not file.text:
             return _empty(call, file, measured, notices)
@@ -78,7 +78,7 @@ class WriteTool:
         if channel == "internal":
             blocks.append(call.write.internal_note(digest, text_head(file.text)))
         else:
-            carried = await self._files.content(file, measured)
+            carried = await self._files.content(file)
             blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
         return call.build_response(
             blocks,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
@@ -19,7 +20,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.calls.invalid_params import parse_params
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.param_references import find_reference
+from proofbox.service.calls.param_references import Reference, find_reference
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
@@ -41,6 +42,11 @@ from proofbox.service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpe
 # Until the path is read; a call that is refused before has no artifact.
 _NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")
 _PRINTED_BYTES_MAX = 1024 * 1024
+# A document that is one name and nothing else is the file of that name, if there is one.
+_BARE_NAME = re.compile(
+    r"\s*([^\s#*`<>|\[\]][^\n#*`<>|\[\]]{0,250}\.(?:md|markdown|txt|html?|svg|mmd|mermaid|csv|tsv))\s*",
+    re.IGNORECASE,
+)
 _FORMAT_OF_SUFFIX = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -130,8 +136,16 @@ class RenderTool:
         """
         reference = find_reference("content", call.params.content)
         if reference is None:
-            return call
-        text = await self._jobs.resolve_reference(context, reference)
+            bare = _BARE_NAME.fullmatch(call.params.content)
+            if bare is None:
+                return call
+            reference = Reference("content", bare[1])
+            try:
+                text = await self._jobs.resolve_reference(context, reference)
+            except ContractError:  # no such file: it is a text of one line
+                return call
+        else:
+            text = await self._jobs.resolve_reference(context, reference)
         params = call.params.model_copy(update={"content": text})
         source_format = _FORMAT_OF_SUFFIX.get(PurePosixPath(reference.path).suffix.lower())
         if source_format is not None and "format" not in params.model_fields_set:
@@ -197,6 +211,7 @@ def _input_request(call: RenderCall) -> InputRequest:
         room_bytes=room_bytes(limits),
         room_inodes=limits.out_dir_inodes,
         theme=call.params.documents(),
+        target=call.target.rel,
     )
 
 
@@ -212,6 +227,8 @@ def _renderer_job(call: RenderCall, inputs: JobInputs) -> Job:
         "theme": params.theme,
         "sources": [_source(row) for row in inputs.cited],
         "missing": inputs.all_missing,
+        "names": inputs.names,
+        "encodings": inputs.encodings,
         "options": params.options(),
         "strict": params.is_strict(),
     }

@@ -145,6 +145,22 @@ async def test_a_workbook_is_the_rows_of_a_sheet_with_formulas_that_have_no_valu
     assert (await files.get("previews", "a.xlsx", page=3)).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("utf-16", "Müller"),
+        ("utf-16-le", "Müller"),
+        ("cp1252", "Müller"),
+        ("cp1251", "Иванов"),
+        ("cp932", "山田太郎"),
+    ],
+)
+async def test_a_table_in_another_encoding_shows_its_words(files: Files, encoding: str, words: str) -> None:
+    await files.put("k.csv", f"name;city\r\n{words};{words}\r\n".encode(encoding))
+    table = (await files.get("previews", "k.csv")).json()
+    assert table["rows"] == [["name", "city"], [words, words]]
+
+
 async def test_a_long_csv_is_its_first_rows_and_how_many_there_are(files: Files) -> None:
     rows = [f"{number};text {number}" for number in range(10_000)]
     await files.put("a.csv", "\n".join(rows).encode())

@@ -1,8 +1,10 @@
 """The rendering tools through the real service: blocks, notices, assets, sources, files that others open."""
 
+import hashlib
 import io
 import itertools
 import json
+import re
 import zipfile
 
 import pypdf
@@ -12,9 +14,12 @@ from docx import Document
 from PIL import Image
 from pptx import Presentation
 
+from proofbox.contracts.paths import FilePath
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.errors import InvalidRequestError
+from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.timeline.block_text import rendered
 
@@ -473,3 +478,84 @@ async def test_a_path_that_leads_to_no_text_is_refused_and_nothing_is_rendered(r
 async def test_a_document_that_mentions_a_path_among_other_words_stands_for_itself(render):
     response = await render("pdf", "See\nfi:turn_1.files/none.md")
     assert response.ok
+
+
+# ---- names ----
+
+SPELLINGS = (
+    "own chart (1).png", "./own chart (1).png", "files/own chart (1).png", "/mnt/data/own chart (1).png",
+    "sandbox:/mnt/data/own chart (1).png", "attachments/own chart (1).png", "turn_2/files/own chart (1).png",
+    "fi:turn_2.files/own chart (1).png", "own%20chart%20(1).png", "turn_1/attachments/own chart (1).png",
+    "[[S:10002]]",
+)  # fmt: skip
+
+
+def _picture(colour):
+    sink = io.BytesIO()
+    Image.new("RGB", (40, 30), colour).save(sink, "PNG")
+    return sink.getvalue()
+
+
+async def _save(render, physical, data, mime="image/png"):
+    service, path = render.service, FilePath.from_physical(physical)
+    sha256 = hashlib.sha256(data).hexdigest()
+    new = NewArtifact(path, FileContent(data), len(data), sha256, mime, "external", "chart", "made")
+    await service.artifacts.save(ConversationKey(service.principal, render.conversation), [new])
+
+
+def _check_pictures(content, output, count):
+    """A document has so many pictures, all of them blue."""
+    if output == "pdf":
+        kinds = [pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]
+        pages = pypdfium2.PdfDocument(content)
+        found = [each.get_bitmap().to_pil() for page in pages for each in page.get_objects(filter=kinds)]
+    elif output == "docx":
+        document = Document(io.BytesIO(content))
+        ids = re.findall(r'r:embed="([^"]+)"', document.element.xml)
+        found = [Image.open(io.BytesIO(document.part.related_parts[each].blob)) for each in ids]
+    else:
+        shapes = [shape for slide in Presentation(io.BytesIO(content)).slides for shape in slide.shapes]
+        found = [Image.open(io.BytesIO(shape.image.blob)) for shape in shapes if hasattr(shape, "image")]
+    assert [picture.convert("RGB").getpixel((5, 5)) for picture in found] == [(0, 0, 255)] * count
+
+
+@pytest.mark.parametrize("output", ["pdf", "docx", "pptx"])
+async def test_a_document_shows_the_newest_picture_of_a_name_in_any_spelling(render, output):
+    await _save(render, "turn_1/files/own chart (1).png", _picture("red"))
+    await _save(render, "turn_1/attachments/own chart (1).png", _picture("blue"))
+    pictures = [f"![chart]({spelling})" for spelling in SPELLINGS]
+    pictures += ["[[S:10002]]", "<img src='[[S:10002]]' alt='c'>", '<img src="own chart (1).png" alt="c">']
+    pictures += ['![titled](own chart (1).png "A title")', "![far][logo]"]
+    separator = "\n\n---\n\n" if output == "pptx" else "\n\n"
+    content = separator.join(pictures) + "\n\n[logo]: own chart (1).png\n"
+    response = await render(output, content, format="markdown", strict=True)
+    assert response.ok, response.report
+    assert [block.type for block in response.blocks if block.type == "react.notice"] == []
+    assert "missing" not in response.report
+    _check_pictures(await render.bytes_of(response), output, len(pictures))
+
+
+async def test_links_and_prose_in_parentheses_are_read_as_they_are_meant(render):
+    await _save(render, "turn_1/files/own list.csv", b"a\n1\n", "text/csv")
+    content = (
+        "[data](turn_1/files/own list.csv) and [more](own list.csv) and [box](sandbox:/mnt/data/own%20list.csv)\n\n"
+        "See [1] (as in fig. 3), [note](of page 3.5 here), `![x](own list.csv)`.\n"
+    )
+    response = await render("pdf", content)
+    assert "Warnings" not in response.report
+    text = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response))).pages[0].extract_text()
+    assert "data and more and box" in " ".join(text.split())
+    assert "[note](of page 3.5 here), ![x](own list.csv)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("content", ["report.md", "files/report.md", "/mnt/data/report.md", "ref:report.md"])
+async def test_what_is_given_by_name_is_the_newest_and_in_its_own_encoding(render, content):
+    await _save(render, "turn_1/files/report.md", b"# Old", "text/markdown")
+    await _save(render, "turn_1/attachments/report.md", "# Größe".encode("cp1252"), "text/markdown")
+    await _save(render, "turn_1/files/more.md", "Köln ist groß.".encode("utf-16"), "text/markdown")
+    await _save(render, "turn_1/files/look.yaml", b"colours: {text: '#ff0000'}\n", "application/yaml")
+    response = await render("pdf", content, merge=["more.md"], theme="look.yaml", attachments=["more.md"])
+    assert response.ok, response.report
+    reader = pypdf.PdfReader(io.BytesIO(await render.bytes_of(response)))
+    text = "\n".join(page.extract_text() for page in reader.pages)
+    assert ("Größe" in text, "Köln ist groß." in text, list(reader.attachments)) == (True, True, ["more.md"])

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from proofbox.contracts.paths import FilePath
-from proofbox.contracts.react_tools import FileParams, PatchParams, SearchFilesParams, WriteParams
+from proofbox.contracts.react_tools import FileParams, PatchParams, ReadParams, SearchFilesParams, WriteParams
 from proofbox.contracts.tool_call_request import Asset
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
@@ -17,6 +17,7 @@ from proofbox.service.calls.service import Calls, CallSettings
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.react.patch import PatchTool
+from proofbox.service.react.read import ReadBounds, ReadTool
 from proofbox.service.react.search_files import SearchFilesTool
 from proofbox.service.react.text_file import TextFiles
 from proofbox.service.react.write import WriteTool
@@ -68,7 +69,9 @@ def calls(stores, failing, shared, skills_dir):
     searching = SearchFilesTool(files, SEARCH_S)
     references = References(files)
     write = DirectTool(WriteParams, writing.write, stores.sources, references)
+    reading = ReadTool(paths, BpeTokenCounter(), ReadBounds(100_000))
     tools = {
+        "react.read": DirectTool(ReadParams, reading.run, stores.sources),
         "react.write": write,
         "react.stream": write,
         "react.file": DirectTool(FileParams, writing.file, stores.sources, references),
@@ -664,7 +667,7 @@ async def test_what_looks_like_a_diff_and_cannot_be_read_replaces_nothing(agent)
     assert await agent.stored("fi:turn_1.files/a.txt") == b"1\n2\n"
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\x00b", b"x" * (10 * 1024 * 1024 + 1)])
+@pytest.mark.parametrize("data", [b"\xff\xfe\x00\xd8", b"a\x00b", b"x" * (10 * 1024 * 1024 + 1)])
 async def test_what_is_no_text_cannot_be_patched(agent, saved, data):
     await saved(FilePath.from_physical("turn_1/files/a.md"), data)
 
@@ -792,7 +795,7 @@ async def test_the_workspace_holds_attachments_and_the_files_of_other_turns(agen
     await client.post("/v1/conversations/c1/timeline", json={"blocks": [block]})
 
     found = await paths(agent, content_regex="text")
-    assert found == ["turn_2/attachments/x.txt", "turn_1/files/old.md", "turn_1/files/older.md"]
+    assert found == ["turn_2/attachments/x.txt", "turn_1/files/older.md", "turn_1/files/old.md"]
 
 
 async def test_a_binary_file_has_no_text_to_search(agent, saved):
@@ -1127,3 +1130,99 @@ def test_base64_with_line_breaks_is_read_and_written_on_one_line(given, content)
     asset = Asset(physical_path="turn_1/files/a", base64=given)
     assert asset.base64 == content
     assert Asset.model_validate_json(asset.model_dump_json()) == asset
+
+
+# ---- names and encodings, in every tool ----
+
+SPELLINGS = ["{}", "./{}", "files/{}", "attachments/{}", "/mnt/data/{}", "sandbox:/mnt/data/{}", "~/{}"]
+SPELLINGS += ["turn_3/files/{}", "fi:turn_3.files/{}", "/mnt/user-data/uploads/{}"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("places", [("turn_1/attachments", "turn_2/files"), ("turn_1/files", "turn_2/attachments")])
+async def test_a_name_is_its_newest_version_in_every_tool(agent, saved, spelling, places):
+    name = "own list (1).csv"
+    path = spelling.format(name)
+    for place in places:
+        await saved(FilePath.from_physical(f"{place}/{name}"), f"of {place}\n".encode())
+    newest = FilePath.from_physical(f"{places[1]}/{name}")
+    agent.turn = "turn_3"
+    read = await agent.send("react.read", {"paths": [path]})
+    found = await agent.send("react.search_files", {"content_regex": "^of "})
+    patched = await patch(agent, path, "@@ -1 +1 @@\n-of " + places[1] + "\n+new\n")
+    assert [item["text"] for item in read["blocks"] if item["path"] == newest.logical] == [f"of {places[1]}\n"]
+    assert found["ret"]["paths"] == [newest.physical]
+    assert patched["ret"]["copied_from"] == path
+    assert await agent.stored(f"fi:turn_3.files/{name}") == b"new\n"
+
+
+@pytest.mark.parametrize("path", ["turn_1/files/d.txt", "d.txt", "fi:turn_1.files/d.txt"])
+async def test_a_second_patch_of_an_old_file_goes_on_with_the_first_one(agent, path):
+    await write(agent, "d.txt", "one\ntwo\nthree\n")
+    agent.turn = "turn_2"
+    first = await patch(agent, path, "@@ -1 +1 @@\n-one\n+1\n")
+    second = await patch(agent, path, "@@ -3 +3 @@\n-three\n+3\n")
+    assert await agent.stored("fi:turn_2.files/d.txt") == b"1\ntwo\n3\n"
+    assert first["report"] == f"Patched: turn_2/files/d.txt, from {path}"
+    started = {} if path == "d.txt" else {"started_from": "turn_2/files/d.txt"}
+    assert {
+        name: value for name, value in second["ret"].items() if name in {"copied_from", "started_from"}
+    } == started
+    agent.turn = "turn_3"
+    third = await patch(agent, path, "@@ -2 +2 @@\n-two\n+2\n")
+    assert third["report"].startswith("Patched: turn_3/files/d.txt, from ")
+    assert await agent.stored("fi:turn_3.files/d.txt") == b"1\n2\n3\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        (
+            "fi:turn_1.files/sub",
+            "it is a folder with turn_1/files/sub/a.txt, turn_1/files/sub/b.csv; give one of them",
+        ),
+        ("sub/", "it is a folder with turn_1/files/sub/a.txt, turn_1/files/sub/b.csv; give one of them"),
+        ("SUB/A.TXT", "the conversation has turn_1/files/sub/a.txt"),
+        ("fi:turn_1.files/SUB/a.txt", "the conversation has turn_1/files/sub/a.txt"),
+        ("a.txt", "the conversation has turn_1/files/sub/a.txt"),
+        ("turn_1/files/sub/*.csv", "it is a pattern for turn_1/files/sub/b.csv; give one of them"),
+        ("sub/?.txt", "it is a pattern for turn_1/files/sub/a.txt; give one of them"),
+        ("repport.md", "the conversation has turn_2/files/report.md"),
+    ],
+)
+async def test_a_path_that_is_not_there_gets_the_hint_of_what_is(agent, saved, asked, hint):
+    for physical in ("turn_1/files/sub/a.txt", "turn_1/files/sub/b.csv", "turn_2/files/report.md"):
+        await saved(FilePath.from_physical(physical), b"x")
+    agent.turn = "turn_3"
+    answer = await agent.send("react.read", {"paths": [asked]})
+    assert answer["ret"]["reasons"][asked] == f"the conversation has nothing at this path; {hint}"
+    if not asked.endswith(("/", "sub")):
+        assert hint in (await patch(agent, asked, "x"))["error"]["message"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "cp1252", "cp1251", "cp932", "gb18030"])
+async def test_a_text_in_another_encoding_is_read_searched_patched_and_referred_to(agent, client, encoding):
+    words = {"cp1251": "Иванов;Москва", "cp932": "山田太郎;東京都", "gb18030": "王伟;北京市"}.get(
+        encoding, "Müller;Köln"
+    )
+    data = f"name;ort\r\n{words}\r\n".encode(encoding)
+    await client.put("/v1/conversations/c1/turns/turn_1/attachments/k.csv", content=data)
+    read = await agent.send("react.read", {"paths": ["k.csv", "k.csv#L2"]})
+    texts = [item["text"] for item in read["blocks"] if (item["path"] or "").startswith("fi:")]
+    said = [json.loads(item["text"]) for item in read["blocks"] if '"artifact_path"' in (item["text"] or "")]
+    assert texts == [f"name;ort\r\n{words}\r\n", f"[lines 2-2 of 2]\n{words}\r\n"]
+    assert [item["encoding"] for item in said] == [encoding] * 2
+    found = await agent.send("react.search_files", {"content_regex": words[:4]})
+    assert found["ret"]["hits"][0]["texts"] == [words]
+    await write(agent, "copy.txt", "ref:k.csv")
+    assert await agent.stored("fi:turn_1.files/copy.txt") == f"name;ort\r\n{words}\r\n".encode()
+    patched = await patch(agent, "k.csv", "@@ -1 +1 @@\n-name;ort\n+name;city\n")
+    assert meta(patched)["encoding"] == encoding
+    assert await agent.stored("fi:turn_1.files/k.csv") == f"name;city\r\n{words}\r\n".encode(encoding)
+
+
+async def test_a_patch_with_what_an_encoding_lacks_makes_the_file_utf_8_and_says_so(agent, saved):
+    await saved(FilePath.from_physical("turn_1/files/k.txt"), "Müller\n".encode("cp1252"))
+    answer = await patch(agent, "k.txt", "@@ -1 +1 @@\n-Müller\n+Müller → 王\n")
+    assert answer["ret"]["write_warning"] == "cp1252 has no '→': the file is UTF-8 now"
+    assert await agent.stored("fi:turn_1.files/k.txt") == "Müller → 王\n".encode()

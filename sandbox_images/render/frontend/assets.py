@@ -2,6 +2,7 @@
 
 Paths are tried as they are written, below the turn of the target, and below its ``files/``: a model writes
 ``turn_1/files/chart.png``, ``files/chart.png``, ``chart.png`` or ``fi:turn_1.files/chart.png`` for the same file.
+First of all a name means the file that the request has for it: the newest version in the conversation.
 """
 
 import base64
@@ -19,7 +20,7 @@ from PIL import Image
 from render.frontend.element_tree import make, parents_of, replace
 from render.frontend.figures.svg import DrawingRefused, Load, clean_drawing, data_uri
 from render.limits import ASSET_BYTES_MAX, IMAGE_PIXELS_MAX
-from render.model import Document, RenderError
+from render.model import Document, RenderError, RenderRequest
 
 BASE_URL = "file:///out-dir/"
 """What relative addresses resolve against in layout; no folder: the fetcher reads below the root."""
@@ -35,6 +36,13 @@ _MIMES = {
 }  # fmt: skip
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):")
 _LOGICAL = re.compile(r"fi:(turn_[A-Za-z0-9_.-]+?)\.(files|user\.attachments)/(.+)")
+_SANDBOX = re.compile(r"^sandbox:/*")
+# Where other sandboxes keep files, and what stands before a path that begins at the folder of the document.
+_PLACE = re.compile(
+    r"^(?:(?:sandbox:|file://(?:/out-dir)?)?/*(?:mnt/data|mnt/user-data/(?:outputs|uploads)|out)/+"
+    r"|(?:sandbox:|file://(?:/out-dir)?)/*|(?:~|\.|OUT_DIR|\$\{?OUT_DIR\}?)/+)"
+)
+_CITED = re.compile(r"\s*\[\[\s*[sS]\s*:\s*(\d{1,12})\s*\]\]\s*")
 _DOCTYPE = re.compile(rb"<!DOCTYPE[^\[>]*>", re.IGNORECASE)
 
 
@@ -75,7 +83,7 @@ def read_file(document: Document, address: str) -> tuple[bytes, str]:
     Raises:
         AssetRefused: ``missing_asset``, ``remote_refused``, ``asset_too_large``, ``asset_refused``.
     """
-    path = find_asset(document, address)
+    path = find_file(document.request, address)
     full = Path(os.path.realpath(document.request.root), path)
     try:
         # Without O_NONBLOCK a FIFO in the folder would hang the program here.
@@ -93,16 +101,17 @@ def read_file(document: Document, address: str) -> tuple[bytes, str]:
         return file.read(ASSET_BYTES_MAX), path
 
 
-def find_asset(document: Document, address: str) -> str:
+def find_file(request: RenderRequest, address: str) -> str:
     """The OUT_DIR-relative path of the regular file that an address names.
 
     Raises:
         AssetRefused: ``missing_asset``, ``remote_refused``, ``asset_refused``.
     """
-    root = os.path.realpath(document.request.root)
-    path = _plain_path(address, root)
-    turn = document.request.target.split("/", 1)[0]
-    here = str(Path(document.request.target).parent)
+    root = os.path.realpath(request.root)
+    given = _named(request, address)
+    path = _plain_path(address, root) if given is None else given
+    turn = request.target.split("/", 1)[0]
+    here = str(Path(request.target).parent)
     outside = False
     for candidate in dict.fromkeys((path, f"{here}/{path}", f"{turn}/{path}", f"{turn}/files/{path}")):
         full = os.path.realpath(os.path.join(root, candidate))  # noqa: PTH118 - a Path would raise on NUL
@@ -115,8 +124,30 @@ def find_asset(document: Document, address: str) -> str:
     raise AssetRefused("missing_asset", f"{address[:200]} is not in the output folder.")
 
 
+def _named(request: RenderRequest, address: str) -> str | None:
+    """The file that a citation is, or the newest version of a name in any of its spellings; None for neither."""
+    cited = _CITED.fullmatch(unquote(address))
+    if cited:
+        return next((source.path for source in request.sources if source.sid == int(cited[1])), None)
+    turn, _, target = request.target.partition("/files/")
+    here = str(Path(target).parent)
+    cut = re.split(r"[?#]", address)[0]
+    for spelling in dict.fromkeys((address, unquote(address), cut, unquote(cut))):
+        logical = _LOGICAL.match(spelling)
+        plain = f"{logical[1]}/{logical[2].removeprefix('user.')}/{logical[3]}" if logical else spelling
+        plain = _PLACE.sub("", plain, count=1)
+        name = plain.removeprefix(f"{turn}/").removeprefix("files/")
+        if plain.startswith(f"{turn}/attachments/"):
+            continue
+        for known in (f"{here}/{name}", name, name.removeprefix("attachments/")):
+            if known in request.names:
+                return request.names[known]
+    return None
+
+
 def _plain_path(address: str, root: str) -> str:
     """A path relative to OUT_DIR, from any of the ways to write it."""
+    address = _SANDBOX.sub("/", address)
     if address.startswith("//"):
         raise AssetRefused(
             "remote_refused", f"{address[:200]} is on another computer; nothing is loaded from there."
@@ -140,7 +171,7 @@ def _plain_path(address: str, root: str) -> str:
         raise AssetRefused("missing_asset", "An address is empty.")
     if path.startswith(root + os.sep):
         path = path[len(root) + 1 :]
-    return path.lstrip("/")
+    return _PLACE.sub("", path, count=1).lstrip("/")
 
 
 def _read_data(address: str) -> tuple[bytes, str]:

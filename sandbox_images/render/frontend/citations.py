@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from urllib.parse import quote
 from xml.etree.ElementTree import Element
 
 from render.frontend.element_tree import LITERAL, Pieces, body_of, edit_texts, make, parents_of
@@ -10,6 +11,7 @@ from render.model import Document, Source
 TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*([0-9][0-9\s,;\u2010-\u2015-]{0,400})\]\]")
 _RANGE = re.compile(r"(\d+)\s*[-\u2010-\u2015]\s*(\d+)|(\d+)")
 SID_DIGITS_MAX = 12
+PICTURE_ENDS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".tif", ".tiff", ".svg")
 UNRESOLVED_MAX = 20
 """Of a range past the pool so many are named; the rest is one 'and so on'."""
 
@@ -59,7 +61,23 @@ class _Citations:
         if not any("[[" in text for text in tree.itertext()):
             return
         self.parents = parents_of(tree)
+        if self.document.request.output != "xlsx":
+            for paragraph in list(tree.iter("p")):
+                self.show_picture(paragraph)
         edit_texts(body_of(tree), LITERAL, self.split)
+
+    def show_picture(self, paragraph: Element) -> None:
+        """Makes a figure of a paragraph that is the citation of a picture and nothing else."""
+        match = TOKEN.fullmatch((paragraph.text or "").strip()) if not len(paragraph) else None
+        source = self.pool.get(int(match[1])) if match and match[1].strip().isdecimal() else None
+        if source is None or not (source.path or "").lower().endswith(PICTURE_ENDS):
+            return
+        picture = make("img", {"src": quote(source.path or ""), "alt": source.title or "image"})
+        caption = make("figcaption", None, f"{source.title} {paragraph.text}".strip())
+        self.parents[paragraph][list(self.parents[paragraph]).index(paragraph)] = figure = make("figure")
+        figure.extend([picture, caption])
+        figure.tail = paragraph.tail
+        self.parents |= {picture: figure, caption: figure, figure: self.parents[paragraph]}
 
     def split(self, text: str, parent: Element) -> Pieces | None:
         if "[[" not in text or not TOKEN.search(text):

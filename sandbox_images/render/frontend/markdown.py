@@ -1,6 +1,7 @@
 """Markdown to HTML: CommonMark, GitHub's additions, and what pandoc and models write besides."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
@@ -21,6 +22,7 @@ from render.frontend.colon_fences import colon_fences_plugin
 from render.frontend.environments import environments_plugin
 from render.frontend.front_matter import read_front_matter
 from render.frontend.limits_markdown import bounds_plugin
+from render.frontend.loose_targets import IS_FILE, loose_targets_plugin
 
 TOKEN = re.compile(r"\[\[\s*[sS]\s*:\s*[0-9][0-9\s,;\u2010-\u2015-]*\]\]")
 """A citation token; what is in it is read by the citations' own module."""
@@ -36,18 +38,21 @@ class MarkdownText:
     front_matter: dict[str, Any] = field(default_factory=dict)
 
 
-def read_markdown(text: str, *, has_cell_formulas: bool = False) -> MarkdownText:
+def read_markdown(
+    text: str, *, has_cell_formulas: bool = False, is_file: Callable[[str], bool] | None = None
+) -> MarkdownText:
     """Turns Markdown into HTML; never fails, since every text is Markdown.
 
     Args:
         text: the source.
         has_cell_formulas: cells that begin with ``=`` are taken as they are: stars in them are no emphasis.
+        is_file: whether an address names a file.
     """
     match = _FRONT_MATTER.match(text)
     front_matter = read_front_matter(match[1]) if match else None
     if match and front_matter is not None:
         text = text[match.end() :]
-    environment: dict[str, Any] = {}
+    environment: dict[str, Any] = {IS_FILE: is_file}
     tokens = _parser().parse(text, environment)
     _mark_underlined(tokens)
     if has_cell_formulas:
@@ -93,7 +98,7 @@ def _parser() -> MarkdownIt:
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True, renderer=_formula)
     parser.use(attrs_plugin, after=("code_inline", "link_close", "span_close"), spans=True)
     parser.use(attrs_block_plugin).use(colon_fences_plugin).use(bounds_plugin)
-    parser.use(environments_plugin).use(pandoc_attributes_plugin)
+    parser.use(environments_plugin).use(pandoc_attributes_plugin).use(loose_targets_plugin)
     parser.inline.ruler.before("link", "citation", _citation)
     parser.inline.ruler.before("escape", "backslash_math", _backslash_math)
     for name in ("math_inline", "math_inline_double", "math_block", "math_block_label", "backslash_math"):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 from xml.etree.ElementTree import Element
 
 from render.frontend.assets import AssetRefused, read_file
@@ -100,8 +100,8 @@ def _read(probe: Document, index: int, path: str) -> tuple[MergedPart, int]:
             "invalid_part", f"{label} has {len(data):,} bytes (at most {MERGED_TEXT_BYTES_MAX:,}); split it"
         )
     try:
-        content = clean_text(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
+        content = clean_text(data.decode(probe.request.encodings.get(found, "utf-8-sig")))
+    except (UnicodeDecodeError, LookupError):
         raise RenderError("invalid_part", f"{label} is not UTF-8 text; save it as UTF-8") from None
     return MergedPart(label, found, content, recognised(content, source_format), index), len(data)
 
@@ -125,7 +125,7 @@ def append_parts(tree: Element, request: RenderRequest, parts: list[MergedPart],
         prefix = f"part-{part.index + 1}-"
         name_headings(own, prefix)
         rename_ids(own, known, prefix)
-        find_pictures(own, request.root, part.path)
+        find_pictures(own, request, part.path)
         inner = body_of(own)
         last = body[-1] if len(body) else None
         is_behind_pdf = last is not None and last.get("class") == PDF_CLASS  # its pages have a size of their own
@@ -154,7 +154,7 @@ def name_headings(tree: Element, prefix: str) -> None:
             link.set("href", f"#{anchor}")
 
 
-def find_pictures(tree: Element, root: str, path: str) -> None:
+def find_pictures(tree: Element, request: RenderRequest, path: str) -> None:
     """Addresses of pictures beside an appended document become those from the output folder, in place."""
     folder = PurePosixPath(path).parent
     for item in tree.iter("img"):
@@ -162,7 +162,10 @@ def find_pictures(tree: Element, root: str, path: str) -> None:
         if not address or ":" in address or address.startswith(("/", "#")):
             continue
         near = folder / unquote(address)
-        if ".." not in near.parts and "\0" not in address and Path(root, near).is_file():
+        newest = request.names.get("/".join(near.parts[2:]))
+        if newest is not None:
+            item.set("src", f"/{quote(newest)}")
+        elif ".." not in near.parts and "\0" not in address and Path(request.root, near).is_file():
             item.set("src", f"/{near}")
 
 

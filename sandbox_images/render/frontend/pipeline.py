@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from render.frontend.assets import check_assets
+from render.frontend.assets import AssetRefused, check_assets, find_file
 from render.frontend.blank import warn_blank
 from render.frontend.canonical_marks import normalise
 from render.frontend.citations import resolve_citations
@@ -111,7 +112,8 @@ def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
     if request.source_format == "markdown":
         if is_diagram(text):  # what a model calls Markdown and is a bare diagram
             return _one_diagram(text), {}
-        read = read_markdown(text, has_cell_formulas=request.output == "xlsx")
+        is_file = partial(_is_file, request)
+        read = read_markdown(text, has_cell_formulas=request.output == "xlsx", is_file=is_file)
         # A comment that comes first would stand outside of the body, where nobody reads a directive.
         start = "<body>" if read.html.lstrip().startswith("<!--") else ""
         return parse_html(start + read.html), read.front_matter
@@ -127,6 +129,14 @@ def _parse(request: RenderRequest) -> tuple[Element, dict[str, Any]]:
     return tree, {}
 
 
+def _is_file(request: RenderRequest, address: str) -> bool:
+    try:
+        find_file(request, address)
+    except AssetRefused:
+        return False
+    return True
+
+
 def _one_diagram(text: str) -> Element:
     tree = parse_html("")
     body_of(tree).append(make("pre", {"class": "mermaid"}, text))
@@ -136,7 +146,12 @@ def _one_diagram(text: str) -> Element:
 def _theme_name(request: RenderRequest, front_matter: dict[str, Any]) -> str:
     """The theme of the request; a front matter may choose a built-in one while that is the default."""
     named = front_matter.get("theme")
-    return named if request.theme == "plain" and named in BUILT_IN else request.theme
+    if request.theme in BUILT_IN:
+        return named if request.theme == "plain" and named in BUILT_IN else request.theme
+    try:
+        return find_file(request, request.theme.strip())
+    except AssetRefused:
+        return request.theme  # refused by the loader, with the reason
 
 
 def _metadata(document: Document, front_matter: dict[str, Any]) -> Metadata:

@@ -6,9 +6,10 @@ and the few elements and attributes that make a layout engine open files of its 
 
 import json
 import re
+from urllib.parse import quote
 from xml.etree.ElementTree import Element
 
-from render.frontend.assets import loader
+from render.frontend.assets import AssetRefused, find_file, loader
 from render.frontend.css_rules import without_at_rules
 from render.frontend.element_tree import LITERAL, SVG, make, name_of, remove, replace, unwrap
 from render.frontend.figures.svg import DrawingRefused, check_size, clean_svg
@@ -228,9 +229,19 @@ def _drop_attribute(element: Element, key: str, plain: str) -> None:
         element.set("src", value.split(",")[0].strip().split(" ")[0])
 
 
+def _file_here(document: Document, href: str) -> str | None:
+    """The address of a file of the conversation that a link names as one of a sandbox; None if there is none."""
+    if not href.lower().startswith(("sandbox:", "fi:")):
+        return None
+    try:
+        return quote(find_file(document.request, href.strip()))
+    except AssetRefused:
+        return None
+
+
 def _clean_link(document: Document, element: Element, key: str) -> None:
     href = element.attrib[key]
-    retained = safe_link(href)
+    retained = safe_link(href) or _file_here(document, href)
     if retained is not None:
         element.set(key, retained)
     else:

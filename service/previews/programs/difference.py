@@ -3,7 +3,6 @@
 Of documents the text is what ``react.read`` reads of them, by the reader of the image.
 """
 
-import codecs
 import os
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from proofbox.service.previews.programs.pages import CannotShowError, run_program
+from proofbox.service.text_encoding import find_file_encoding
 
 DIFF_BYTES_MAX = 512 * 1024
 _TEXT_CHARS_MAX = 4_000_000
@@ -52,10 +52,7 @@ def compare_files(request: dict[str, Any]) -> dict[str, Any]:
 
 def _read_text(path: str, kind: str) -> str:
     if kind == "text":
-        with open(path, "rb") as file:
-            head = file.read(2)
-        encoding = "utf-16" if head in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8-sig"
-        with open(path, encoding=encoding, errors="replace") as file:
+        with open(path, encoding=find_file_encoding(path), errors="replace") as file:
             return file.read()
     sys.path.append(_PROGRAMS_OF_THE_IMAGE)
     from page_text import documents  # noqa: PLC0415

@@ -3,16 +3,17 @@
 from typing import Any
 
 from proofbox.service.previews.programs.pages import CannotShowError, PageWriter, add_pdf, run_program
+from proofbox.service.text_encoding import find_file_encoding
 
 _PAGE = "@page { size: 1024px 1366px; margin: 0 }"
 
 
 def show_html(request: dict[str, Any]) -> dict[str, Any]:
     """Answer a request for a page of HTML."""
-    with open(request["input"], "rb") as file:
-        raw = file.read()
+    with open(request["input"], encoding=find_file_encoding(request["input"]), errors="replace") as file:
+        html = file.read()
     writer = PageWriter(request)
-    return writer.answer(add_html(writer, raw.decode("utf-8-sig", errors="replace"), _PAGE), exact=True)
+    return writer.answer(add_html(writer, html, _PAGE), exact=True)
 
 
 def add_html(writer: PageWriter, html: str, page_css: str) -> int:

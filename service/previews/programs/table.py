@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from proofbox.service.previews.programs.pages import CannotShowError, run_program
+from proofbox.service.text_encoding import find_file_encoding
 
 CELL_CHARS_MAX = 300
 _FIELD_CHARS_MAX = 1_000_000
@@ -25,7 +26,8 @@ def show_table(request: dict[str, Any]) -> dict[str, Any]:
 
 def _read_delimited(request: dict[str, Any]) -> dict[str, Any]:
     csv.field_size_limit(_FIELD_CHARS_MAX)
-    with open(request["input"], encoding="utf-8-sig", errors="replace", newline="") as file:
+    encoding = find_file_encoding(request["input"])
+    with open(request["input"], encoding=encoding, errors="replace", newline="") as file:
         delimiter = "\t" if request["kind"] == "tsv" else _find_delimiter(file.read(_SNIFFED_CHARS))
         file.seek(0)
         # A zero byte is an error for the parser of some releases.

@@ -10,6 +10,7 @@ from proofbox.contracts.media_types import is_text
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.service.artifacts.conversation_files import CallFiles
 from proofbox.service.react.memsearch.chunking import passages
+from proofbox.service.text_encoding import as_utf_8
 from proofbox.service.timeline.block_writer import now_text
 from proofbox.service.timeline.port import PlacedBlock
 
@@ -69,7 +70,9 @@ async def _attachment_passages(block: Block, files: CallFiles) -> Sequence[str]:
         file = await files.latest(path)
         if file is not None and file.sha256 in {_sha256(block), None}:
             data = await files.read_at_hand(file, TEXT_CHARS_MAX)
-            text = None if data is None else data.decode("utf-8-sig", errors="replace")
+            if data is not None:
+                data, _ = as_utf_8(data, is_whole=len(data) == file.size_bytes)
+                text = data.decode("utf-8-sig", errors="replace")
     return passages(f"{path.rel}\n\n{(text or '')[:TEXT_CHARS_MAX]}")
 
 

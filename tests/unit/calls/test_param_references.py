@@ -155,8 +155,8 @@ async def test_attachments_internal_files_and_files_of_the_current_turn_are_foun
     ],
 )
 async def test_a_path_in_the_spelling_of_another_sandbox_leads_to_the_file(conversation, path):
-    await conversation.save("turn_9/files/rep.md", b"own")
     await conversation.save("turn_1/files/rep.md", b"earlier")
+    await conversation.save("turn_9/files/rep.md", b"own")
     found, used = await resolved(conversation, path)
     assert (found, used.path, used.version) == ("own", "fi:turn_9.files/rep.md", 1)
     if "turn_9" in path:

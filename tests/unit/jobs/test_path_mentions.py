@@ -256,3 +256,19 @@ def test_a_megabyte_of_hostile_text_is_read(text):
     cited, missing = find_sids(text, frozenset(range(1, 10_000)))
     assert len(cited) <= 9_999
     assert len(missing) <= 50_000
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("see https://x.example/turn_1/files/zzz.csv", []),
+        ("url(https://a.example/b?x=/turn_1/files/x.png)", []),
+        ("[a](HTTP://h.example/turn_1/files/q.png) turn_1/files/b.csv", ["turn_1/files/b.csv"]),
+        (
+            "file:///out/turn_1/files/c.csv sandbox:/mnt/data/turn_1/files/d.csv",
+            ["turn_1/files/c.csv", "turn_1/files/d.csv"],
+        ),
+    ],
+)
+def test_a_path_within_a_web_address_is_no_mention(text, asked):
+    assert [mention.asked for mention in find_mentions(text)] == asked

@@ -33,6 +33,7 @@ FULL = {
     "write_warning": "file_unusually_small",
     "error": "not hosted",
     "sid": 10_001,
+    "encoding": "utf-16",
 }
 NEEDED = ["artifact_path", "physical_path", "mime", "kind", "visibility", "tool_call_id", "tool_id", "ts"]
 NEEDED += ["size_bytes", "sha256"]

@@ -10,7 +10,7 @@ from pydantic import RootModel, ValidationError
 from proofbox.contracts.gateway.agents import SigningSecret, SigningSecretRequest
 from proofbox.contracts.gateway.external import ExternalFile, ExternalResponse, GivenCall
 from proofbox.contracts.gateway.names import AgentId
-from proofbox.contracts.paths import is_call_id
+from proofbox.contracts.paths import FilePath, is_call_id
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from proofbox.service import errors, gateway_errors
@@ -179,10 +179,10 @@ def _is_given(made: ArtifactResult) -> bool:
 
 
 async def _link(request: Request, services: Services, scope: ConversationKey, made: ArtifactResult) -> ExternalFile:
-    found = await services.paths.for_call(scope, made.physical_path.partition("/")[0]).find_file(made.logical_path)
-    if found is None or found.stored is None:
+    found = await services.artifacts.latest(scope, FilePath.from_physical(made.physical_path))
+    if found is None:
         raise errors.UnknownArtifactError(f"artifact: '{made.physical_path}' is not stored any more")
-    url = await services.artifacts.link(scope, found.stored) or await own_link(services, scope, found.stored)
+    url = await services.artifacts.link(scope, found) or await own_link(services, scope, found)
     if url.startswith("/"):
         url = f"{str(request.base_url).rstrip('/')}{url}"
     return ExternalFile(
