@@ -198,7 +198,9 @@ class Runner:
             "stdin": STDIN_PATH if stdin else None,
             "out_dir": OUT_DIR,
             "env": {**request["env"], "TURN_ID": request["turn_id"], **_hidden_in_bash(links)},
-            "links": links,
+            "links": {
+                name: target for name, target in links.items() if target == "." or name == request["turn_id"]
+            },
         }
         outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
         self._channel.send_json(frame_format.EXIT, outcome)

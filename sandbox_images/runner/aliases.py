@@ -25,15 +25,15 @@ class Aliases:
         self._first: dict[str, str] = {}
         self._targets: dict[str, str] = {}  # of the spellings, by their paths relative to OUT_DIR
 
-    def make(self, path: str, links: Iterable[str], copies: Iterable[str]) -> Iterator[str]:
+    def make(self, path: str, links: Iterable[str], copies: Iterable[str], turn_id: str) -> Iterator[str]:
         """Makes names of a file that was put in, as far as there is room and nothing lies there; those it made.
 
-        A copy cannot be written to; where there is no room for one, a link takes its place.
+        A copy in another turn cannot be written to; where there is no room for one, a link takes its place.
         """
         for name in copies:
-            if (self._has_room(os.lstat(self._full(path)).st_size) and self._copy(path, name)) or self._add_link(
-                path, name
-            ):
+            if (
+                self._has_room(os.lstat(self._full(path)).st_size) and self._copy(path, name, turn_id)
+            ) or self._add_link(path, name):
                 yield name
         for name in links:
             if self._add_link(path, name):
@@ -97,11 +97,11 @@ class Aliases:
             return False
         return True
 
-    def _copy(self, path: str, name: str) -> bool:
+    def _copy(self, path: str, name: str, turn_id: str) -> bool:
         full = self._full(name)
         try:
             os.makedirs(os.path.dirname(full), exist_ok=True)
-            copy_file(self._full(path), full, 0o444)
+            copy_file(self._full(path), full, 0o644 if name.startswith(f"{turn_id}/") else 0o444)
         except OSError:
             return False
         return True

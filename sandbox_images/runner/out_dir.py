@@ -85,7 +85,7 @@ class OutDir:
         full = os.path.join(self.root, path)
         mode = self._modes.pop(path, 0o755 if executable else 0o644)
         os.chmod(full, mode if writable else mode & 0o555)
-        made = [path, *self.aliases.make(path, links, copies)]
+        made = [path, *self.aliases.make(path, links, copies, self.turn_id)]
         when = _EPOCH_NS if made_ns is None else made_ns
         for name in made:
             os.utime(os.path.join(self.root, name), ns=(when, when))
@@ -207,21 +207,24 @@ class OutDir:
 
     def has_rest(self, files_max: int) -> bool:
         """Whether there may be more than files that are stored by themselves."""
-        if self.restored or os.path.isdir(os.path.join(self.root, self.turn_id, "files/files")):
+        try:
+            return bool(self.restored) or self._has_more_than_files(files_max)
+        except OSError:  # the program changed the folders themselves
             return True
-        count = 0
-        with os.scandir(os.path.join(self.root, self.turn_id, "files")) as entries:
+
+    def _has_more_than_files(self, files_max: int) -> bool:
+        files, count = f"{self.turn_id}/files", 0
+        with os.scandir(os.path.join(self.root, files)) as entries:
             for entry in entries:
-                path = f"{self.turn_id}/files/{entry.name}"
+                path = f"{files}/{entry.name}"
                 if self.aliases.is_spelling(path):
                     continue
                 mode = entry.stat(follow_symlinks=False).st_mode
                 count += not self.unchanged(path)
                 if not stat.S_ISREG(mode) or stat.S_IMODE(mode) != USUAL_MODE or count > files_max:
                     return True
-        return count > 0 and not all(
-            name in ("files", "attachments") or name.startswith("turn_") for name in os.listdir(self.root)
-        )
+        beside = (name for name in os.listdir(self.root) if name != "files" and not name.startswith("turn_"))
+        return any(not self.aliases.is_spelling(name) for name in beside)
 
     def _tops(self) -> Iterator[tuple[str, str]]:
         """The folders in which the turn's files may lie, and what comes before the names of those in them.

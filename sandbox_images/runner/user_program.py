@@ -78,6 +78,8 @@ def _take_place(job: dict[str, Any]) -> str:
     try:
         if job["cwd"]:
             os.makedirs(cwd, exist_ok=True)
+        if not os.path.realpath(cwd).startswith(os.path.realpath(job["out_dir"])):
+            sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: a link leads out of files/")
         os.chdir(cwd)
     except OSError as exc:
         sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: {exc.strerror}")

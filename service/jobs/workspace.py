@@ -135,12 +135,13 @@ def notes_on(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds | 
         )
     if found.left_out:
         what = "sockets, pipes, paths over 4,096 bytes, folders in whose place in files/ is a file or link"
-        notes.append(f"{found.left_out} entries of the working directory cannot be stored ({what})")
+        entries = "1 entry" if found.left_out == 1 else f"{found.left_out} entries"
+        notes.append(f"{entries} of the working directory cannot be stored ({what})")
     return notes
 
 
 def _listed(sizes: Mapping[str, int]) -> str:
-    shown = [f"{rel} ({size:,} bytes)" for rel, size in list(sizes.items())[:_LISTED_MAX]]
+    shown = [f"{rel} ({size:,} byte{'' if size == 1 else 's'})" for rel, size in list(sizes.items())[:_LISTED_MAX]]
     return ", ".join(shown) + _and_more(len(sizes))
 
 

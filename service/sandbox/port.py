@@ -57,7 +57,7 @@ class InputFile:
         size_bytes: how many.
         writable: the program may change it.
         links: further names of it, relative to OUT_DIR: a change through one is a change of the file.
-        copies: names of a copy, relative to OUT_DIR, that is read-only.
+        copies: names of a copy, relative to OUT_DIR; one of another turn is read-only.
         yields: a file of the restored workspace in its place stays.
         made_ns: when it was made, in nanoseconds since 1970; None if that is not known.
     """

@@ -6,7 +6,7 @@ from typing import Any
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from tests.container.calling import Caller
 
-# Prints every file in OUT_DIR.
+# Prints every file of the working directory.
 LIST = """
 import os
 for folder, _, names in sorted(os.walk(".")):

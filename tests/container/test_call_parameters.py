@@ -39,9 +39,9 @@ async def test_a_program_gets_its_arguments_input_environment_and_folder(call: C
     ]
 
 
-async def test_without_them_input_is_empty_and_the_folder_is_out_dir(call: Caller) -> None:
+async def test_without_them_input_is_empty_and_the_folder_is_the_workspace(call: Caller) -> None:
     await call(TELLS[Language.PYTHON])
-    assert json.loads(await call.output()) == [[], "", None, "/out"]
+    assert json.loads(await call.output()) == [[], "", None, "/out/turn_1/files"]
 
 
 async def test_a_mebibyte_of_input_arrives_whole(call: Caller) -> None:
@@ -53,7 +53,7 @@ async def test_a_mebibyte_of_input_arrives_whole(call: Caller) -> None:
 async def test_what_the_sandbox_sets_stays_as_it_is(call: Caller) -> None:
     code = "import os\nprint(os.environ['PATH'], os.environ['HOME'], os.environ['OUT_DIR'], os.environ['X'])"
     await call(code, env={"X": "1"})
-    assert await call.output() == "/opt/proofbox/venv/bin:/usr/bin:/bin /tmp/home /out 1\n"
+    assert await call.output() == "/opt/proofbox/venv/bin:/usr/bin:/bin /mnt/data /out 1\n"
 
 
 async def test_files_of_a_working_folder_are_files_of_the_turn(call: Caller) -> None:
@@ -65,7 +65,8 @@ async def test_files_of_a_working_folder_are_files_of_the_turn(call: Caller) -> 
 async def test_a_link_that_an_earlier_call_left_is_no_working_folder_outside(call: Caller) -> None:
     await call("import os\nos.symlink('/etc', 'files/work')")
     response = await call("import os\nprint(os.getcwd())", cwd="work")
-    assert await call.output() == "/out/turn_1/files/work\n", response.report
+    assert response.error is not None
+    assert "cannot be used as the working directory: a link leads out of files/" in response.error.message
 
 
 async def test_a_file_in_the_way_of_a_working_folder_is_named(call: Caller) -> None:

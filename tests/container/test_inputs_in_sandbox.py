@@ -132,21 +132,22 @@ async def test_file_that_is_mentioned_and_cited_several_times_is_brought_once(ca
     code = f"# turn_1/files/a.txt './turn_1/files/a.txt' turn_1/files [[S:1]]\n{LIST}"
     response = await call(code, turn_id="turn_2")
     assert [line.physical_path for line in response.rehosted] == ["turn_1/files/a.txt"]
-    assert await call.output() == "turn_1/files/a.txt\n"
+    assert await call.output() == "a.txt\n"
 
 
 async def test_small_files_of_other_turns_are_there_unasked(call: Caller) -> None:
     await write(call, "a.txt", "b.txt")
     await write(call, "a.txt", turn_id="turn_10")
     response = await call(LIST, turn_id="turn_2")
-    assert await call.output() == "turn_1/files/a.txt\nturn_1/files/b.txt\nturn_10/files/a.txt\n"
-    assert {line.asked for line in response.rehosted} == {"conversation"}
+    assert await call.output() == "a.txt\nb.txt\n"
+    paths = ["turn_10/files/a.txt", "turn_1/files/b.txt"]
+    assert ledger(response) == [("workspace", "store", path) for path in paths]
 
 
 async def test_path_that_an_escape_ends_brings_that_file_alone(call: Caller) -> None:
     await write(call, "a.txt", "b.txt")
     response = await call(r'html = "<img src=\"turn_1/files/a.txt\">\n"', turn_id="turn_2")
-    named = [line.physical_path for line in response.rehosted if line.asked != "conversation"]
+    named = [line.physical_path for line in response.rehosted if line.asked != "workspace"]
     assert named == ["turn_1/files/a.txt"]
     gone = await call(r'html = "<img src=\"turn_1/files/gone.txt\">\n"', turn_id="turn_2")
     assert [notice["missing"] for notice in notices(gone)] == [["turn_1/files/gone.txt"]]
@@ -195,15 +196,10 @@ async def test_files_of_the_current_turn_are_there_unasked_and_writable(call: Ca
     await write(call, "a.txt", "sub/b.txt")
     await call.attach("in.csv", b"x\n")
     response = await call(LIST)
-    expected = ["turn_1/attachments/in.csv", "turn_1/files/a.txt", "turn_1/files/sub/b.txt"]
-    further_names = ["a.txt", "in.csv", "attachments/in.csv", "sub/b.txt"]
-    assert sorted((await call.output()).splitlines()) == sorted([*expected, *further_names])
-    assert ledger(response) == [("workspace", "store", path) for path in sorted(expected, key=_by_namespace)]
+    assert (await call.output()).splitlines() == ["a.txt", "in.csv", "sub/b.txt"]
+    paths = ["turn_1/attachments/in.csv", "turn_1/files/a.txt", "turn_1/files/sub/b.txt"]
+    assert sorted(ledger(response)) == [("workspace", "store", path) for path in paths]
     assert response.artifacts == []
-
-
-def _by_namespace(path: str) -> tuple[str, ...]:
-    return tuple(path.split("/"))
 
 
 async def test_edit_of_a_file_of_the_turn_is_a_new_version_promised_or_not(call: Caller) -> None:
@@ -211,7 +207,8 @@ async def test_edit_of_a_file_of_the_turn_is_a_new_version_promised_or_not(call:
     code = "open('files/a.txt', 'a').write(' +1'); open('turn_1/files/b.txt', 'a').write(' +1')"
     response = await call(code, ["a.txt"])
     assert response.report == (
-        "Runtime error: none\nProduced files:\n- turn_1/files/a.txt\nNot in the contract: turn_1/files/b.txt"
+        "Runtime error: none\nProduced files:\n- turn_1/files/a.txt\nNot in the contract: turn_1/files/b.txt\n"
+        "Note: b.txt: the copy that the user has is the version before this one; promise the file to renew it"
     )
     assert (await call.text("a.txt"), await call.text("b.txt")) == ("a.txt +1", "b.txt +1")
     await call("print(open('files/a.txt').read(), open('files/b.txt').read())")
@@ -241,17 +238,17 @@ async def test_workspace_above_its_bound_brings_only_what_is_named_and_says_so(
         call = Caller(service)
         await write(call, "a.txt", "b.txt")
         assert notices(await call(LIST)) == []
-        assert await call.output() == "a.txt\nb.txt\nturn_1/files/a.txt\nturn_1/files/b.txt\n"
-        await write(call, "c.txt")
-        response = await call(f"# turn_1/files/b.txt\n{LIST}")
-        assert await call.output() == "b.txt\nturn_1/files/b.txt\n"
+        assert await call.output() == "a.txt\nb.txt\n"
+        await write(call, "c.txt", "large.txt")
+        response = await call(f"# turn_1/files/large.txt\n{LIST}")
+        assert await call.output() == "b.txt\nc.txt\nlarge.txt\n"
         assert notices(response) == [
             {
                 "code": "workspace_truncated",
-                "message": "the files of turn_1 are more than 2 or 67108864 bytes, or than OUT_DIR has room for: "
-                "only those that the code names were put into it",
-                "left_out": ["turn_1/files/a.txt", "turn_1/files/c.txt"],
-                "left_out_total": 2,
+                "message": "the files of the workspace are more than 2 or 67108864 bytes, or than OUT_DIR has room "
+                "for: some are not in OUT_DIR",
+                "left_out": ["a.txt"],
+                "left_out_total": 1,
             }
         ]
 
@@ -268,19 +265,21 @@ async def test_workspace_above_its_bound_brings_only_what_is_named_and_says_so(
     ],
     ids=["one_large", "many", "many_small"],
 )
-async def test_files_that_do_not_fit_into_out_dir_run_nothing_if_named_and_are_left_out_if_not(
+async def test_files_that_do_not_fit_into_out_dir_run_nothing_if_their_paths_are_named_and_else_are_left_out(
     call: Caller, limits: dict[str, int], told: str
 ) -> None:
     if limits == {"out_dir_bytes": 1_000_000}:
-        seed, count = "open('files/a.bin', 'wb').write(bytes(2_000_000))", 1
+        seed, count = "open('a.bin', 'wb').write(bytes(2_000_000))", 1
     else:
-        seed, count = "for n in range(30): open(f'files/{n}.txt', 'w').write('x')", 30
+        seed, count = "for n in range(30): open(f'{n}.txt', 'w').write('x')", 30
     assert (await call(seed)).ok
-    named = await call("print('ran', 'turn_1/files/')", limits=limits)
-    assert named.report == (
+    named = await call("print('ran', 'turn_1/files/')", limits=limits, turn_id="turn_2")
+    assert named.report.splitlines()[0] == (
         f"Runtime error: disk_limit — the files that the call refers to {told}; nothing was run"
     )
     assert (named.sandbox, await call.output()) == (None, "")
-    unnamed = await call(f"print('ran'){LIST}", limits=limits)
-    assert (unnamed.ok, await call.output(), unnamed.rehosted) == (True, "ran\n", [])
-    assert [(n["code"], n["left_out_total"]) for n in notices(unnamed)] == [("workspace_truncated", count)]
+    unnamed = await call("import os; print('ran', len(os.listdir()))", limits=limits, turn_id="turn_2")
+    there = len(unnamed.rehosted)
+    assert (unnamed.ok, await call.output(), there < count) == (True, f"ran {there}\n", True)
+    assert [(n["code"], n["left_out_total"]) for n in notices(unnamed)] == [("workspace_truncated", count - there)]
+    assert "Note: not in the working directory: " in unnamed.report

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
         "turn_1/attachments/sales.csv",
         "/mnt/data/sales.csv",
         "/mnt/user-data/uploads/sales.csv",
-        "../out/turn_1/attachments/sales.csv",
+        "../../turn_1/attachments/sales.csv",
     ],
 )
 @pytest.mark.parametrize("turn", ["turn_1", "turn_2"])
@@ -89,11 +89,11 @@ async def test_a_deletion_lasts_within_the_turn(call: Caller, name: str) -> None
     assert await call.stored("turn_1/files/data.txt") == b"1"
 
 
-async def test_appending_to_a_file_of_the_same_name_begins_anew_in_a_new_turn(call: Caller) -> None:
+async def test_appending_to_a_file_goes_on_in_a_new_turn(call: Caller) -> None:
     code = "open('files/log.txt', 'a').write('x')"
     await call(code, ["log.txt"])
     assert (await call(code, ["log.txt"], turn_id="turn_2")).ok
-    assert await call.stored("turn_2/files/log.txt") == b"x"
+    assert await call.stored("turn_2/files/log.txt") == b"xx"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ async def test_a_path_in_a_comment_stops_no_run(call: Caller, language: Language
     [
         (
             Language.PYTHON,
-            "open('report.csv')",
-            "report.csv does not exist; the conversation has turn_1/files/report.csv",
+            "open('reports.csv')",
+            "reports.csv does not exist; the conversation has files/report.csv",
         ),
-        (Language.PYTHON, "open('/data/Report.csv')", "the conversation has turn_1/files/report.csv"),
-        (Language.PYTHON, "open('raport.csv')", "the conversation has turn_1/files/report.csv"),
-        (Language.BASH, "cat report.csv || exit 1", "the conversation has turn_1/files/report.csv"),
-        (Language.NODE, "require('fs').readFileSync('report.csv')", "the conversation has turn_1/files/report.csv"),
+        (Language.PYTHON, "open('/data/Report.csv')", "the conversation has files/report.csv"),
+        (Language.PYTHON, "open('raport.csv')", "the conversation has files/report.csv"),
+        (Language.BASH, "cat Report.csv || exit 1", "the conversation has files/report.csv"),
+        (Language.NODE, "require('fs').readFileSync('raport.csv')", "the conversation has files/report.csv"),
         (Language.PYTHON, "import tensorflow", "the library tensorflow is not installed"),
         (Language.PYTHON, "import tensorflow", "use sklearn"),
         (Language.PYTHON, "import h5py", "installed are numpy"),

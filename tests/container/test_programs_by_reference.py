@@ -61,7 +61,7 @@ async def test_the_code_of_an_earlier_call_runs_again_by_its_path_also_in_a_late
     again = await call(f"fi:turn_1.code.{first}", OUT)
     assert (again.ok, of_type(again, "react.tool.code")[0].text) == (True, code)
     third = await call(f"fi:turn_2.code.{call.last_id}", OUT)
-    assert (third.ok, await call.text("out.txt")) == (True, "xx")
+    assert (third.ok, await call.text("out.txt")) == (True, "xxx")
 
 
 async def test_the_files_that_a_referenced_program_names_are_there(http, call):
@@ -70,7 +70,7 @@ async def test_the_files_that_a_referenced_program_names_are_there(http, call):
     call.turn = "turn_2"
     response = await call("fi:turn_1.files/script.sh", OUT, language=Language.BASH)
     assert (response.ok, await call.text("out.txt")) == (True, "a,b")
-    named = [line.physical_path for line in response.rehosted if line.asked != "conversation"]
+    named = [line.physical_path for line in response.rehosted if line.asked != "workspace"]
     assert named == ["turn_1/files/data.csv"]
 
 

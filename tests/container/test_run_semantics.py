@@ -255,7 +255,7 @@ print(subprocess.run(["sh", "-c", "exit 3"]).returncode)
 """
     response = await call(code, ["a.txt"])
     assert response.ok, response.report
-    assert (await call.text("a.txt"), await call.output()) == ("turn_1 /out /out\n", "3\n3\n")
+    assert (await call.text("a.txt"), await call.output()) == ("turn_1 /out /out/turn_1/files\n", "3\n3\n")
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -335,8 +335,7 @@ print(sorted(os.listdir()))
     response = await call(code, turn_id="turn_2026-07-04.a")
     assert response.ok, response.report
     assert await call.output() == (
-        "['/out', '/out', 'turn_2026-07-04.a', '/tmp/home', 'C.UTF-8', '/tmp'] /out\n"
-        "['files', 'turn_2026-07-04.a']\n"
+        "['/out', '/out', 'turn_2026-07-04.a', '/mnt/data', 'C.UTF-8', '/tmp'] /out/turn_2026-07-04.a/files\n[]\n"
     )
 
 

@@ -173,7 +173,7 @@ async def test_what_cannot_be_stored_is_noted_and_the_rest_stays(call: Caller) -
     response = await call(
         "mkfifo p; echo 2 >b; for i in $(seq 40); do mkdir d$i; done; sleep 60", timeout_s=3, **BASH
     )
-    assert "Note: 1 entries of the working directory cannot be stored" in response.report
+    assert "Note: 1 entry of the working directory cannot be stored" in response.report
     assert (await call("cat a b; ls -d d* | wc -l", **BASH)).output.stdout == "1\n2\n40\n"
 
 
