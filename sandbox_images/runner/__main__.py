@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 OUT_DIR = "/out"
 JOB_DIR = "/job"
-STDIN_PATH = "/job/stdin"  # no program has this name: each has a suffix
+STDIN_PATH = "/job/stdin"  # no program has these two names: each has a suffix
+RECORD_PATH = "/job/shown"
 _PROGRAM_MARKS = (
     b"#!",
     b"\x7fELF",
@@ -52,6 +53,7 @@ class Runner:
         self._launcher: program_run.Launcher | None = None
         self._receiver: fork_receiver.ForkReceiver | None = fork_receiver.ForkReceiver(channel)
         self._is_restored = False
+        self._shown: list[str] = []
 
     def serve(self) -> None:
         """Does what the service asks, until it hangs up."""
@@ -71,7 +73,7 @@ class Runner:
             elif kind == frame_format.JOB:
                 self._run(request)
             elif kind == frame_format.COLLECT:
-                Collection(self._channel, self._receiver, self._out, request).send_all()
+                Collection(self._channel, self._receiver, self._out, request, self._shown).send_all()
 
     def _adopt(self) -> None:
         """Takes an interpreter in that is forked into this container, in place of the one that waits."""
@@ -187,12 +189,18 @@ class Runner:
             "path": path,
             "stdin": STDIN_PATH if stdin else None,
             "out_dir": OUT_DIR,
+            "record": RECORD_PATH,
             "env": {**request["env"], "TURN_ID": request["turn_id"]},
         }
         outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
+        if os.path.lexists(RECORD_PATH):
+            import shown_record  # noqa: PLC0415 - few programs show something
+
+            outcome.update(shown_record.read(RECORD_PATH))
+            self._shown = outcome.get("shown", [])
         self._channel.send_json(frame_format.EXIT, outcome)
         if wanted is not None:
-            Collection(self._channel, self._receiver, self._out, wanted).send_all()
+            Collection(self._channel, self._receiver, self._out, wanted, self._shown).send_all()
 
     def _wanted_then(self) -> dict[str, Any]:
         """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""

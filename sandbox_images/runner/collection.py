@@ -30,11 +30,13 @@ class Collection:
         receiver: fork_receiver.ForkReceiver | None,
         out: out_dir.OutDir,
         wanted: dict[str, Any],
+        first: list[str],
     ) -> None:
         self._channel = channel
         self._inspector = inspector_client.InspectorClient(channel, receiver)
         self._out = out
         self._wanted = wanted
+        self._first = first  # names of files that come before others that nobody promised
         self._sent: dict[int, int] = {}
         self._reserved: set[int] = set()
         self._rows: list[dict[str, Any]] = []
@@ -127,7 +129,10 @@ class Collection:
                 self._rows.append(row)
         self._surplus = len(surplus - promised)
         others = [(rel, path) for rel, path in walked if rel not in promised | surplus]
-        return sorted(others, key=lambda other: spelled[out_dir.composed(other[0])] != other[0])
+        return sorted(
+            others,
+            key=lambda other: (other[0] not in self._first, spelled[out_dir.composed(other[0])] != other[0]),
+        )
 
     def _to_inspect(self) -> list[dict[str, Any]]:
         """Every promised regular file that is not empty nor too many, with its row and its checks."""
