@@ -12,7 +12,13 @@ _MEMORY_BYTES = 256 * 1024 * 1024
 _ITEMS_MAX = 1_000
 _DEPTH_MAX = 20
 _INT_BITS_MAX = 32 * 1024
-_BRACKETS: dict[type, Sequence[str]] = {list: "[]", tuple: "()", set: "{}", frozenset: ("frozenset({", "})"), dict: "{}"}
+_BRACKETS: dict[type, Sequence[str]] = {
+    list: "[]",
+    tuple: "()",
+    set: "{}",
+    frozenset: ("frozenset({", "})"),
+    dict: "{}",
+}
 _PAGE_BYTES = resource.getpagesize()
 
 

@@ -39,7 +39,7 @@ class Shown:
     def __init__(self, folder: str, record: str, stem: str) -> None:
         self._folder = folder
         self._record = record
-        self._stem = stem
+        self._stem = stem if stem.isidentifier() else "shown"
         self._count = 0
         self._bytes = 0
         self._is_full = False

@@ -211,7 +211,7 @@ def _run(job: dict[str, Any], fork: "Fork | None") -> None:
     if job["language"] == "python":
         atexit.register(_keep_pango)
         folder = os.path.join(job["out_dir"], job["turn_id"], "files")
-        stem = os.environ.pop("PROOFBOX_SHOWN_STEM", "shown")
+        stem = os.environ.pop("PROOFBOX_SHOWN_STEM", "shown")  # set by a facade whose clients know another name
         _run_to_the_end(job["path"], Shown(folder, job["record"], stem), fork)
     else:
         # Python ignores these two; what it becomes and starts would inherit that, so `yes | head` would complain.

@@ -237,6 +237,7 @@ def _call(session: str, run: Run) -> ToolCallRequest:
             "timeout_s": run.wall_s,
             "args": list(run.args),
             "cwd": WORKING_FOLDER,
+            "env": {"PROOFBOX_SHOWN_STEM": "plot"},  # what LibreChat's users know: plot_1.png
         },
         code=run.code,
         assets=[*assets, *run.assets],
