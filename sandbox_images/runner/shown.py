@@ -201,7 +201,7 @@ class Shown:
         changes = self._changes()
         for name in [name for name in changes if name in sys.modules]:
             _apply(changes.pop(name), sys.modules[name])
-        sys.meta_path.insert(0, _Watcher(changes))
+        sys.meta_path.insert(0, _ChangingFinder(changes))
         if names_display:
             import builtins  # noqa: PLC0415 - few programs use the name
 
@@ -260,7 +260,7 @@ class Shown:
         module.display = self.display
 
 
-class _Watcher:
+class _ChangingFinder:
     """Finds what the other finders of modules find; a module that is to be changed is, when it has run."""
 
     def __init__(self, changes: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a program has shown, as it wrote that down itself: nothing of it is more than the program's own word."""
+"""What a program has shown, as it wrote that down: all of it is the program's own word."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VALUE_BYTES_MAX = 64 * 1024
 
 
 def read(path: str) -> dict[str, Any]:
-    """The fields of EXIT that say what was shown: names below ``files/``, notes and the last value."""
+    """The fields of EXIT for what was shown: names below ``files/``, notes and the last value."""
     shown: dict[str, Any] = {}
     files: list[str] = []
     notes: list[str] = []

@@ -196,9 +196,9 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
 def _shown_paths(call: ExecCall, result: JobResult) -> list[str]:
     """The physical paths of the files with what the program showed, as far as they are there."""
     turn_id = call.request.turn_id or ""
-    kept = {found.path.physical for found in result.collected.found if found.source is not None}
+    stored = {found.path.physical for found in result.collected.found if found.source is not None}
     paths = (f"{turn_id}/{Namespace.FILES}/{name}" for name in result.outcome.shown)
-    return [path for path in paths if path in kept]
+    return [path for path in paths if path in stored]
 
 
 def _output_path(call: ExecCall) -> str | None:

@@ -103,7 +103,9 @@ def _parameters(schema: dict[str, Any] | None) -> list[str] | None:
 
 def _launching(code: str) -> list[str]:
     """Return the last lines of a program: the caller's runs with the global names of the whole."""
-    return [_text("launch"), f"launch({_literal(code)}, globals())", ""]
+    # Its first import stands at the beginning of a line: by that its libraries are found.
+    newline = "\n"
+    return [_text("launch"), f"launch({_literal(newline + code)}[1:], globals())", ""]
 
 
 @cache
