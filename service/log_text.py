@@ -71,7 +71,7 @@ def _without_backspaces(line: str) -> str:
 
 
 def end_of(text: str, chars_max: int, whole: str | None = None) -> str:
-    """The last characters of a text, below a line that tells where the ``whole`` is, if that is known."""
+    """The last characters of a text, below a line with the path of the ``whole``, if there is one."""
     if len(text) <= chars_max:
         return text
     if whole is None:
@@ -81,7 +81,7 @@ def end_of(text: str, chars_max: int, whole: str | None = None) -> str:
 
 
 def head_and_tail(text: str, chars_max: int, whole: str | None = None) -> str:
-    """A text, or its beginning and its end around a line that tells how much is left out, and where the whole is.
+    """A text, or its beginning and its end around a line that shows how much is left out, with the path of the whole.
 
     It is cut between lines where a line ends near the cut.
     """
