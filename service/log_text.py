@@ -81,7 +81,7 @@ def end_of(text: str, chars_max: int, whole: str | None = None) -> str:
 
 
 def head_and_tail(text: str, chars_max: int, whole: str | None = None) -> str:
-    """A text, or its beginning and its end around a line that shows how much is left out, with the path of the whole.
+    """A text, or its beginning and its end around a line with what is left out, and the path of the whole.
 
     It is cut between lines where a line ends near the cut.
     """

@@ -108,11 +108,13 @@ def report_text(report: RunReport) -> str:
     if report.last_value is not None:
         value = printed_value(report.last_value, explored=report.explored)
         lines.append(f"Last value:\n{value}" if "\n" in value else f"Last value: {value}")
-    keeps_end = bool(failure or failed)
-    log = printed_log(report.log, keeps_end=keeps_end, explored=report.explored, whole=report.output_path)
-    if log:
+    if report.log and (log := _shown_log(report, keeps_end=bool(failure or failed))):
         lines += ["Program log (tail):", log]
     return "\n".join(lines)
+
+
+def _shown_log(report: RunReport, *, keeps_end: bool) -> str:
+    return printed_log(report.log, keeps_end=keeps_end, explored=report.explored, whole=report.output_path)
 
 
 def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:

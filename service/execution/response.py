@@ -7,9 +7,8 @@ from typing import Any
 from proofbox.contracts.artifacts import Contract, ContractError
 from proofbox.contracts.blocks import Block, Digest
 from proofbox.contracts.codes import ContractCode, NoticeCode, VerdictCode
-from proofbox.contracts.logical_paths import TurnPath
 from proofbox.contracts.network import NetworkUse
-from proofbox.contracts.paths import Namespace
+from proofbox.contracts.paths import Namespace, output_path
 from proofbox.contracts.tool_call_response import (
     ArtifactResult,
     EnvelopeError,
@@ -203,7 +202,7 @@ def _shown_paths(call: ExecCall, result: JobResult) -> list[str]:
 
 def _output_path(call: ExecCall) -> str | None:
     turn_id = call.request.turn_id
-    return None if turn_id is None else str(TurnPath("output", turn_id, call.request.tool_call_id))
+    return None if turn_id is None else output_path(turn_id, call.request.tool_call_id)
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:
