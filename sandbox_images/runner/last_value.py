@@ -1,5 +1,6 @@
 """The text of a value, as a notebook shows that of its last line, within bounds of time, memory and length."""
 
+import re
 import resource
 import signal
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ _BRACKETS: dict[type, Sequence[str]] = {
     frozenset: ("frozenset({", "})"),
     dict: "{}",
 }
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}(?=[>,) ])")  # differs from run to run, and names nothing
 _PAGE_BYTES = resource.getpagesize()
 
 
@@ -32,7 +34,7 @@ def describe_value(value: object) -> str:
     try:
         with _Bounds():
             text = _bounded(_Room().text(value))
-            return text.encode("utf-8", "replace").decode("utf-8")
+            return _ADDRESS.sub("", text).encode("utf-8", "replace").decode("utf-8")
     except _SlowError:
         return f"<{kind}, whose text takes more than {_SECONDS_MAX:.0f} s>"
     except MemoryError:

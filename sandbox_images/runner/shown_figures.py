@@ -6,6 +6,7 @@ stays the current one, so that ``plt.savefig`` after ``plt.show`` saves it.
 
 import functools
 import io
+import os
 import sys
 import weakref
 from typing import Any
@@ -23,14 +24,13 @@ class Figures:
 
     def __init__(self, shown: Any) -> None:
         self._shown = shown
-        self._saved: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._saved: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._presented: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_ours = False
 
     def change(self, pyplot: Any) -> None:
         """Changes pyplot, once it is imported."""
-        bases = sys.modules["matplotlib.backend_bases"]
-        self._note_saving(bases.FigureCanvasBase)
+        self._note_saving(sys.modules["matplotlib.backend_bases"].FigureCanvasBase)
         figure_class: Any = sys.modules["matplotlib.figure"].Figure
         figure_class.show = lambda figure, *_args, **_options: self.present(figure)
 
@@ -47,22 +47,23 @@ class Figures:
                 self._close_presented()
             return make(num, *args, **options)
 
-        pyplot.figure = figure
+        pyplot.figure = _as_part_of(pyplot, figure)
         for name in _STARTS:
-            setattr(pyplot, name, self._fresh(getattr(pyplot, name), pyplot))
+            setattr(pyplot, name, _as_part_of(pyplot, self._fresh(getattr(pyplot, name), pyplot)))
 
     def _note_saving(self, canvas_class: Any) -> None:
-        save = canvas_class.print_figure
+        """Notes the figures that are saved, by what a canvas sets of itself meanwhile.
 
-        @functools.wraps(save)
-        def print_figure(canvas: Any, filename: Any, *args: Any, **options: Any) -> Any:
-            result = save(canvas, filename, *args, **options)
-            if not self._is_ours:
-                self._saved.add(canvas.figure)
-                canvas.figure.stale = False  # what changes from here on is not in the file
-            return result
+        A function around the one that saves would stand in tracebacks, and warnings would name its line.
+        """
 
-        canvas_class.print_figure = print_figure
+        def set_saving(canvas: Any, is_saving: bool) -> None:
+            if vars(canvas).get("_is_saving") and not is_saving and not self._is_ours and sys.exc_info()[0] is None:
+                self._saved[canvas.figure] = _outline(canvas.figure)
+            vars(canvas)["_is_saving"] = is_saving
+
+        is_saving = property(lambda canvas: vars(canvas).get("_is_saving", False), set_saving)
+        canvas_class._is_saving = is_saving  # noqa: SLF001 - there is no public one
 
     def _fresh(self, function: Any, pyplot: Any) -> Any:
         @functools.wraps(function)
@@ -81,9 +82,9 @@ class Figures:
 
     def present(self, figure: Any) -> None:
         """Shows a figure, unless a file or what was shown before has all of it."""
-        is_known = figure in self._saved or figure in self._presented
+        is_done = (figure in self._presented and not figure.stale) or self._saved.get(figure) == _outline(figure)
         self._presented.add(figure)
-        if not (is_known and not figure.stale) and not _is_empty(figure):
+        if not is_done and not _is_empty(figure):
             self._shown.attempt("a figure", self.store, figure)
 
     def show_left_open(self) -> None:
@@ -128,3 +129,19 @@ def _has_content(figure: Any) -> bool:
     if figure.axes:
         return any(axes.has_data() or axes.texts or axes.tables or axes.artists for axes in figure.axes)
     return not _is_empty(figure)
+
+
+def _outline(figure: Any) -> Any:
+    """Something that differs when more was drawn or written in a figure."""
+    drawn = ("lines", "patches", "collections", "images", "texts", "tables", "artists")
+    return [len(figure.texts)] + [
+        [len(getattr(axes, kind)) for kind in drawn] + [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()]
+        for axes in figure.axes
+    ]
+
+
+def _as_part_of(library: Any, function: Any) -> Any:
+    """A function whose frames count as the library's: a warning names the line of the program that called."""
+    path = os.path.join(os.path.dirname(library.__file__), "_shown.py")
+    function.__code__ = function.__code__.replace(co_filename=path)
+    return function

@@ -89,6 +89,10 @@ async def test_a_page_that_is_shown_is_stored(call: Caller, code: str) -> None:
     [
         PLT + "plt.plot([1, 2]); plt.savefig('mine.png')",
         PLT + "plt.plot([1, 2]); plt.savefig('mine.png'); plt.show()",
+        PLT + "plt.plot([1, 2]); plt.savefig('mine.pdf'); plt.show()",
+        PLT + "plt.plot([1, 2]); plt.savefig('mine.svg', dpi=300, transparent=True)",
+        PLT + "from matplotlib.backends.backend_pdf import PdfPages\n"
+        "with PdfPages('mine.pdf') as pdf:\n    plt.plot([1, 2]); pdf.savefig()",
         PLT + "fig, ax = plt.subplots(); ax.plot([1]); fig.savefig('mine.png', bbox_inches='tight'); fig.show()",
         PLT + "from io import BytesIO\nplt.plot([1, 2]); plt.savefig(BytesIO())\nopen('mine.png', 'w').write('x');",
         PLT + "plt.plot([1, 2]); plt.savefig('mine.png'); plt.clf(); plt.close('all')",
@@ -100,7 +104,7 @@ async def test_a_figure_that_is_saved_closed_or_empty_is_not_stored_again(call: 
     response = await explore(call, code)
     assert (response.ok, shown(response)) == (True, []), response.report
     assert "Shown:" not in response.report
-    assert [file.physical_path for file in response.artifacts] == ["turn_1/files/mine.png"]
+    assert [file.physical_path[:18] for file in response.artifacts] == ["turn_1/files/mine."]
 
 
 async def test_each_show_begins_a_new_figure_and_a_shown_one_can_be_saved_still(call: Caller) -> None:
@@ -117,6 +121,18 @@ async def test_each_show_begins_a_new_figure_and_a_shown_one_can_be_saved_still(
         (255, 255, 255),
         (255, 0, 0),
     ]
+
+
+async def test_a_figure_that_goes_on_after_it_was_saved_is_shown(call: Caller) -> None:
+    code = PLT + "plt.plot([1]); plt.savefig('mine.png', dpi=300); plt.title('more'); plt.show()"
+    assert shown(await explore(call, code)) == ["shown_1.png"]
+
+
+async def test_warnings_and_tracebacks_of_drawing_name_the_program_alone(call: Caller) -> None:
+    code = PLT + r"plt.title('\ue000')" + "\nplt.savefig('files/a.png', dpi=50)\nplt.figure(figsize='x')"
+    response = await explore(call, code)
+    assert "/job/main.py:3: UserWarning: Glyph" in response.output.stderr
+    assert "/opt/proofbox/runner" not in response.output.stderr
 
 
 async def test_names_of_files_that_are_there_are_not_taken(call: Caller) -> None:
@@ -173,6 +189,7 @@ async def test_the_hint_on_a_promised_picture_that_was_only_shown_says_how_to_sa
         ("import numpy as np\nnp.arange(3)", "array([0, 1, 2])"),
         ("class A:\n    def __repr__(self): raise KeyError(5)\nA()", f"<__main__.A, {NO_TEXT}: KeyError: 5>"),
         ("import asyncio\nasync def f(): return 7\nawait f()", "7"),
+        ("f = lambda: 1\nf", "<function <lambda>>"),
     ],
 )  # fmt: skip
 async def test_the_value_of_the_last_line_is_reported(call: Caller, code: str, value: str) -> None:
