@@ -56,7 +56,9 @@ def _lines(path: str) -> list[bytes]:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return []
-    with open(fd, "rb", buffering=0) as file:
+    try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return []
-        return (file.read(_BYTES_MAX) or b"").split(b"\n")
+        return os.read(fd, _BYTES_MAX).split(b"\n")
+    finally:
+        os.close(fd)
