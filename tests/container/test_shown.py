@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import pytest
 from PIL import Image
 
+from proofbox.contracts.logical_paths import parse
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language
+from proofbox.service.artifacts.path_resolver import PathContent
 from tests.container.calling import Caller
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
@@ -342,6 +344,13 @@ async def test_the_cut_of_a_long_output_names_the_path_of_all_of_it(call: Caller
     ], part.report
     whole = await read(call, "fi:turn_1.output.tc_long")
     assert "Loaded: fi:turn_1.output.tc_long" in whole.report
+
+
+async def test_the_route_of_paths_has_what_was_printed_too(call: Caller) -> None:
+    await explore(call, "print('ü')\n1 / 0", tool_call_id="tc_1")
+    found = await call.service.paths.find(call.scope, parse("fi:turn_1.output.tc_1"))
+    assert isinstance(found, PathContent)
+    assert found.content.decode().startswith("ü\nTraceback")
 
 
 async def test_what_no_call_printed_is_missing(call: Caller) -> None:
