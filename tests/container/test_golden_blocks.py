@@ -206,7 +206,7 @@ async def test_file_that_is_not_in_the_contract_is_reported_kept_internal_and_ha
         "Produced files:\n"
         "- turn_1/files/notes.txt\n"
         "Not in the contract: turn_1/files/scratch.txt\n"
-            "Last value: 1"
+        "Last value: 1"
     )
     scratch = artifact_of(response, "scratch.txt")
     hosting = (scratch.hosted_uri, scratch.rn, scratch.key)
