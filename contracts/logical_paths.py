@@ -22,6 +22,7 @@ _EVENT = (
 )
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("code", re.compile(rf"fi:{_TURN}\.code\.{_CALL}")),
+    ("output", re.compile(rf"fi:{_TURN}\.output\.{_CALL}")),
     ("prompt", re.compile(rf"ar:{_TURN}\.user\.prompt")),
     ("completion", re.compile(rf"ar:{_TURN}\.assistant\.completion")),
     ("notes", re.compile(rf"ar:{_TURN}\.react\.notes\.{_CALL}")),
@@ -37,6 +38,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _SPELLING = {
     "code": "fi:{turn}.code.{id}",
+    "output": "fi:{turn}.output.{id}",
     "prompt": "ar:{turn}.user.prompt",
     "completion": "ar:{turn}.assistant.completion",
     "notes": "ar:{turn}.react.notes.{id}",
@@ -49,7 +51,18 @@ _SPELLING = {
     "summary": "su:{turn}.conv.range.summary",
 }
 Kind = Literal[
-    "code", "prompt", "completion", "notes", "plan", "event", "artifact", "call", "notice", "result", "summary"
+    "code",
+    "output",
+    "prompt",
+    "completion",
+    "notes",
+    "plan",
+    "event",
+    "artifact",
+    "call",
+    "notice",
+    "result",
+    "summary",
 ]
 _SOURCES = re.compile(r"so:sources_pool\[(?P<sids>[^\[\]]+)\]")
 _SKILL = re.compile(r"sk:(?P<id>[A-Za-z0-9_./-]+)")
@@ -139,7 +152,7 @@ def parse(text: str) -> LogicalPath:
 def _turn_path(kind: str, turn_id: str, item_id: str) -> TurnPath:
     if not is_turn_id(turn_id):
         raise UnsafePathError(f"{turn_id[:80]!a} is no turn id")
-    if kind in {"code", "notes", "call", "notice", "result"} and not is_call_id(item_id):
+    if kind in {"code", "output", "notes", "call", "notice", "result"} and not is_call_id(item_id):
         raise UnsafePathError(f"{item_id[:80]!a} is no tool call id")
     if kind in {"plan", "artifact"}:
         item_id = relative_path(item_id)

@@ -247,6 +247,11 @@ def code_path(turn_id: str, call_id: str) -> str:
     return f"fi:{turn_id}.code.{call_id}"
 
 
+def output_path(turn_id: str, call_id: str) -> str:
+    """The logical path of what the program of a call printed."""
+    return f"fi:{turn_id}.output.{call_id}"
+
+
 def notes_path(turn_id: str, call_id: str) -> str:
     """The logical path of the notes that came with a call."""
     return f"ar:{turn_id}.react.notes.{call_id}"

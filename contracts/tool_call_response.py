@@ -171,6 +171,10 @@ class ToolCallResponse(WireModel):
     """The blocks of the call, in the order of the timeline."""
     artifacts: list[ArtifactResult] = []
     """One verdict for each promised file, then the files that were not promised."""
+    shown: list[ArtifactResult] = []
+    """Those of them in which is what a Python program showed: figures, pictures, pages."""
+    last_value: str | None = None
+    """The text of the value of its last line, if that is an expression; of a long one the beginning and the end."""
     rehosted: list[Rehosted] = []
     """What was put into OUT_DIR before the program started."""
     timings_ms: Timings = Timings()

@@ -70,30 +70,36 @@ def _without_backspaces(line: str) -> str:
     return "".join(shown)
 
 
-def end_of(text: str, chars_max: int) -> str:
-    """The last characters of a text."""
-    return text[-chars_max:]
+def end_of(text: str, chars_max: int, whole: str | None = None) -> str:
+    """The last characters of a text, below a line with the path of the ``whole``, if there is one."""
+    if len(text) <= chars_max:
+        return text
+    if whole is None:
+        return text[-chars_max:]
+    tail = text[-(chars_max - len(_left_out(len(text), whole))) :]
+    return f"{_left_out(len(text) - len(tail), whole)}{tail}".lstrip("\n")
 
 
-def head_and_tail(text: str, chars_max: int) -> str:
-    """A text, or its beginning and its end around a line that tells how much is left out.
+def head_and_tail(text: str, chars_max: int, whole: str | None = None) -> str:
+    """A text, or its beginning and its end around a line with what is left out, and the path of the whole.
 
     It is cut between lines where a line ends near the cut.
     """
     if len(text) <= chars_max:
         return text
-    room = chars_max - len(_left_out(len(text)))
+    room = chars_max - len(_left_out(len(text), whole))
     head, tail = text[: room // 2], text[-(room - room // 2) :]
     near = room // 4
     if (at := head.rfind("\n")) >= len(head) - near:
         head = head[:at]
     if 0 <= (at := tail.find("\n")) <= near:
         tail = tail[at + 1 :]
-    return f"{head}{_left_out(len(text) - len(head) - len(tail))}{tail}"
+    return f"{head}{_left_out(len(text) - len(head) - len(tail), whole)}{tail}"
 
 
-def _left_out(chars: int) -> str:
-    return f"\n[… {chars} characters left out …]\n"
+def _left_out(chars: int, whole: str | None) -> str:
+    where = "" if whole is None else f", all of it is {whole}"
+    return f"\n[… {chars} characters left out{where} …]\n"
 
 
 def without_sequences(text: str) -> str:

@@ -122,6 +122,17 @@ class RunResult(Generic[File]):
         return self.response.output.combined
 
     @property
+    def shown(self) -> list[File]:
+        """Those of the files in which is what the program showed: figures, pictures, pages."""
+        paths = {shown.logical_path for shown in self.response.shown}
+        return [file for file in self.files if file.path in paths]
+
+    @property
+    def last_value(self) -> str | None:
+        """The text of the value of the program's last line; None if that has none."""
+        return self.response.last_value
+
+    @property
     def exit_code(self) -> int | None:
         """The exit status; None if a signal ended the program, or nothing ran."""
         return self.response.usage.exit_code

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 OUT_DIR = "/out"
 JOB_DIR = "/job"
-STDIN_PATH = "/job/stdin"  # no program has this name: each has a suffix
+STDIN_PATH = "/job/stdin"  # no program has these two names: each has a suffix
+RECORD_PATH = "/job/shown"
 _SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts")
 _SPELLINGS = (b"files/", b"attachments/", b"turn_")  # in scripts of the workspace, which the program may start
 # How a program says that it means the folder that it lies in.
@@ -56,6 +57,7 @@ class Runner:
         self._restored: Restoration | None = None
         self._spelled: set[bytes] = set()
         self._own: set[str] = set()  # files beside the program that it did not write
+        self._shown: list[str] = []
 
     def serve(self) -> None:
         """Does what the service asks, until it hangs up."""
@@ -188,7 +190,7 @@ class Runner:
             self._restored.finish()
         path = _program_path(request)
         _write(path, code)
-        self._own.update((path, STDIN_PATH))
+        self._own.add(path)
         links = self._spell(request["spellings"], code)
         if stdin:
             _write(STDIN_PATH, stdin)
@@ -197,12 +199,18 @@ class Runner:
             "path": path,
             "stdin": STDIN_PATH if stdin else None,
             "out_dir": OUT_DIR,
+            "record": RECORD_PATH,
             "env": {**request["env"], "TURN_ID": request["turn_id"], **_hidden_in_bash(links)},
             "links": {
                 name: target for name, target in links.items() if target == "." or name == request["turn_id"]
             },
         }
         outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
+        if os.path.lexists(RECORD_PATH):
+            import shown_record  # noqa: PLC0415 - few programs show something
+
+            outcome.update(shown_record.read(RECORD_PATH))
+            self._shown = outcome.get("shown", [])
         self._channel.send_json(frame_format.EXIT, outcome)
         if wanted is not None:
             self._collect(wanted)
@@ -233,7 +241,8 @@ class Runner:
         return self._out.aliases.spellings_in(files)
 
     def _collect(self, wanted: dict[str, Any]) -> None:
-        Collection(self._channel, self._receiver, self._out, wanted, JOB_DIR, self._own).send_all()
+        own = {*self._own, STDIN_PATH, RECORD_PATH}
+        Collection(self._channel, self._receiver, self._out, wanted, (JOB_DIR, own), self._shown).send_all()
 
     def _wanted_then(self) -> dict[str, Any]:
         """What is collected as soon as the program has ended: asked for ahead, which saves a way there and back."""

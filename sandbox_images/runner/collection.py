@@ -30,16 +30,16 @@ class Collection:
         receiver: fork_receiver.ForkReceiver | None,
         out: out_dir.OutDir,
         wanted: dict[str, Any],
-        job_dir: str,
-        own: set[str],
+        beside: tuple[str, set[str]],
+        first: list[str],
     ) -> None:
         self._channel = channel
         self._inspector = inspector_client.InspectorClient(channel, receiver)
         self._out = out
         self._wanted = wanted
-        self._job_dir = job_dir
-        self._own = own
+        self._job_dir, self._own = beside  # the folder of the program, and what lies there that it did not write
         self._packing: workspace.Packing | None = None
+        self._first = first  # names of files that come before others that nobody promised
         self._sent: dict[int, int] = {}
         self._reserved: set[int] = set()
         self._rows: list[dict[str, Any]] = []
@@ -136,11 +136,15 @@ class Collection:
                 self._rows.append(row)
         self._surplus = len(surplus - promised)
         others = [(rel, path) for rel, path in walked if rel not in promised | surplus]
-        # Of many the first are stored one by one: those that have versions already get a new one.
-        is_new = {
-            path: len(others) > self._wanted["extras_max"] and not self._out.is_put(path) for _, path in others
-        }
-        return sorted(others, key=lambda other: (spelled[out_dir.composed(other[0])] != other[0], is_new[other[1]]))
+        # Of many the first are stored one by one: what was shown, and those that have versions already.
+        is_many = len(others) > self._wanted["extras_max"]
+
+        def rank(other: tuple[str, str]) -> tuple[bool, bool, bool]:
+            rel, path = other
+            is_other_form = spelled[out_dir.composed(rel)] != rel
+            return rel not in self._first, is_other_form, is_many and not self._out.is_put(path)
+
+        return sorted(others, key=rank)
 
     def _to_inspect(self) -> list[dict[str, Any]]:
         """Every promised regular file that is not empty nor too many, with its row and its checks."""

@@ -22,10 +22,15 @@ import time
 import types
 from typing import TYPE_CHECKING, Any
 
+import program_text
+from shown import Shown
+
 if TYPE_CHECKING:
     from zygote.main import Fork
 
 CONTROL_FD = 3
+OWN_MODULES = ("user_program", "program_text", "shown", "shown_figures", "last_value", "notebook_display")
+"""What a program's own import of such a name must not find."""
 _PANGO = "libpangoft2-1.0.so.0"
 _OWN_PROGRAMS = frozenset({"render", "page_text", "inventory"})
 # A program is a script with imports or with require, as it likes: node finds out which, and need not warn of that.
@@ -102,9 +107,10 @@ def _add_packages(folder: str) -> None:
     sys.path.insert(1, folder)
 
 
-def _run_python(path: str) -> None:
+def _run_python(path: str, shown: Shown) -> None:
     with open(path, "rb") as file:
         source = file.read()
+    shown.watch(names_display=b"display" in source or b"IPython" in source)
     module = types.ModuleType("__main__")
     module.__file__ = path
     module.__loader__ = importlib.machinery.SourceFileLoader("__main__", path)
@@ -112,13 +118,23 @@ def _run_python(path: str) -> None:
     module.__builtins__ = builtins  # type: ignore[attr-defined]  # as the interpreter sets it
     sys.modules["__main__"] = module
     try:
-        code = compile(source, path, "exec", dont_inherit=True)
+        program = program_text.compile_program(source, path)
         del source
-        exec(code, module.__dict__)  # noqa: S102 - running the caller's code is the purpose
+        for note in program.notes:
+            shown.note(note)
+        awaited = eval(program.code, module.__dict__)  # noqa: S307 - running the caller's code is the purpose
+        if program.code.co_flags & program_text.CO_COROUTINE:
+            import asyncio  # noqa: PLC0415 - few programs wait outside of functions
+
+            asyncio.run(awaited)
+        shown.end(module.__dict__.pop(program_text.VALUE_NAME, None))
     except SystemExit:
+        shown.end()
         raise
     except BaseException as exc:  # whatever ends the program is shown as Python would show it
-        _show(exc)
+        _show(exc, path)
+        if isinstance(exc, Exception):
+            shown.end()
         if isinstance(exc, KeyboardInterrupt):
             # Python itself ends by SIGINT, after exit handlers and the last of the output; the traceback is shown.
             sys.excepthook = lambda *_: None
@@ -126,10 +142,10 @@ def _run_python(path: str) -> None:
         sys.exit(1)
 
 
-def _run_to_the_end(path: str, fork: "Fork | None") -> None:
+def _run_to_the_end(path: str, shown: Shown, fork: "Fork | None") -> None:
     """Runs a program, and passes its exit status to the shutdown of a fork."""
     try:
-        _run_python(path)
+        _run_python(path, shown)
     except SystemExit as end:
         if fork:
             fork.shutdown.set_status(end)
@@ -170,10 +186,10 @@ def _run_own(name: str, path: str, loaded: dict[str, types.ModuleType]) -> None:
     os._exit(status)  # nothing is left to be done, and to take the interpreter apart takes as long as a page
 
 
-def _show(exc: BaseException) -> None:
-    """Prints the traceback without the frames of this file, as if the script had been started by hand."""
+def _show(exc: BaseException, path: str) -> None:
+    """Prints the traceback from the program's first frame on, as if the script had been started by hand."""
     traceback = exc.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
         traceback = traceback.tb_next
     sys.excepthook(type(exc), exc.with_traceback(traceback), traceback)
 
@@ -190,7 +206,8 @@ def main() -> None:
 
 
 def _run(job: dict[str, Any], fork: "Fork | None") -> None:
-    sys.modules.pop(__name__, None)  # the program's own import of such a name must not find it
+    for name in OWN_MODULES:
+        sys.modules.pop(name, None)
     _confine(job)
     os.environ.update(job["env"])
     cwd = _take_place(job)
@@ -205,7 +222,9 @@ def _run(job: dict[str, Any], fork: "Fork | None") -> None:
         _add_packages(job["packages"])
     if job["language"] == "python":
         atexit.register(_keep_pango)
-        _run_to_the_end(job["path"], fork)
+        folder = os.path.join(job["out_dir"], job["turn_id"], "files")
+        stem = os.environ.pop("PROOFBOX_SHOWN_STEM", "shown")  # set by a facade whose clients know another name
+        _run_to_the_end(job["path"], Shown(folder, job["record"], stem), fork)
     else:
         # Python ignores these two; what it becomes and starts would inherit that, so `yes | head` would complain.
         for number in (signal.SIGPIPE, signal.SIGXFSZ):

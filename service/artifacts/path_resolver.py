@@ -1,6 +1,6 @@
 """Resolve a path to what a conversation has behind it: a file, blocks of the timeline, sources or a skill."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
@@ -61,7 +61,21 @@ class ResolvedSkill:
     skill: Skill
 
 
-Resolved = ConversationFile | ResolvedBlocks | ResolvedSources | ResolvedSkill
+@dataclass(frozen=True, slots=True)
+class ResolvedOutput:
+    """What the program of a call printed: both streams in their order, as its answer has them."""
+
+    path: TurnPath
+    text: str
+
+
+Resolved = ConversationFile | ResolvedBlocks | ResolvedOutput | ResolvedSources | ResolvedSkill
+PrintedOutput = Callable[[ConversationKey, TurnPath], Awaitable[str | None]]
+"""What the call of a path printed; None if there is no such call of that turn, or it has not ended."""
+
+
+async def _no_output(_scope: ConversationKey, _path: TurnPath) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +100,16 @@ class LogicalPathResolver:
         files: finds files in the artifact store and in the blocks of timelines.
         sources: the sources pool.
         skills: the skills.
+        printed: finds what calls have printed.
     """
 
-    def __init__(self, files: ConversationFiles, sources: SourcePool, skills: Skills) -> None:
+    def __init__(
+        self, files: ConversationFiles, sources: SourcePool, skills: Skills, printed: PrintedOutput = _no_output
+    ) -> None:
         self.files = files
         self.sources = sources
         self.skills = skills
+        self.printed = printed
 
     def for_call(
         self, scope: ConversationKey, turn_id: str, timeline: Sequence[Block] | None = None
@@ -119,6 +137,8 @@ class LogicalPathResolver:
                 return file.stored or await _resolve_carried(paths.files, file)
             case ResolvedBlocks() as blocks:
                 return await _block_content(paths.files, blocks)
+            case ResolvedOutput(text=text):
+                return PathContent("output.txt", _TEXT_MIME, text.encode(errors="replace"))
             case ResolvedSources(rows=rows):
                 encoded = Sources(sources=rows).model_dump_json().encode()
                 return PathContent("sources.json", "application/json", encoded)
@@ -148,6 +168,9 @@ class CallPaths:
         match path:
             case FilePath():
                 return await self.files.latest(path)
+            case TurnPath(kind="output"):
+                text = await self._resolver.printed(self._scope, path)
+                return None if text is None else ResolvedOutput(path, text)
             case TurnPath():
                 placed = await find_latest_blocks(self.files.memory, path)
                 return ResolvedBlocks(path, placed) if placed else None

@@ -24,21 +24,27 @@ _ENDS_SHOWN = 3
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(?:[.,:]\d+)*")
 
 
-def printed_log(text: str, *, keeps_end: bool, explored: bool) -> str:
+def printed_log(text: str, *, keeps_end: bool, explored: bool, whole: str | None = None) -> str:
     """What was printed, within its bounds.
 
     Args:
         text: both streams in their order.
         keeps_end: the end explains a failure; else the beginning and the end are kept.
         explored: the call promises no file, so what it prints is its result.
+        whole: the path of the whole output, for the line that stands where it is cut.
     """
     chars_max = EXPLORED_CHARS_MAX if explored else FAILED_CHARS_MAX if keeps_end else CHARS_MAX
     if keeps_end:
         text = clean_text(text[-_READ_CHARS:])
-        return end_of(_shortened(text, chars_max), chars_max)
+        return end_of(_shortened(text, chars_max), chars_max, whole)
     if len(text) > 2 * _READ_CHARS:
         text = f"{text[:_READ_CHARS]}\n[…]\n{text[-_READ_CHARS:]}"
-    return head_and_tail(_shortened(clean_text(text), chars_max), chars_max)
+    return head_and_tail(_shortened(clean_text(text), chars_max), chars_max, whole)
+
+
+def printed_value(text: str, *, explored: bool) -> str:
+    """The text of the last value, within the bounds of what is printed."""
+    return head_and_tail(clean_text(text), EXPLORED_CHARS_MAX if explored else CHARS_MAX)
 
 
 def _shortened(text: str, chars_max: int) -> str:

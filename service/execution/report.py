@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from proofbox.contracts.artifacts import ContractError
 from proofbox.contracts.codes import RuntimeCode, VerdictCode
 from proofbox.contracts.tool_call_response import EnvelopeError
-from proofbox.service.execution.printed_log import printed_log
+from proofbox.service.execution.printed_log import printed_log, printed_value
 from proofbox.service.jobs.failures import RuntimeFailure
 from proofbox.service.jobs.verdicts import Verdict, produced_once
 from proofbox.service.visible_text import visible_line
@@ -41,6 +41,9 @@ class RunReport:
         unpromised_total: how many there are, listed or not.
         log: what the program printed, both streams in their order.
         explored: the call promised no file.
+        output_path: the path of all that it printed; None if the call has no turn.
+        shown: physical paths of the files with what it showed.
+        last_value: the text of the value of its last line.
         notes: what else happened that the model should know, a sentence each.
         removed: physical paths of files of the turn that the program removed.
         in_other_turns: what it changed in folders of other turns, where nothing is stored.
@@ -53,6 +56,9 @@ class RunReport:
     unpromised_total: int
     log: str
     explored: bool = False
+    output_path: str | None = None
+    shown: list[str] = field(default_factory=list)
+    last_value: str | None = None
     notes: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     in_other_turns: list[str] = field(default_factory=list)
@@ -88,6 +94,8 @@ def report_text(report: RunReport) -> str:
     if produced:
         lines.append("Succeeded:" if failure or failed else "Produced files:")
         lines += _bound_lines([f"- {v.path.physical}" for v in produced])
+    if report.shown:
+        lines.append(f"Shown: {', '.join(report.shown)}")
     if report.unpromised:
         lines.append(_unpromised_line(report))
     if report.removed:
@@ -97,9 +105,16 @@ def report_text(report: RunReport) -> str:
     lines += [f"Note: {note}" for note in report.notes]
     lines += [f"Hint: {hint}" for hint in report.hints]
     lines = [visible_line(line) for line in lines]
-    if report.log and (log := printed_log(report.log, keeps_end=bool(failure or failed), explored=report.explored)):
+    if report.last_value is not None:
+        value = printed_value(report.last_value, explored=report.explored)
+        lines.append(f"Last value:\n{value}" if "\n" in value else f"Last value: {value}")
+    if report.log and (log := _shown_log(report, keeps_end=bool(failure or failed))):
         lines += ["Program log (tail):", log]
     return "\n".join(lines)
+
+
+def _shown_log(report: RunReport, *, keeps_end: bool) -> str:
+    return printed_log(report.log, keeps_end=keeps_end, explored=report.explored, whole=report.output_path)
 
 
 def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:

@@ -66,6 +66,12 @@ _OTHER_ERRORS = (
         "a file of this turn has two names, its bare one and files/<name>; it need not be copied",
     ),
 )
+_PICTURES = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".webp", ".gif", ".tif", ".tiff")
+_WAYS_TO_SAVE = (  # endings of a promised file, of what was shown, and how it is saved
+    (_PICTURES, ".png", "plt.savefig('{0}'), or save('{0}') of a picture"),
+    ((".html", ".htm"), ".html", "fig.write_html('{0}'), or save('{0}')"),
+    (_PICTURES, ".html", "it as a page, fig.write_html(…), or draw with matplotlib and plt.savefig('{0}')"),
+)
 _OF_OTHER_TURN = re.compile(r"(?:^|/)turn_[A-Za-z0-9_.-]+/(?:files|attachments)/")
 
 
@@ -82,6 +88,7 @@ class RanProgram:
         verdicts: what became of the promised files.
         known_paths: physical paths of the conversation's files, of several with one name the preferred one first.
         libraries: name and version of the libraries that are installed; None if that is not known.
+        shown: physical paths of the files with what it showed.
         has_network: the call asked for a network.
         has_index: calls may have packages installed.
     """
@@ -94,6 +101,7 @@ class RanProgram:
     verdicts: Sequence[Verdict]
     known_paths: Sequence[str] = ()
     libraries: Mapping[str, str] | None = None
+    shown: Sequence[str] = ()
     has_network: bool = False
     has_index: bool = False
 
@@ -168,16 +176,31 @@ def run_hints(ran: RanProgram) -> list[str]:
             )
         hints += build_hints(text, ran.known_paths, ran.libraries, ran.turn_id, has_index=ran.has_index)
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
-    return hints if hints or failure is not None else _where_to_write(ran.verdicts)
+    missing = _missing_names(ran.verdicts)
+    if (hint := _save_what_is_shown(missing, ran.shown)) is not None:
+        return [hint, *hints][:HINTS_MAX]
+    return hints if hints or failure is not None else _where_to_write(missing)
 
 
-def _where_to_write(verdicts: Sequence[Verdict]) -> list[str]:
-    """Where a promised file belongs that a run did not write, though it ended well; nothing if none is missing."""
-    missing = [
+def _missing_names(verdicts: Sequence[Verdict]) -> list[str]:
+    return [
         verdict.promise.path.rel
         for verdict in verdicts
         if verdict.code is VerdictCode.MISSING_FILE and verdict.promise is not None and not verdict.promise.is_glob
     ]
+
+
+def _save_what_is_shown(missing: Sequence[str], shown: Sequence[str]) -> str | None:
+    """How a promised picture is saved that was only shown; None if none is missing, or nothing was shown."""
+    for suffixes, of_shown, how in _WAYS_TO_SAVE:
+        rel = next((rel for rel in missing if rel.lower().endswith(suffixes)), None)
+        if rel is not None and any(path.endswith(of_shown) for path in shown):
+            return f"{_quote(rel)} was shown and not saved; write {how.format(_quote(f'files/{rel}'))}"
+    return None
+
+
+def _where_to_write(missing: Sequence[str]) -> list[str]:
+    """Where a promised file belongs that a run did not write, though it ended well; nothing if none is missing."""
     if missing and "*" in missing[0]:
         return [f"{_quote(missing[0])} is a pattern; promise it as glob in place of filename"]
     return [f"{_quote(rel.rpartition('/')[2])} was not written; write it to files/{rel}" for rel in missing[:1]]

@@ -8,6 +8,7 @@ from proofbox.contracts.artifacts import Contract, ContractError
 from proofbox.contracts.blocks import Block, Digest
 from proofbox.contracts.codes import ContractCode, NoticeCode, VerdictCode
 from proofbox.contracts.network import NetworkUse
+from proofbox.contracts.paths import Namespace, output_path
 from proofbox.contracts.tool_call_response import (
     ArtifactResult,
     EnvelopeError,
@@ -102,7 +103,7 @@ def refuse(
 def build_interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
     """Builds the response to a call that was ended from outside; it never runs again under its id."""
     failure = RuntimeFailure(why.code, why.message)
-    report = report_text(RunReport(failure, [], [], 0, why.output.combined))
+    report = report_text(RunReport(failure, [], [], 0, why.output.combined, output_path=_output_path(call)))
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(code=failure.code, message=failure.message, where="run", managed=True),
@@ -124,6 +125,9 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
     if blocks:
         blocks += _file_blocks(call, files)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
+    artifacts = [artifact_result(v, files.stored.get(v.path.physical)) for v in files.verdicts]
+    artifacts += [_extra_result(found, files.stored, report) for found in unpromised]
+    by_path = {found.physical_path: found for found in reversed(artifacts)}
     return ToolCallResponse(
         ok=error is None,
         error=error,
@@ -134,8 +138,9 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         report=text,
         output=output,
         blocks=blocks,
-        artifacts=[artifact_result(v, files.stored.get(v.path.physical)) for v in files.verdicts]
-        + [_extra_result(found, files.stored, explored=call.params.explore) for found in unpromised],
+        artifacts=artifacts,
+        shown=[by_path[path] for path in report.shown],
+        last_value=report.last_value,
         rehosted=run.inputs.ledger,
         timings_ms=timings,
         usage=usage(result.outcome),
@@ -147,15 +152,26 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
 
 def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: ProgramOutput) -> RunReport:
     result, collected, verdicts = run.result, run.result.collected, run.files.verdicts
-    listed = [_mention(found) for found in extras(collected, contract.promises)]
+    shown = _shown_paths(call, result)
+    others = extras(collected, contract.promises)
+    listed = [_mention(found) for found in others if found.path.physical not in shown]
     return RunReport(
         result.failure,
         verdicts if result.sandbox is not None else [],
         listed + [Unpromised(name, "not kept") for name in collected.odd_names],
-        collected.extras_total,
+        collected.extras_total - (len(others) - len(listed)),
         output.combined,
         explored=call.params.explore,
-        notes=[*_notes(call, result), *run.notes, *_network_notes(run.network), *_package_notes(run.packages)],
+        output_path=_output_path(call),
+        shown=shown,
+        last_value=result.outcome.last_value,
+        notes=[
+            *_notes(call, result),
+            *result.outcome.shown_notes,
+            *run.notes,
+            *_network_notes(run.network),
+            *_package_notes(run.packages),
+        ],
         removed=run.files.removed,
         in_other_turns=list(collected.in_other_turns),
         hints=run_hints(
@@ -168,11 +184,25 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
                 verdicts,
                 run.inputs.known,
                 run.libraries,
+                shown=shown,
                 has_network=call.request.network is not None,
                 has_index=run.has_index,
             )
         ),
     )
+
+
+def _shown_paths(call: ExecCall, result: JobResult) -> list[str]:
+    """The physical paths of the files with what the program showed, as far as they are there."""
+    turn_id = call.request.turn_id or ""
+    stored = {found.path.physical for found in result.collected.found if found.source is not None}
+    paths = (f"{turn_id}/{Namespace.FILES}/{name}" for name in result.outcome.shown)
+    return [path for path in paths if path in stored]
+
+
+def _output_path(call: ExecCall) -> str | None:
+    turn_id = call.request.turn_id
+    return None if turn_id is None else output_path(turn_id, call.request.tool_call_id)
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:
@@ -261,15 +291,18 @@ def _writer(call: ExecCall) -> BlockWriter:
     return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
 
 
-def _extra_result(found: CollectedFile, stored: dict[str, StoredArtifact], *, explored: bool) -> ArtifactResult:
+def _extra_result(found: CollectedFile, stored: dict[str, StoredArtifact], report: RunReport) -> ArtifactResult:
     artifact = stored[found.path.physical]
+    message = "written by a run without a contract" if report.explored else "not in the contract"
+    if found.path.physical in report.shown:
+        message = "shown by the program"
     return ArtifactResult(
         logical_path=found.path.logical,
         physical_path=found.path.physical,
         mime=artifact.mime,
         visibility="internal",
         verdict=VerdictCode.PRODUCED,
-        message="written by a run without a contract" if explored else "not in the contract",
+        message=message,
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,
     )

@@ -21,6 +21,7 @@ from proofbox.service.artifacts.path_resolver import (
     CallPaths,
     Resolved,
     ResolvedBlocks,
+    ResolvedOutput,
     ResolvedSkill,
     ResolvedSources,
 )
@@ -149,6 +150,8 @@ class ReadLoader:
                 return [await self._blocks(blocks)]
             case ResolvedSources() as sources:
                 return await self._rows(sources)
+            case ResolvedOutput(text=text):
+                return [_show_output(str(path), text)]
             case ResolvedSkill(skill=skill):
                 text = skill.active_text
                 return [Loaded(str(path), (ShownBlock(str(path), _MARKDOWN, text, mark=fingerprint_text(text)),))]
@@ -341,14 +344,23 @@ class ReadLoader:
         return loaded
 
 
-def _text_of(found: ResolvedBlocks | ResolvedSources | ResolvedSkill) -> str:
+def _show_output(path: str, whole: str) -> Loaded:
+    if not whole:
+        raise CannotLoadError("the program printed nothing")
+    raw = whole.encode(errors="replace")
+    partly = describe_rest(path, raw, len(raw)) if len(raw) > TEXT_BYTES_MAX else None
+    text = embedded_text(raw[:_HEAD_BYTES], more=len(raw) > _HEAD_BYTES)
+    return Loaded(path, (ShownBlock(path, "text/plain", text, mark=fingerprint_text(text)),), partly)
+
+
+def _text_of(found: ResolvedBlocks | ResolvedOutput | ResolvedSources | ResolvedSkill) -> str:
     """The whole text of what is not a file.
 
     Raises:
         CannotLoadError: it has no text.
     """
     match found:
-        case ResolvedBlocks():
+        case ResolvedBlocks() | ResolvedOutput():
             text = found.text
         case ResolvedSources():
             text = "".join(format_row(row, None) for row in found.rows[:SOURCES_MAX]) or None

@@ -153,7 +153,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutcome:
-    """How the program ended; every field is measured outside of the program.
+    """How the program ended; every field but three is measured outside of the program.
 
     Attributes:
         exit_code: its status, or None if a signal ended it.
@@ -168,6 +168,9 @@ class ProcessOutcome:
         output: the beginning and the end of stdout and stderr, in the order of the writes.
         cpu_ms: CPU time of the program and its children.
         memory_peak_bytes: the most memory the sandbox held, where the kernel counts it.
+        shown: names below ``files/`` of what the program has shown, in its order; the program's own word.
+        shown_notes: what could not be shown or run, a sentence each; the same.
+        last_value: the text of the value of its last line; the same.
         lost: why the sandbox itself is gone, if it is: then nothing else here counts.
         lost_to_memory: the sandbox is gone because the kernel killed its first process for memory.
         lost_to_processes: it is gone because there were too many processes in it.
@@ -185,6 +188,9 @@ class ProcessOutcome:
     output: tuple[OutputPiece, ...] = ()
     cpu_ms: float = 0.0
     memory_peak_bytes: int | None = None
+    shown: tuple[str, ...] = ()
+    shown_notes: tuple[str, ...] = ()
+    last_value: str | None = None
     lost: str | None = None
     lost_to_memory: bool = False
     lost_to_processes: bool = False

@@ -390,6 +390,12 @@ async def test_a_saved_plot_takes_no_name_of_another_file(librechat):
     assert "plot_2.png" in files
 
 
+async def test_a_figure_that_is_left_open_is_saved(librechat):
+    answer = await execute(librechat, "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('x', end='')")
+    assert set(by_name(answer)) == {"plot_1.png"}
+    assert answer["stdout"] == "x\nThe plot was saved as /mnt/data/plot_1.png\n"
+
+
 async def test_a_program_that_shows_plots_has_its_own_lines_in_tracebacks(librechat):
     code = (
         "from __future__ import annotations\nimport matplotlib.pyplot as plt\n\n"
@@ -398,10 +404,10 @@ async def test_a_program_that_shows_plots_has_its_own_lines_in_tracebacks(librec
     answer = await execute(librechat, code)
     assert answer["code"] == 1
     frames = [line.strip() for line in answer["stderr"].splitlines() if line.strip().startswith("File")]
-    assert frames == ['File "main.py", line 8, in <module>', 'File "main.py", line 5, in fail']
+    assert frames == ['File "/job/main.py", line 8, in <module>', 'File "/job/main.py", line 5, in fail']
     assert "    raise ValueError('it''s')" in answer["stderr"]
     wrong = await execute(librechat, "import matplotlib\nplt.show(\n")
-    assert 'File "main.py", line 2' in wrong["stderr"]
+    assert 'File "/job/main.py", line 2' in wrong["stderr"]
     assert "SyntaxError" in wrong["stderr"]
 
 

@@ -42,7 +42,12 @@ _SETTINGS_WITHIN_S = 60.0
 # A container that stalls its fork ends that fork, never the zygote: two steps are shorter than the service waits.
 _STEP_S_MAX = 4
 _PROGRAMS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_OUR_NAMES = frozenset({"zygote", "user_program", "render", "page_text"})
+_OUR_NAMES = frozenset(
+    {
+        *("zygote", "render", "page_text", "user_program"),
+        *("program_text", "shown", "shown_figures", "last_value", "notebook_display"),
+    }
+)
 
 
 class Zygote:

@@ -72,6 +72,7 @@ async def get_artifact(
         Path(
             description="`fi:<turn_id>.files/<path>`, `fi:<turn_id>.user.attachments/<name>`: the latest version. "
             "`fi:<turn_id>.code.<call>`, `ar:`, `tc:`, `su:`: the latest block's text or bytes. "
+            "`fi:<turn_id>.output.<call>`: what its program printed. "
             "`so:sources_pool[1,3-5]`: rows as JSON. `sk:<id>`: the skill's text."
         ),
     ],

@@ -14,6 +14,7 @@ from proofbox.service.app.tools import ToolDependencies, program_tools
 from proofbox.service.app.web_client import build_web_client
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.calls.lookup import find_printed_output
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
@@ -109,7 +110,12 @@ def build_tool_dependencies(
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
-        paths=LogicalPathResolver(files, stores.sources, FolderSkills(settings.skills_dir)),
+        paths=LogicalPathResolver(
+            files,
+            stores.sources,
+            FolderSkills(settings.skills_dir),
+            partial(find_printed_output, SqlCallStore(stores.database)),
+        ),
         tokens=BpeTokenCounter(),
         memory=_memory_search(settings, stores, files),
         fetcher=fetcher,

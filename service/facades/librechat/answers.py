@@ -12,7 +12,7 @@ from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.execution.report import UNPROMISED_LISTED_MAX
 from proofbox.service.facades.librechat.files import is_output
 from proofbox.service.facades.librechat.ids import RUN_TURN, file_id
-from proofbox.service.facades.librechat.runs import EndedRun, RunInput
+from proofbox.service.facades.librechat.runs import WORKING_FOLDER, EndedRun, RunInput
 
 _FILES = f"{RUN_TURN}/{Namespace.FILES}/"
 _FAILED = 1
@@ -44,7 +44,7 @@ def build_output(ended: EndedRun) -> dict[str, Any]:
     deleted = _deleted(response)
     output: dict[str, Any] = {
         "session_id": ended.session,
-        "stdout": response.output.stdout,
+        "stdout": _stdout(response),
         "stderr": _stderr(response),
         "files": _files(ended, set(deleted)),
     }
@@ -86,6 +86,13 @@ def _signal_name(number: int | None) -> str | None:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def _stdout(response: ToolCallResponse) -> str:
+    """What the program wrote, and under which names what it showed is saved."""
+    text = response.output.stdout
+    lines = [f"The plot was saved as {WORKING_FOLDER}/{_rel(entry)}\n" for entry in response.shown]
+    return "".join([text, "\n" if lines and text and not text.endswith("\n") else "", *lines])
 
 
 def _stderr(response: ToolCallResponse) -> str:

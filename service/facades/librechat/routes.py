@@ -48,7 +48,7 @@ from proofbox.service.facades.librechat.replay_state import BODY_BYTES_MAX, Repl
 from proofbox.service.facades.librechat.requests import CancelRequest, ExecRequest, ProgrammaticRequest
 from proofbox.service.facades.librechat.runs import ClientGoneError, Run, RunProblemError, Runs
 from proofbox.service.facades.librechat.uploads import FILES_MAX, Form, mime_of, pieces_of, read_form
-from proofbox.service.facades.librechat.wrapping import with_followed_link, with_saved_plots
+from proofbox.service.facades.librechat.wrapping import with_followed_link
 from proofbox.service.identity import Principal
 
 PREFIX = "/librechat/v1"
@@ -65,7 +65,6 @@ _LANGUAGES = {
     **dict.fromkeys(("bash", "sh"), Language.BASH),
     **dict.fromkeys(("js", "javascript", "node", "nodejs"), Language.NODE),
 }
-_WRAPPERS = {Language.PYTHON: with_saved_plots, Language.BASH: with_followed_link}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -153,8 +152,9 @@ class LibreChat:
         language = await self._language(asked.lang)
         if not asked.code.strip():
             raise RefusedError("Missing required field: code")
-        wrap = _WRAPPERS.get(language)
-        code = asked.code if wrap is None else await asyncio.to_thread(wrap, asked.code)
+        code = asked.code
+        if language is Language.BASH:
+            code = await asyncio.to_thread(with_followed_link, code)
         inputs = await self._runs.resolve_inputs(caller, asked.files)
         ended = await self._runs.run(request, caller, Run(language, code, inputs, asked.args or ()))
         return JSONResponse(build_answer(ended))

@@ -31,6 +31,7 @@ from proofbox.service.identity import ConversationKey, Principal
 
 WALL_S = 300.0
 WORKING_FOLDER = "/mnt/data"
+_SHOWN_AS = {"env": {"PROOFBOX_SHOWN_STEM": "plot"}}  # what users of LibreChat know: plot_1.png
 _EVERYTHING = [{"glob": "**", "min_count": 0, "description": "A file of the program."}]
 
 
@@ -237,6 +238,7 @@ def _call(session: str, run: Run) -> ToolCallRequest:
             "timeout_s": run.wall_s,
             "args": list(run.args),
             "cwd": WORKING_FOLDER,
+            **_SHOWN_AS,
         },
         code=run.code,
         assets=[*assets, *run.assets],

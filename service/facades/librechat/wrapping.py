@@ -15,8 +15,6 @@ CALLS_FILE = ".proofbox-tool-calls.json"
 """The file in which a program with tools leaves the calls that it waits for; it is not an output."""
 HISTORY_TURN = "turn_history"
 _PROGRAMS = "proofbox.service.facades.librechat.programs"
-_DRAWS = re.compile(r"\b(?:matplotlib|pylab|seaborn)\b")
-_SHOWS = re.compile(r"\bshow\b")
 # Names that programs use without importing them: LibreChat's description of the tool shows such programs.
 _PRELUDE = "import asyncio, json, os, sys\nfrom typing import Any, Dict, List, Optional, Union\n"
 # The turn alone: a whole path would be one that the service looks for before the program runs.
@@ -31,18 +29,6 @@ _SHELL_WORDS = frozenset(
 )
 
 
-def shows_plots(code: str) -> bool:
-    """Whether a Python program may show plots of matplotlib."""
-    return _DRAWS.search(code) is not None and _SHOWS.search(code) is not None
-
-
-def with_saved_plots(code: str) -> str:
-    """Return a Python program whose shown plots are saved; any other program is returned as it is."""
-    if not shows_plots(code):
-        return code
-    return "\n".join([*_saving_plots(code), *_launching(code)])
-
-
 def python_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
     """Return a Python program whose tools are asynchronous functions."""
     functions = {
@@ -51,7 +37,6 @@ def python_with_tools(code: str, tools: Sequence[ProgrammaticTool]) -> str:
     }
     return "\n".join(
         [
-            *_saving_plots(code),
             _text("replay"),
             _PRELUDE,
             _REPLAY,
@@ -116,13 +101,11 @@ def _parameters(schema: dict[str, Any] | None) -> list[str] | None:
     ]
 
 
-def _saving_plots(code: str) -> list[str]:
-    return [_text("show_plots"), f"save_shown_plots({WORKING_FOLDER!r})"] if shows_plots(code) else []
-
-
 def _launching(code: str) -> list[str]:
     """Return the last lines of a program: the caller's runs with the global names of the whole."""
-    return [_text("launch"), f"launch({_literal(code)}, globals())", ""]
+    # Its first import stands at the beginning of a line: by that its libraries are found.
+    newline = "\n"
+    return [_text("launch"), f"launch({_literal(newline + code)}[1:], globals())", ""]
 
 
 @cache

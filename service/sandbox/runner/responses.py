@@ -35,6 +35,8 @@ _ROOMS_MAX = 3
 _STREAMS: dict[int, StreamName] = {1: "stdout", 2: "stderr"}
 _REMOVED_MAX = 2_000
 _LIST = Field(strict=False, max_length=200)  # JSON has no tuples
+_SHOWN = Field(strict=False, max_length=20)
+_VALUE_CHARS_MAX = 9_000
 
 
 def _is_line(text: str) -> str:
@@ -89,6 +91,9 @@ class Exit(_Answer):
     output: Annotated[list[_Piece], Field(max_length=_PIECES_MAX)]
     cpu_ms: Annotated[float, Field(ge=0, le=2**53)] = 0.0
     memory_peak_bytes: Count | None = None
+    shown: Annotated[tuple[Line, ...], _SHOWN] = ()
+    shown_notes: Annotated[tuple[Line, ...], _SHOWN] = ()
+    last_value: Annotated[str, Field(max_length=_VALUE_CHARS_MAX)] | None = None
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:

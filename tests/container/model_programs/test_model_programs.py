@@ -43,18 +43,19 @@ def parameters() -> list[Any]:
 @pytest.mark.parametrize("program", parameters())
 async def test_program_gets_the_committed_report(service: Service, program: ModelProgram) -> None:
     call = Caller(service, conversation=f"{program.area}-{program.name}", turn="turn_2")
-    reports = [await report_of(call, step) for step in program.steps]
+    # A report may name its call.
+    reports = [await report_of(call, step, f"tc_{number}") for number, step in enumerate(program.steps, 1)]
     if os.environ.get("PROOFBOX_TEST_GOLDEN") == "write":
         write_reports(program.area, read_reports(program.area) | {program.name: reports})
     assert reports == read_reports(program.area)[program.name]
 
 
-async def report_of(call: Caller, step: Step) -> str:
+async def report_of(call: Caller, step: Step, call_id: str) -> str:
     request = dict(step.request)
     for name in request.pop("attach", ()):
         await call.attach(name, (FOLDER / "data" / name).read_bytes(), turn_id="turn_1")
     variable = request.pop("variable", ())
-    response = await call(step.code, **call_fields(request))
+    response = await call(step.code, **{"tool_call_id": call_id, **call_fields(request)})
     report = response.report
     for pattern in variable:
         report = re.sub(pattern, "<…>", report)

@@ -14,7 +14,6 @@ from proofbox.service.facades.librechat.wrapping import (
     python_name,
     python_with_tools,
     with_followed_link,
-    with_saved_plots,
 )
 from proofbox.service.sandbox.preload import PreloadSet, flavour_of
 
@@ -30,21 +29,6 @@ def test_a_literal_is_the_text_and_has_its_lines(text):
 
 
 @pytest.mark.parametrize(
-    ("code", "changes"),
-    [
-        ("import matplotlib.pyplot as plt\nplt.show()", True),
-        ("from matplotlib.pyplot import *\nshow()", True),
-        ("import seaborn as sns\nsns.lineplot()\nplt.show( )", True),
-        ("import matplotlib.pyplot as plt\nplt.savefig('a.png')", False),
-        ("show()", False),
-        ("print('matplotlib')", False),
-    ],
-)
-def test_only_a_program_that_may_show_plots_is_wrapped(code, changes):
-    assert (with_saved_plots(code) != code) == changes
-
-
-@pytest.mark.parametrize(
     ("code", "flavour"),
     [
         ("import matplotlib.pyplot as plt\nplt.show()", PreloadSet.DATA),
@@ -52,7 +36,6 @@ def test_only_a_program_that_may_show_plots_is_wrapped(code, changes):
     ],
 )
 def test_a_wrapped_program_gets_a_container_with_its_libraries(code, flavour):
-    assert flavour_of("python", with_saved_plots(code).encode()) is flavour
     assert flavour_of("python", python_with_tools(code, [TOOL]).encode()) is flavour
 
 

@@ -6118,6 +6118,18 @@ export type ToolCallResponse = {
      */
     artifacts?: Array<ArtifactResult>;
     /**
+     * Shown
+     *
+     * Those of them in which is what a Python program showed: figures, pictures, pages.
+     */
+    shown?: Array<ArtifactResult>;
+    /**
+     * Last Value
+     *
+     * The text of the value of its last line, if that is an expression; of a long one the beginning and the end.
+     */
+    last_value?: string | null;
+    /**
      * Rehosted
      *
      * What was put into OUT_DIR before the program started.
@@ -8339,7 +8351,7 @@ export type GetArtifactData = {
         /**
          * Logical Path
          *
-         * `fi:<turn_id>.files/<path>`, `fi:<turn_id>.user.attachments/<name>`: the latest version. `fi:<turn_id>.code.<call>`, `ar:`, `tc:`, `su:`: the latest block's text or bytes. `so:sources_pool[1,3-5]`: rows as JSON. `sk:<id>`: the skill's text.
+         * `fi:<turn_id>.files/<path>`, `fi:<turn_id>.user.attachments/<name>`: the latest version. `fi:<turn_id>.code.<call>`, `ar:`, `tc:`, `su:`: the latest block's text or bytes. `fi:<turn_id>.output.<call>`: what its program printed. `so:sources_pool[1,3-5]`: rows as JSON. `sk:<id>`: the skill's text.
          */
         logical_path: string;
         /**
