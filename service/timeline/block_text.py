@@ -12,6 +12,15 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.logical_paths import TurnPath, parse
 from proofbox.contracts.paths import UnsafePathError
 from proofbox.service.timeline.artifact_versions import HOSTING_FIELDS
+from proofbox.service.timeline.heads import (
+    Head,
+    HeadName,
+    PlaceName,
+    escape_heads,
+    head,
+    picture_line,
+    place_line,
+)
 from proofbox.service.timeline.port import PlacedBlock, canonicalize, described_path
 from proofbox.service.timeline.shown_json import (
     format_call,
@@ -20,7 +29,7 @@ from proofbox.service.timeline.shown_json import (
     format_result,
     json_text,
 )
-from proofbox.service.visible_text import visible_line, visible_text
+from proofbox.service.visible_text import visible_line
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 """How far a step of a plan is, for the eye."""
@@ -37,14 +46,14 @@ def rendered(blocks: Iterable[Block]) -> str:
     return "".join(view.part(item) for item in placed)
 
 
-def hidden_line(replacement: str, path: str) -> str:
+def hidden_line(replacement: str, path: str) -> Head:
     """What stands in place of hidden blocks, on one line."""
-    return visible_text(f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})")
+    return place_line(PlaceName.HIDDEN, f"{replacement}. Retrieve with react.read({path})")
 
 
-def deleted_line(replacement: str) -> str:
+def deleted_line(replacement: str) -> Head:
     """What stands in place of the blocks of a deleted file, on one line."""
-    return visible_text(f"DELETED — {' '.join(replacement.split())}")
+    return place_line(PlaceName.DELETED, replacement)
 
 
 class RenderedView:
@@ -133,7 +142,7 @@ class RenderedView:
 
     def _in_turn(self, block: Block, lines: list[str], *, continues: bool = False) -> str:
         if self._turns and block.turn_id != self._turn:
-            lines = [f"[TURN {block.turn_id}] ts={block.ts}", *([""] if lines else []), *lines]
+            lines = [head(HeadName.TURN, block.turn_id, f" ts={block.ts}"), *([""] if lines else []), *lines]
         self._turn = block.turn_id
         return self._in_turn_text(lines, continues=continues)
 
@@ -142,7 +151,7 @@ class RenderedView:
             return ""
         gap = "" if continues or self._is_empty else "\n"
         self._is_empty = False
-        return gap + "\n".join(lines) + "\n"
+        return gap + "\n".join(line if isinstance(line, Head) else escape_heads(line) for line in lines) + "\n"
 
     def _lines(self, placed: PlacedBlock) -> list[str]:
         block = placed.block
@@ -180,14 +189,14 @@ class RenderedView:
         payload = _object(text) or {}
         params = payload.get("params")
         self._params = params if isinstance(params, dict) else {}
-        return ["[react.tool.call] (JSON)", json_text(format_call(payload), payload, text)]
+        return [head(placed.block.type, after=" (JSON)"), json_text(format_call(payload), payload, text)]
 
     def _notice_lines(self, placed: PlacedBlock) -> list[str]:
         payload = _object(placed.block.text)
         if payload is None:
             return _message(placed.block.type)(placed)
         self._notices.append(payload)
-        return [f"[{placed.block.type}]", json_text(format_notice(payload), payload, placed.block.text)]
+        return [head(placed.block.type), json_text(format_notice(payload), payload, placed.block.text)]
 
     def _plan_lines(self, placed: PlacedBlock) -> list[str]:
         """A plan, without the words of its steps and its id where the call and its result have them."""
@@ -202,11 +211,11 @@ class RenderedView:
 
     def _ack_lines(self, placed: PlacedBlock) -> list[str]:
         """An acknowledgement, unless the plan that it acknowledges stands above."""
-        return [] if self._has_plan else _message("REACT.PLAN.ACK")(placed)
+        return [] if self._has_plan else _message(HeadName.PLAN_ACK)(placed)
 
 
-def _path_line(path: str) -> str:
-    return visible_line(f"[path: {path}]")
+def _path_line(path: str) -> Head:
+    return head(HeadName.PATH, path)
 
 
 def own_line(block: Block) -> str | None:
@@ -240,9 +249,9 @@ def _safe_digest(text: str | None) -> dict[str, Any] | None:
     return {name: value for name, value in payload.items() if name not in HOSTING_FIELDS}
 
 
-def _head(block: Block, part: str, tool: str) -> str:
+def _head(block: Block, part: str, tool: str) -> Head:
     """The line above a result; the tool is unknown if its call is not there."""
-    return f"[TOOL RESULT {block.call_id}].{part} {tool}".rstrip()
+    return head(HeadName.TOOL_RESULT, str(block.call_id), f".{part} {tool}".rstrip())
 
 
 def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
@@ -257,7 +266,7 @@ def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
     lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
     if "physical_path" in digest:
-        lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
+        lines.append(head(HeadName.PHYSICAL_PATH, str(digest["physical_path"])))
     shown = format_digest_line(digest)
     return [*lines, shown] if shown else lines
 
@@ -276,19 +285,18 @@ def _content(placed: PlacedBlock) -> list[str]:
         return [block.text]
     if not placed.base64_chars:
         return []
-    tag = "image" if block.mime.startswith("image/") else "document"
-    return [f"<{tag} media_type={block.mime} b64_len={placed.base64_chars}>"]
+    return [picture_line(block.mime, placed.base64_chars)]
 
 
 def _notes(placed: PlacedBlock) -> list[str]:
-    return [f"[AI Agent say]: {placed.block.text}"]
+    return [Head(f"{head(HeadName.AGENT_SAYS)}: {escape_heads(placed.block.text or '')}")]
 
 
 def _message(name: str) -> Callable[[PlacedBlock], list[str]]:
     def shown(placed: PlacedBlock) -> list[str]:
         block = placed.block
         path = [_path_line(block.path)] if block.path else []
-        return [f"[{name}]", *path, *_content(placed)]
+        return [head(name), *path, *_content(placed)]
 
     return shown
 
@@ -302,17 +310,17 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
         lines.append(visible_line(f"summary: {digest['description']}"))
     lines.append(_path_line(path))
     if digest.get("physical_path"):
-        lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
+        lines.append(head(HeadName.PHYSICAL_PATH, str(digest["physical_path"])))
     return lines
 
 
-def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> str:
+def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> Head:
     facts = [name, str(digest.get("mime", mime))]
     if isinstance(digest.get("size_bytes"), int):
         facts.append(f"{digest['size_bytes']} bytes")
     if isinstance(digest.get("sid"), int):
         facts.append(f"sid {digest['sid']}")
-    return visible_line(f"[USER ATTACHMENT] {' | '.join(facts)}")
+    return head(HeadName.USER_ATTACHMENT, after=f" {' | '.join(facts)}")
 
 
 def _plan(placed: PlacedBlock) -> list[str]:
@@ -324,9 +332,9 @@ def _plan(placed: PlacedBlock) -> list[str]:
             f"{_sign(status.get(str(number)))} {number}) {' '.join(str(step).split())}"
             for number, step in enumerate(plan["steps"], start=1)
         ]
-        return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
+        return [head(HeadName.PLAN), f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
     except (ValueError, TypeError, KeyError, AttributeError):
-        return ["[REACT.PLAN]", block.text or ""]
+        return [head(HeadName.PLAN), block.text or ""]
 
 
 def _sign(status: object) -> str:
@@ -342,7 +350,7 @@ def _plan_id(path: str) -> str:
 
 
 def _note(placed: PlacedBlock) -> list[str]:
-    return ["[react.note] (internal)", "[INTERNAL NOTE]", placed.block.text or ""]
+    return [head(placed.block.type, after=" (internal)"), head(HeadName.INTERNAL_NOTE), placed.block.text or ""]
 
 
 def _nothing(_: PlacedBlock) -> list[str]:
@@ -351,12 +359,12 @@ def _nothing(_: PlacedBlock) -> list[str]:
 
 _PARTS: dict[str, Callable[[PlacedBlock], list[str]]] = {
     "turn.header": _nothing,  # the first block of a turn marks where it begins
-    "user.prompt": _message("USER MESSAGE"),
+    "user.prompt": _message(HeadName.USER_MESSAGE),
     "user.attachment.meta": _attachment_meta,
     "user.attachment": _content,
-    "assistant.completion": _message("ASSISTANT MESSAGE"),
-    "react.completion": _message("ASSISTANT MESSAGE"),
-    "conv.range.summary": _message("SUMMARY OF EARLIER TURNS"),
+    "assistant.completion": _message(HeadName.ASSISTANT_MESSAGE),
+    "react.completion": _message(HeadName.ASSISTANT_MESSAGE),
+    "conv.range.summary": _message(HeadName.SUMMARY),
     "react.note": _note,
     "react.notes": _notes,
 }
