@@ -12,6 +12,7 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.logical_paths import TurnPath, parse
 from proofbox.contracts.paths import UnsafePathError
 from proofbox.service.timeline.artifact_versions import HOSTING_FIELDS
+from proofbox.service.timeline.block_writer import AUTHOR_SERVICE
 from proofbox.service.timeline.heads import (
     Head,
     HeadName,
@@ -195,8 +196,11 @@ class RenderedView:
         payload = _object(placed.block.text)
         if payload is None:
             return _message(placed.block.type)(placed)
-        self._notices.append(payload)
-        return [head(placed.block.type), json_text(format_notice(payload), payload, placed.block.text)]
+        # Only this service's own notices are sure to have a result behind them that says the same in full.
+        has_result = bool(self._tool) and placed.block.author == AUTHOR_SERVICE
+        shown = format_notice(payload, has_result=has_result)
+        self._notices.append(shown)
+        return [head(placed.block.type), json_text(shown, payload, placed.block.text)]
 
     def _plan_lines(self, placed: PlacedBlock) -> list[str]:
         """A plan, without the words of its steps and its id where the call and its result have them."""
@@ -264,7 +268,7 @@ def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
 def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     # A digest of the call's own result comes with the payload; any other is an artifact's.
     kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
-    lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
+    lines: list[str] = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
     if "physical_path" in digest:
         lines.append(head(HeadName.PHYSICAL_PATH, str(digest["physical_path"])))
     shown = format_digest_line(digest)
@@ -305,7 +309,7 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
     block = placed.block
     digest = _safe_digest(block.text) or {}
     path = str(digest.get("artifact_path", block.path))
-    lines = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
+    lines: list[str] = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
     if digest.get("description"):
         lines.append(visible_line(f"summary: {digest['description']}"))
     lines.append(_path_line(path))

@@ -383,7 +383,7 @@ async def test_a_path_that_cannot_be_written_is_refused_and_nothing_is_stored(ag
     answer = await agent.send(tool, {"path": path, "content": "text", **more})
 
     assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, code, [])
-    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     assert [(told["code"], told["error"]) for told in notices(answer)] == [("tool_call_error", code)]
     assert (await agent("react.search_files"))["ret"]["paths"] == []
 
@@ -466,7 +466,7 @@ async def test_an_empty_text_is_no_file(agent):
     answer = await write(agent, "a.md", "")
 
     assert (answer["ok"], answer["error"]["code"]) == (False, "empty_file")
-    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     assert notices(answer) == [{"code": "tool_result_error", "error": "empty_file"}]
     assert meta(answer)["error"] == "empty_file: file is empty"
     assert await agent.stored("fi:turn_1.files/a.md") is None
@@ -489,7 +489,7 @@ async def test_a_store_that_fails_is_told_and_the_text_is_not_lost(agent, failin
     answer = await agent.send(tool, params)
 
     assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, "hosting_failed", [])
-    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     told = {"code": "react.write.hosting_failed", "error": code, "path": "turn_1/files/a.md", "retryable": True}
     assert notices(answer) == [told]
     assert meta(answer)["error"] == f"hosting_failed: {code}"

@@ -208,8 +208,8 @@ async def test_no_page_at_all_is_a_refusal_that_says_why(server, fetch):
     answer = await fetch(server.url("/none"))
     assert (answer.ok, answer.error.code) == (False, "fetch_failed")
     assert shape(answer.blocks) == [
-        ("react.notice", "tc:turn_1.w1.notice", "application/json"),
         ("react.tool.call", "tc:turn_1.w1.call", "application/json"),
+        ("react.notice", "tc:turn_1.w1.notice", "application/json"),
         ("react.tool.result", "tc:turn_1.w1.result", "application/json"),
     ]
     error = json.loads(answer.blocks[-1].text)["error"]

@@ -137,7 +137,7 @@ def test_the_alias_of_the_tool_hides_too():
 def test_a_path_that_nothing_has_or_that_is_none_is_refused(path):
     told = hide([prompt()], path)
     assert (told.ok, told.error.code) == (False, "hide_failed")
-    assert [item.type for item in told.blocks] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [item.type for item in told.blocks] == ["react.tool.call", "react.notice", "react.tool.result"]
 
 
 def test_what_is_hidden_or_summed_up_cannot_be_hidden():
