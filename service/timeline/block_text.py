@@ -34,6 +34,8 @@ from proofbox.service.visible_text import visible_line
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 """How far a step of a plan is, for the eye."""
+PLAN = "react.plan"
+"""The type of the snapshot of a plan."""
 SHORT_RESULT_CHARS = 200
 """Up to here the JSON of a result stands without its path, which is always ``tc:<turn_id>.<call_id>.result``."""
 FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
@@ -95,10 +97,12 @@ class RenderedView:
         self._described = None
         return self._in_turn(placed.block, [] if line is None else [line])
 
-    def covered(self, placed: PlacedBlock) -> str:
-        """The next block, for which a summary stands: the digest of an artifact stays, all else goes."""
+    def covered(self, placed: PlacedBlock, *, stays: bool) -> str:
+        """The next block, for which a summary stands; of a digest that ``stays`` one line, a plan as a whole."""
         self.skip_covered()
-        return "" if described_path(placed.block) is None else self._in_turn_text(_show_digest(placed))
+        if not stays:
+            return ""
+        return self._in_turn_text(_plan(placed) if placed.block.type == PLAN else [_digest_line(placed.block)])
 
     def skip_covered(self) -> None:
         """Blocks for which a summary stands come next, and are not read."""
@@ -161,7 +165,7 @@ class RenderedView:
             of_calls = {
                 "react.tool.call": self._call_lines,
                 "react.notice": self._notice_lines,
-                "react.plan": self._plan_lines,
+                PLAN: self._plan_lines,
                 "react.plan.ack": self._ack_lines,
             }
             return of_calls.get(block.type, _PARTS.get(block.type, _message(block.type)))(placed)
@@ -275,12 +279,28 @@ def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     return [*lines, shown] if shown else lines
 
 
-def _show_digest(placed: PlacedBlock) -> list[str]:
-    """The digest of a block for which a summary stands: how its artifact is found again."""
-    digest = _digest(placed.block)
-    if digest is None:
-        return _attachment_meta(placed)
-    return _artifact(str(digest.get("tool_id", "")), placed.block, digest)
+def _digest_line(block: Block) -> str:
+    """The digest of a block for which a summary stands, in one line: how its artifact is found again."""
+    digest = _safe_digest(block.text) or {}
+    path = str(digest.get("artifact_path", block.path))
+    facts = [path, *_facts(digest, block.mime)]
+    if path.startswith("tc:"):
+        facts += [str(digest[name]) for name in ("tool_id",) if digest.get(name)]
+        facts += [f"sources {', '.join(map(str, sids))}" for sids in [digest.get("sources_used")] if sids]
+    else:
+        facts += ["internal"] if digest.get("visibility") == "internal" else []
+        facts += [str(digest[name]) for name in ("description", "error") if digest.get(name)]
+    return visible_line(" | ".join(facts))
+
+
+def _facts(digest: dict[str, Any], mime: str) -> list[str]:
+    """Type, size and number of a file."""
+    facts = [str(digest.get("mime", mime))]
+    if isinstance(digest.get("size_bytes"), int):
+        facts.append(f"{digest['size_bytes']} bytes")
+    if isinstance(digest.get("sid"), int):
+        facts.append(f"sid {digest['sid']}")
+    return facts
 
 
 def _content(placed: PlacedBlock) -> list[str]:
@@ -309,7 +329,8 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
     block = placed.block
     digest = _safe_digest(block.text) or {}
     path = str(digest.get("artifact_path", block.path))
-    lines: list[str] = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
+    facts = " | ".join([path.rpartition("/")[2], *_facts(digest, block.mime)])
+    lines: list[str] = [head(HeadName.USER_ATTACHMENT, after=f" {facts}")]
     if digest.get("description"):
         lines.append(visible_line(f"summary: {digest['description']}"))
     lines.append(_path_line(path))
@@ -318,13 +339,14 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
     return lines
 
 
-def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> Head:
-    facts = [name, str(digest.get("mime", mime))]
-    if isinstance(digest.get("size_bytes"), int):
-        facts.append(f"{digest['size_bytes']} bytes")
-    if isinstance(digest.get("sid"), int):
-        facts.append(f"sid {digest['sid']}")
-    return head(HeadName.USER_ATTACHMENT, after=f" {' | '.join(facts)}")
+def is_open_plan(block: Block) -> bool:
+    """Whether a block is the snapshot of a plan with a step that is neither done nor failed."""
+    plan = _object(block.text) if block.type == PLAN else None
+    if plan is None or not isinstance(plan.get("steps"), list):
+        return False
+    status = plan.get("status")
+    found = status if isinstance(status, dict) else {}
+    return any(found.get(str(number)) not in ("done", "failed") for number in range(1, len(plan["steps"]) + 1))
 
 
 def _plan(placed: PlacedBlock) -> list[str]:

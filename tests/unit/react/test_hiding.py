@@ -215,7 +215,7 @@ def test_the_points_of_a_long_round_are_found_across_pages():
     assert asyncio.run(cache_points(SuppliedTimelineView(blocks), NEAR, len(blocks))).pre_tail == 1_001
 
 
-def test_of_turns_that_a_summary_covers_only_digests_and_the_summary_are_shown_in_their_place():
+def test_of_turns_that_a_summary_covers_a_line_of_each_file_and_the_summary_are_shown_in_their_place():
     blocks = [
         prompt("old words"),
         call_block("c1", "react.write"),
@@ -233,10 +233,7 @@ def test_of_turns_that_a_summary_covers_only_digests_and_the_summary_are_shown_i
 [path: su:turn_3.conv.range.summary]
 They wrote a.md.
 
-[TOOL RESULT c1].artifact react.write
-[path: {FILE}]
-[physical_path: turn_1/files/a.md]
-{{"mime": "text/plain"}}
+{FILE} | text/plain
 
 [TURN turn_2] ts=2026-02-09T02:14:32.676425Z
 
