@@ -211,6 +211,9 @@ def guess_mime(name: str) -> str:
     return (mime if encoding is None else _MIME_BY_ENCODING.get(encoding)) or OCTET_STREAM
 
 
+_INLINE_BINARIES = frozenset({"application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
 def is_mime(text: str) -> bool:
     """Whether a text is a media type without parameters, such as ``text/csv``."""
     return len(text) <= MIME_CHARS_MAX and _MIME.fullmatch(text) is not None
@@ -228,5 +231,8 @@ def is_text(mime: str) -> bool:
 
 
 def is_inline_binary(mime: str) -> bool:
-    """Whether a content block of this type carries base64: PDF and images only."""
-    return mime == "application/pdf" or mime.startswith("image/")
+    """Whether a content block of this type carries base64: PDF, and the images that APIs of models take.
+
+    Those refuse a whole request with a BMP, a TIFF or an SVG in it; a model learns of these by their digest.
+    """
+    return mime in _INLINE_BINARIES
