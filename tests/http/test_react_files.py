@@ -462,7 +462,8 @@ async def test_an_empty_text_is_no_file(agent):
     assert (answer["ok"], answer["error"]["code"]) == (False, "empty_file")
     assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     assert notices(answer) == [{"code": "tool_result_error", "error": "empty_file"}]
-    assert meta(answer)["error"] == "empty_file: file is empty"
+    message = "turn_1/files/a.md: file is empty; nothing was written. Give the text as content"
+    assert (meta(answer)["error"], answer["error"]["message"]) == (f"empty_file: {message}", message)
     assert await agent.stored("fi:turn_1.files/a.md") is None
 
 
@@ -487,7 +488,7 @@ async def test_a_store_that_fails_is_told_and_the_text_is_not_lost(agent, failin
     told = {"code": "react.write.hosting_failed", "error": code, "path": "turn_1/files/a.md", "retryable": True}
     assert notices(answer) == [told]
     assert meta(answer)["error"] == f"hosting_failed: {code}"
-    assert json.loads(answer["blocks"][1]["text"])["params"] == params
+    assert json.loads(answer["blocks"][0]["text"])["params"] == params
     assert "secret" not in json.dumps(answer)
     assert await agent.stored("fi:turn_1.files/a.md") == b"old\n"
     failing.error = None
@@ -524,7 +525,7 @@ async def test_a_large_text_is_stored_whole_and_shown_in_part(agent):
 async def test_a_refused_text_is_kept_in_its_call_block_up_to_a_bound(agent):
     answer = await write(agent, "a.pdf", "x" * 100_000)
 
-    shown = json.loads(answer["blocks"][1]["text"])["params"]["content"]
+    shown = json.loads(answer["blocks"][0]["text"])["params"]["content"]
     assert shown == "x" * 20_480 + "\n...[truncated]"
 
 
