@@ -54,10 +54,7 @@ async def live() -> Response:
     },
 )
 async def ready(services: InjectedServices) -> Response:
-    """Asks the container engine, the database, the data folder and the object store.
-
-    A service that shuts down, or whose last starts of a sandbox failed, is not ready either.
-    """
+    """Asks engine, database, data folder and object store; who shuts down or starts no sandbox is not ready."""
     if services.draining():
         raise ShuttingDownError("the service is shutting down; ask another one")
     try:
