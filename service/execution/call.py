@@ -25,7 +25,7 @@ class ExecCall:
         language: the language of its program.
         params: its parameters.
         bounds: what it may use.
-        began: when it came, as its blocks say it.
+        began: when it came, as its blocks have it.
     """
 
     scope: ConversationKey

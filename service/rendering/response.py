@@ -48,7 +48,7 @@ class RenderCall:
         bounds: what it may use.
         target: the file that is written.
         is_rewritten: the path meant another turn or an attachment, and was rewritten.
-        began: when it came, as its blocks say it.
+        began: when it came, as its blocks have it.
     """
 
     scope: ConversationKey

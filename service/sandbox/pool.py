@@ -42,7 +42,7 @@ _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wai
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
 _SURPLUS = 1  # stays, so that a number that wavers starts and removes nothing
 _FAILED_MAX = 3  # starts in a row: the engine answers, and starts nothing
-_FAILED_S = 30.0  # after the last of them a start may work again: where nothing waits, only a call would tell
+_FAILED_S = 30.0  # after the last of them a start may work again: where nothing waits, only a call would show it
 
 
 @dataclass(slots=True)

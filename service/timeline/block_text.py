@@ -200,7 +200,7 @@ class RenderedView:
         payload = _object(placed.block.text)
         if payload is None:
             return _message(placed.block.type)(placed)
-        # Only this service's own notices are sure to have a result behind them that says the same in full.
+        # Only this service's own notices are sure to have a result behind them with the same in full.
         has_result = bool(self._tool) and placed.block.author == AUTHOR_SERVICE
         shown = format_notice(payload, has_result=has_result)
         self._notices.append(shown)
@@ -313,7 +313,7 @@ def _content(placed: PlacedBlock) -> list[str]:
 
 
 def _notes(placed: PlacedBlock) -> list[str]:
-    return [Head(f"{head(HeadName.AGENT_SAYS)}: {escape_heads(placed.block.text or '')}")]
+    return [Head(f"{head(HeadName.AGENT)}: {escape_heads(placed.block.text or '')}")]
 
 
 def _message(name: str) -> Callable[[PlacedBlock], list[str]]:

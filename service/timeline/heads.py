@@ -24,7 +24,7 @@ class HeadName(StrEnum):
     USER_ATTACHMENT = "USER ATTACHMENT"
     ASSISTANT_MESSAGE = "ASSISTANT MESSAGE"
     SUMMARY = "SUMMARY OF EARLIER TURNS"
-    AGENT_SAYS = "AI Agent say"
+    AGENT = "AI Agent say"
     TOOL_RESULT = "TOOL RESULT"
     PLAN = "REACT.PLAN"
     PLAN_ACK = "REACT.PLAN.ACK"
@@ -80,7 +80,7 @@ _ALIKE = {
     "y": "уγүʏ", ":": "∶꞉ː׃⁚", "—": "–―⸺⸻─━", "_": "＿ˍ",
 }  # fmt: skip
 _LOOKS_LIKE = {ord(other): letter for letter, others in _ALIKE.items() for other in others}
-# Letters in boxes and circles that Unicode does not decompose, and the tags, which models read as ASCII.
+# Letters in squares and circles that Unicode does not decompose, and the tags, which models read as ASCII.
 _RUNS = ((0x1F150, 26, "A"), (0x1F170, 26, "A"), (0x1F1E6, 26, "A"), (0xE0020, 95, " "))
 
 
@@ -125,8 +125,8 @@ _HEAD = re.compile(
     rf"|(?:\W{_GAP})?(?-i:{_spaced(PlaceName.HIDDEN)}|{_spaced(PlaceName.DELETED)})\s*—",
     re.IGNORECASE,
 )
-_LOOKED_AT_CHARS = 500
-"""How far behind a bracket a head is looked for: characters that nobody sees may stand in it."""
+_SEARCHED_CHARS = 500
+"""How far behind a bracket a head is searched: characters that nobody sees may stand in it."""
 # Control characters but for the tab: after a CR, a terminal begins anew, and so may a reader.
 _BREAK = r"\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029"
 _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0"
@@ -141,7 +141,7 @@ _LINE_END = re.compile(r"[\n\r\u2028\u2029\x85]")
 
 def _escape(found: re.Match[str]) -> str:
     at = found.start("seen")
-    line = _LINE_END.split(found.string[at : at + _LOOKED_AT_CHARS], 1)[0]
+    line = _LINE_END.split(found.string[at : at + _SEARCHED_CHARS], 1)[0]
     shown = line if line.isascii() else line.translate(_LETTERS)
     is_head = _HEAD.match(shown.replace("_", " "))
     return f"{found[0][:-1]}\\{found['seen']}" if is_head else found[0]

@@ -15,7 +15,7 @@ _OF_A_DIGEST = ("mime", "size_bytes", "description", "edited", "sources_used", "
 _IN_THE_HEAD = frozenset({"tool_id", "tool_call_id", "ts", "iteration"})
 _OF_EVERY_NOTICE = frozenset({"code", "message", "error"})
 _OF_AN_ERROR = ("code", "message")
-_SAID_BY_THE_RESULT = frozenset({NoticeCode.TOOL_CALL_ERROR, NoticeCode.TOOL_RESULT_ERROR})
+_SHOWN_BY_THE_RESULT = frozenset({NoticeCode.TOOL_CALL_ERROR, NoticeCode.TOOL_RESULT_ERROR})
 
 
 def format_digest_line(digest: Mapping[str, Any]) -> str:
@@ -36,7 +36,7 @@ def format_notice(payload: Mapping[str, Any], *, has_result: bool = False) -> di
 
     With ``has_result`` the result of its call comes behind it: that has the message and the details of its error.
     """
-    if has_result and payload.get("code") in _SAID_BY_THE_RESULT:
+    if has_result and payload.get("code") in _SHOWN_BY_THE_RESULT:
         return {name: payload[name] for name in ("code", "error") if name in payload}
     message = str(payload.get("message", ""))
     return {
