@@ -223,6 +223,9 @@ def is_derived_mime(mime: str, name: str) -> bool:
     return bare == OCTET_STREAM or bare == _OTHER_TYPES.guess_type(name)[0] or not is_known
 
 
+_INLINE_BINARIES = frozenset({"application/pdf", "image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
 def is_mime(text: str) -> bool:
     """Whether a text is a media type without parameters, such as ``text/csv``."""
     return len(text) <= MIME_CHARS_MAX and _MIME.fullmatch(text) is not None
@@ -240,5 +243,8 @@ def is_text(mime: str) -> bool:
 
 
 def is_inline_binary(mime: str) -> bool:
-    """Whether a content block of this type carries base64: PDF and images only."""
-    return mime == "application/pdf" or mime.startswith("image/")
+    """Whether a content block of this type carries base64: PDF, and the images that APIs of models take.
+
+    Those refuse a whole request with a BMP, a TIFF or an SVG in it; a model learns of these by their digest.
+    """
+    return mime in _INLINE_BINARIES

@@ -132,14 +132,25 @@ class SourceRow(WireModel):
         return None
 
 
+def decode_base64(data: bytes) -> bytes:
+    """Decode base64 in the standard alphabet, in one line or several.
+
+    A blank within a line is refused like any other character: a form makes one of each plus sign.
+
+    Raises:
+        binascii.Error: it is not base64.
+    """
+    return base64.b64decode(b"".join(line.strip() for line in data.splitlines()), validate=True)
+
+
 class _StrictBase64Encoder(Base64Encoder):
-    """Base64 in the standard alphabet; blanks and line feeds between are ignored, anything else is refused."""
+    """Base64 as `decode_base64` takes it."""
 
     @classmethod
     def decode(cls, data: bytes) -> bytes:
         """See `Base64Encoder.decode`."""
         try:
-            return base64.b64decode(b"".join(data.split()), validate=True)
+            return decode_base64(data)
         except binascii.Error as exc:
             message = "Base64 decoding error: '{error}'"
             raise PydanticCustomError("base64_decode", message, {"error": str(exc)}) from exc
@@ -154,7 +165,7 @@ class Asset(WireModel):
     physical_path: PhysicalPath
     """Where it lies in OUT_DIR."""
     base64: Base64Strict | None = None
-    """Its bytes."""
+    """Its bytes; a blank within a line is refused."""
     text: str | None = None
     """Its content, as UTF-8."""
     uri: Annotated[str, Field(max_length=8_192)] | None = None

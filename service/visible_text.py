@@ -17,13 +17,14 @@ class _Table(dict[int, int | str]):
     """What `str.translate` puts in place of each character: an escape for a hidden one, else the same."""
 
     def __missing__(self, code: int) -> int | str:
-        shown = _escape(code) if _is_hidden(chr(code)) else code
+        shown = _escape(code) if is_hidden(chr(code)) else code
         if len(self) < _KNOWN_MAX:
             self[code] = shown
         return shown
 
 
-def _is_hidden(character: str) -> bool:
+def is_hidden(character: str) -> bool:
+    """Whether a reader cannot see a character; line feeds and tabs are none of these."""
     return character not in _KEPT and (
         unicodedata.category(character) in _HIDDEN_CATEGORIES
         or character in _BLANK_LETTERS
@@ -54,4 +55,4 @@ def visible_line(text: str) -> str:
 
 def without_hidden(text: str, mark: str) -> str:
     """A text with ``mark`` in place of each hidden character, line feeds and tabs included."""
-    return "".join(mark if character in _KEPT or _is_hidden(character) else character for character in text)
+    return "".join(mark if character in _KEPT or is_hidden(character) else character for character in text)

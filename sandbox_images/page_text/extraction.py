@@ -1,8 +1,10 @@
 """The readable text of one page, by trafilatura; what it finds no article in is given whole."""
 
+import copy
 import re
 from typing import Any
 
+import htmldate
 import lxml.html
 import trafilatura
 from page_text.decoding import decoded
@@ -10,6 +12,7 @@ from page_text.decoding import decoded
 TITLE_CHARACTERS_MAX = 500
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_STATING = "//meta | //script[@type='application/ld+json']"
 _SPACES = re.compile(r"\s+")
 
 
@@ -19,24 +22,46 @@ def extracted(data: bytes, charset: str | None, url: str, characters_max: int) -
     tree = trafilatura.load_html(page)
     if tree is None:
         return {"title": "", "text": "", "truncated": False}
-    about = trafilatura.extract_metadata(tree, default_url=url)
+    title, published = _title(tree), _published(tree)
     text = trafilatura.extract(
         page, url=url, output_format="markdown", include_comments=False, include_formatting=True
     )
     if not text:
         text = trafilatura.html2txt(page)
-    title = about.title or tree.findtext(".//title") or ""
     answer: dict[str, Any] = {
-        "title": _SPACES.sub(" ", title).strip()[:TITLE_CHARACTERS_MAX],
+        "title": title[:TITLE_CHARACTERS_MAX],
         "text": text[:characters_max],
         "truncated": len(text) > characters_max,
     }
     language = _language(tree)
     if language:
         answer["language"] = language
-    if about.date and _DATE.fullmatch(about.date):
-        answer["date"] = about.date
+    if published and _DATE.fullmatch(published):
+        answer["date"] = published
     return answer
+
+
+def _title(tree: lxml.html.HtmlElement) -> str:
+    """The title that the page gives itself, else its first heading; a picture's ``<title>`` is none."""
+    found = (
+        *(element.text_content() for element in tree.xpath("//title[not(ancestor::*[local-name()='svg'])]")),
+        *tree.xpath("//meta[@property='og:title' or @name='og:title']/@content"),
+        *(element.text_content() for element in tree.xpath("//h1")),
+    )
+    return next((title for text in found if (title := _SPACES.sub(" ", text).strip())), "")
+
+
+def _published(tree: lxml.html.HtmlElement) -> str | None:
+    """The day that the page states: in its metadata, in JSON-LD, or in a ``time`` element.
+
+    htmldate sees nothing else of it: it would take any number in the text for a year.
+    """
+    page = lxml.html.fromstring("<html><head></head><body></body></html>")
+    page.head.extend(copy.deepcopy(element) for element in tree.xpath(_STATING))
+    for stated in tree.xpath("//*[@itemprop='datePublished']/@content"):
+        page.head.append(lxml.html.Element("meta", itemprop="datePublished", content=stated))
+    page.body.extend(copy.deepcopy(element) for element in tree.xpath("//time"))
+    return htmldate.find_date(page, extensive_search=False, original_date=True)
 
 
 def _language(tree: lxml.html.HtmlElement) -> str | None:

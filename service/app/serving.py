@@ -68,7 +68,9 @@ def application(service: Service) -> FastAPI:
         meter=service.meter,
         tracer=service.tracer,
         draining=lambda: service.calls.is_closing,
-        check_stores=StoreReadiness(service.database, service.settings.data_dir).check,
+        check_stores=StoreReadiness(
+            service.database, service.settings.data_dir, check_bytes=service.artifacts.check_bytes
+        ).check,
         body_bytes_max=service.settings.body_bytes_max,
         bodies_bytes_max=service.settings.bodies_bytes_max,
         body_s=service.settings.body_s,

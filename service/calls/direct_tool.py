@@ -54,6 +54,7 @@ class ReactCall(Generic[P]):
         request: the request.
         params: its parameters.
         began: when it came, on the performance counter.
+        began_ts: the same for its blocks.
         observer: observes it.
     """
 
@@ -61,6 +62,7 @@ class ReactCall(Generic[P]):
     request: ToolCallRequest
     params: P
     began: float = field(default_factory=time.perf_counter)
+    began_ts: str = field(default_factory=now_text)
     observer: CallObserver = field(default_factory=CallObserver)
 
     @property
@@ -71,16 +73,14 @@ class ReactCall(Generic[P]):
     @property
     def write(self) -> BlockWriter:
         """Writes the blocks of this call."""
-        return BlockWriter(self.turn_id, self.request.tool_call_id, self.request.tool_id)
+        return BlockWriter(self.turn_id, self.request.tool_call_id, self.request.tool_id, self.began_ts)
 
     def opening_blocks(
         self, notices: Sequence[Notice] = (), *, shown_params: dict[str, Any] | None = None
     ) -> list[Block]:
         """Builds the blocks of notes, notices and the call; ``shown_params`` in place of long parameters."""
-        notes = [self.write.notes(self.request.notes)] if self.request.notes else []
-        shown = [self.write.notice(notice) for notice in notices]
         params = bounded_params(self.request.params) if shown_params is None else shown_params
-        return [*notes, *shown, self.write.call(params)]
+        return self.write.opening(params, notices, notes=self.request.notes)
 
     def build_response(
         self,

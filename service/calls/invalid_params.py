@@ -101,14 +101,14 @@ def _build_refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolC
         report = f"Runtime error: {code} — {message}\nNothing was run."
     blocks: list[Block] = []
     if request.turn_id is not None:  # every block path needs a turn
-        write = BlockWriter(request.turn_id, request.tool_call_id, request.tool_id)
+        write = BlockWriter(request.turn_id, request.tool_call_id, request.tool_id, now_text())
         more = {"errors_total": error.total} if error.total > len(error.errors) else {}
         text = "the params do not fit the tool; nothing was done"
-        blocks = [write.notes(request.notes)] if request.notes else []
-        blocks.append(write.notice(Notice(NoticeCode.INVALID_PARAMS, text, {"errors": error.errors, **more})))
+        notice = Notice(NoticeCode.INVALID_PARAMS, text, {"errors": error.errors, **more})
+        program = None
         if language is not None and request.code and find_reference("code", request.code) is None:
-            blocks.append(write.code(request.code, language))
-        blocks.append(write.call(_shown(request.params)))
+            program = request.code, language
+        blocks = write.opening(_shown(request.params), [notice], notes=request.notes, code=program)
         payload = {
             "tool_id": request.tool_id,
             "tool_call_id": request.tool_call_id,

@@ -1,6 +1,6 @@
 """One exec call with its parsed parameters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from proofbox.contracts.artifacts import Contract, no_promises, parse_contract
 from proofbox.contracts.exec_params import ExecParams, working_folder
@@ -12,6 +12,7 @@ from proofbox.service.execution.code_check import encode_code
 from proofbox.service.identity import ConversationKey
 from proofbox.service.sandbox.limits import CallBounds
 from proofbox.service.sandbox.port import Job, PackageFolder
+from proofbox.service.timeline.block_writer import now_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class ExecCall:
         language: the language of its program.
         params: its parameters.
         bounds: what it may use.
+        began: when it came, as its blocks have it.
     """
 
     scope: ConversationKey
@@ -31,6 +33,7 @@ class ExecCall:
     language: Language
     params: ExecParams
     bounds: CallBounds
+    began: str = field(default_factory=now_text)
 
     @property
     def packages(self) -> list[str]:

@@ -244,12 +244,11 @@ def _opening_blocks(call: ExecCall, notices: list[Notice], report: str, removed:
     if request.turn_id is None:
         return []
     write = _writer(call)
-    blocks = [write.notes(request.notes)] if request.notes else []
-    blocks += [write.notice(notice) for notice in notices]
     # A program that was given by reference and not resolved is in the conversation already, if anywhere.
-    if request.code and find_reference("code", request.code) is None:
-        blocks.append(write.code(request.code, call.language))
-    return [*blocks, write.call(_shown_params(request.params)), write.report(report, removed)]
+    is_given = bool(request.code) and find_reference("code", request.code or "") is None
+    code = (request.code or "", call.language) if is_given else None
+    opening = write.opening(_shown_params(request.params), notices, notes=request.notes, code=code)
+    return [*opening, write.report(report, removed)]
 
 
 def _shown_params(params: dict[str, Any]) -> dict[str, Any]:
@@ -288,7 +287,7 @@ def _artifact_blocks(
 
 def _writer(call: ExecCall) -> BlockWriter:
     request = call.request
-    return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
+    return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id, call.began)
 
 
 def _extra_result(found: CollectedFile, stored: dict[str, StoredArtifact], report: RunReport) -> ArtifactResult:

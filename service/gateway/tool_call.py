@@ -134,6 +134,7 @@ class GatewayCall:
         input_file: the file that has the whole input, if a space shows the call and its record cannot have it.
         inner: of a tool of this service: the call of it, prepared when this one was checked.
         began: when it came, on the performance counter.
+        began_ts: the same for its blocks.
     """
 
     scope: ConversationKey
@@ -148,6 +149,7 @@ class GatewayCall:
     input_file: FilePath | None = None
     inner: PreparedCall | None = None
     began: float = field(default_factory=time.perf_counter)
+    began_ts: str = field(default_factory=now_text)
 
     @property
     def recorded(self) -> RecordedCall:
@@ -190,7 +192,7 @@ class GatewayCall:
     @property
     def write(self) -> BlockWriter:
         """Writes its blocks."""
-        return BlockWriter(self.turn_id, self.tool_call_id, self.tool.tool_id)
+        return BlockWriter(self.turn_id, self.tool_call_id, self.tool.tool_id, self.began_ts)
 
     @property
     def result_path(self) -> FilePath:
@@ -289,9 +291,7 @@ class GatewayCall:
         return self.fail(code, message, notice=NoticeCode.TOOL_RESULT_ERROR, where="run")
 
     def _opening(self, notices: Sequence[Notice]) -> list[Block]:
-        notes = [self.write.notes(self.request.notes)] if self.request.notes else []
-        shown = [self.write.notice(notice) for notice in notices]
-        return [*notes, *shown, self.write.call(bounded_input(self.input))]
+        return self.write.opening(bounded_input(self.input), notices, notes=self.request.notes)
 
     def _warnings(self) -> list[Notice]:
         if self.posting.warning is None:

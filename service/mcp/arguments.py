@@ -1,6 +1,5 @@
 """The arguments of the tools: models with the descriptions that a model reads."""
 
-import base64
 import binascii
 from typing import Annotated, Any, Self
 
@@ -18,7 +17,7 @@ from proofbox.contracts.bounded_text import limit_utf8, parse_list
 from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.react_tools import StepStatus, Target
 from proofbox.contracts.render_tools import CONTENT_BYTES_MAX
-from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ConversationId
+from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ConversationId, decode_base64
 from proofbox.contracts.tool_schemas import compact_schema
 from proofbox.service.calls.validation import field_name
 from proofbox.service.mcp.options import WAIT_S_DEFAULT, WAIT_S_MAX
@@ -82,7 +81,7 @@ class GivenFile(Arguments):
         if self.text is not None:
             return self.text.encode(errors="replace")
         try:
-            return base64.b64decode("".join((self.base64 or "").split()), validate=True)
+            return decode_base64((self.base64 or "").encode())
         except (binascii.Error, ValueError) as exc:
             raise InvalidArgumentsError(
                 f"files: '{self.name[:80]}' is not base64; send text, or upload it"

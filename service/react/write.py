@@ -98,6 +98,6 @@ def _empty(
 ) -> ToolCallResponse:
     message = f"{file.path.physical}: file is empty; nothing was written. Give the text as content"
     notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": ToolCode.EMPTY_FILE})
-    digest = digest_of(call, file, measured, error=f"{VerdictCode.EMPTY_FILE}: file is empty")
+    digest = digest_of(call, file, measured, error=f"{VerdictCode.EMPTY_FILE}: {message}")
     blocks = [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
     return call.build_failed(ToolCode.EMPTY_FILE, message, blocks)

@@ -48,6 +48,7 @@ class RenderCall:
         bounds: what it may use.
         target: the file that is written.
         is_rewritten: the path meant another turn or an attachment, and was rewritten.
+        began: when it came, as its blocks have it.
     """
 
     scope: ConversationKey
@@ -57,6 +58,7 @@ class RenderCall:
     bounds: CallBounds
     target: FilePath
     is_rewritten: bool = False
+    began: str = field(default_factory=now_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +233,9 @@ def _opening_blocks(call: RenderCall, notices: list[Notice]) -> list[Block]:
     request = call.request
     if request.turn_id is None:
         return []
-    write = _writer(call)
-    blocks = [write.notes(request.notes)] if request.notes else []
-    blocks += [write.notice(notice) for notice in notices]
     given = str(request.params.get("content", ""))
     shown = given if find_reference("content", given) else shorten_param(given, call.target.logical)
-    return [*blocks, write.call({**request.params, "content": shown})]
+    return _writer(call).opening({**request.params, "content": shown}, notices, notes=request.notes)
 
 
 def _report(call: RenderCall, answer: RendererAnswer) -> str:
@@ -259,4 +258,4 @@ def _warning_lines(answer: RendererAnswer) -> list[str]:
 
 def _writer(call: RenderCall) -> BlockWriter:
     request = call.request
-    return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id)
+    return BlockWriter(request.turn_id or "", request.tool_call_id, request.tool_id, call.began)

@@ -213,6 +213,7 @@ class PooledEngine:
     async def ping(self) -> None:
         """See `SandboxEngine.ping`."""
         await self._containers.ping()
+        self.pool.require_starts()
 
     async def sweep(self) -> int:
         """See `SandboxEngine.sweep`."""

@@ -41,6 +41,8 @@ _UNLOADED_S_MAX = 60.0  # between containers that were to have libraries and had
 _ENOUGH_SHARE = 0.5  # of what should wait: with that many left, a start can wait for the calls that run
 _OLD_SHARE = 0.8  # of the age at which a waiting container is not given to a call any more
 _SURPLUS = 1  # stays, so that a number that wavers starts and removes nothing
+_FAILED_MAX = 3  # starts in a row: the engine answers, and starts nothing
+_FAILED_S = 30.0  # after the last of them a start may work again: where nothing waits, only a call would show it
 
 
 @dataclass(slots=True)
@@ -100,8 +102,22 @@ class Pool:
         self._refilled = clock.time()
         self._retry_s = 0.0
         self._retry_at = 0.0
+        self._failed_in_row = 0
+        self._failure: Exception | None = None
+        self._failed_at = 0.0
         self._stopped = False
         self.counts = PoolCounts()
+
+    def require_starts(self) -> None:
+        """Check that containers can be started.
+
+        Raises:
+            EngineUnavailableError: the last starts failed, the newest of them a moment ago.
+        """
+        if self._failed_in_row >= _FAILED_MAX and self._clock.time() - self._failed_at < _FAILED_S:
+            raise EngineUnavailableError(
+                f"the last {self._failed_in_row} starts of a sandbox failed: {self._failure}"
+            )
 
     @property
     def ready(self) -> int:
@@ -330,6 +346,7 @@ class Pool:
             self._pause(flavour, self._unloaded_s[flavour])
         took_s = self._clock.time() - began
         self._retry_s = self._retry_at = 0.0
+        self._failed_in_row = 0
         self._demands.of[flavour].refilled(took_s)
         self.counts.starts[flavour] += 1
         self.counts.start_s[flavour] += took_s
@@ -355,6 +372,8 @@ class Pool:
         What only waits is tried again after a pause that grows.
         """
         self.counts.failed += 1
+        self._failed_in_row += 1
+        self._failure, self._failed_at = exc, self._clock.time()
         self._retry_s = min(_RETRY_S_MAX, max(_RETRY_S, 2 * self._retry_s))
         self._retry_at = self._clock.time() + self._retry_s
         error = exc if isinstance(exc, EngineUnavailableError) else None

@@ -385,10 +385,10 @@ class SandboxEngine(Protocol):
         """
 
     async def ping(self) -> None:
-        """Asks the engine itself, not our process.
+        """Asks the engine itself, not our process, and whether sandboxes start.
 
         Raises:
-            EngineUnavailableError: it does not answer.
+            EngineUnavailableError: it does not answer, or its last starts failed.
         """
 
     async def sweep(self) -> int:

@@ -8,7 +8,21 @@ from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    union,
+    update,
+)
 from typing_extensions import override
 
 from proofbox.contracts.blocks import Block
@@ -36,6 +50,10 @@ _PATHS_OF_TURN = (
     select(blocks.c.path)
     .where(blocks.c.conversation == CONVERSATION, blocks.c.turn == bindparam("of_turn"))
     .order_by(blocks.c.position)
+)
+_DESCRIBES_OR_PLANS = or_(
+    blocks.c.describes.is_not(None),
+    and_(blocks.c.path.like("ar:%.react.plan.%"), blocks.c.path.not_like("ar:%.react.plan.ack.%")),
 )
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
 _LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
@@ -115,7 +133,7 @@ class SqlTimelineStore(TimelineStore):
     async def of_turns(
         self, scope: ConversationKey, turn_ids: Collection[str], *, described: bool
     ) -> list[PlacedBlock]:
-        query = _BARE.where(blocks.c.describes.is_not(None)) if described else _BARE
+        query = _BARE.where(_DESCRIBES_OR_PLANS) if described else _BARE
         found: list[PlacedBlock] = []
         left = iter(turn_ids)
         while group := list(islice(left, _TURNS_AT_ONCE)):

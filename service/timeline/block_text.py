@@ -12,6 +12,16 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.logical_paths import TurnPath, parse
 from proofbox.contracts.paths import UnsafePathError
 from proofbox.service.timeline.artifact_versions import HOSTING_FIELDS
+from proofbox.service.timeline.block_writer import AUTHOR_SERVICE
+from proofbox.service.timeline.heads import (
+    Head,
+    HeadName,
+    PlaceName,
+    escape_heads,
+    head,
+    picture_line,
+    place_line,
+)
 from proofbox.service.timeline.port import PlacedBlock, canonicalize, described_path
 from proofbox.service.timeline.shown_json import (
     format_call,
@@ -20,10 +30,12 @@ from proofbox.service.timeline.shown_json import (
     format_result,
     json_text,
 )
-from proofbox.service.visible_text import visible_line, visible_text
+from proofbox.service.visible_text import visible_line
 
 STEP_SIGNS = {"done": "✓", "in_progress": "…", "pending": "□", "failed": "✗"}
 """How far a step of a plan is, for the eye."""
+PLAN = "react.plan"
+"""The type of the snapshot of a plan."""
 SHORT_RESULT_CHARS = 200
 """Up to here the JSON of a result stands without its path, which is always ``tc:<turn_id>.<call_id>.result``."""
 FILE_TOOLS = ("exec_tools.", "rendering_tools.", "react.write", "react.stream", "react.file", "react.patch")
@@ -37,14 +49,14 @@ def rendered(blocks: Iterable[Block]) -> str:
     return "".join(view.part(item) for item in placed)
 
 
-def hidden_line(replacement: str, path: str) -> str:
+def hidden_line(replacement: str, path: str) -> Head:
     """What stands in place of hidden blocks, on one line."""
-    return visible_text(f"HIDDEN — {' '.join(replacement.split())}. Retrieve with react.read({path})")
+    return place_line(PlaceName.HIDDEN, f"{replacement}. Retrieve with react.read({path})")
 
 
-def deleted_line(replacement: str) -> str:
+def deleted_line(replacement: str) -> Head:
     """What stands in place of the blocks of a deleted file, on one line."""
-    return visible_text(f"DELETED — {' '.join(replacement.split())}")
+    return place_line(PlaceName.DELETED, replacement)
 
 
 class RenderedView:
@@ -85,10 +97,12 @@ class RenderedView:
         self._described = None
         return self._in_turn(placed.block, [] if line is None else [line])
 
-    def covered(self, placed: PlacedBlock) -> str:
-        """The next block, for which a summary stands: the digest of an artifact stays, all else goes."""
+    def covered(self, placed: PlacedBlock, *, stays: bool) -> str:
+        """The next block, for which a summary stands; of a digest that ``stays`` one line, a plan as a whole."""
         self.skip_covered()
-        return "" if described_path(placed.block) is None else self._in_turn_text(_show_digest(placed))
+        if not stays:
+            return ""
+        return self._in_turn_text(_plan(placed) if placed.block.type == PLAN else [_digest_line(placed.block)])
 
     def skip_covered(self) -> None:
         """Blocks for which a summary stands come next, and are not read."""
@@ -133,7 +147,7 @@ class RenderedView:
 
     def _in_turn(self, block: Block, lines: list[str], *, continues: bool = False) -> str:
         if self._turns and block.turn_id != self._turn:
-            lines = [f"[TURN {block.turn_id}] ts={block.ts}", *([""] if lines else []), *lines]
+            lines = [head(HeadName.TURN, block.turn_id, f" ts={block.ts}"), *([""] if lines else []), *lines]
         self._turn = block.turn_id
         return self._in_turn_text(lines, continues=continues)
 
@@ -142,7 +156,7 @@ class RenderedView:
             return ""
         gap = "" if continues or self._is_empty else "\n"
         self._is_empty = False
-        return gap + "\n".join(lines) + "\n"
+        return gap + "\n".join(line if isinstance(line, Head) else escape_heads(line) for line in lines) + "\n"
 
     def _lines(self, placed: PlacedBlock) -> list[str]:
         block = placed.block
@@ -151,7 +165,7 @@ class RenderedView:
             of_calls = {
                 "react.tool.call": self._call_lines,
                 "react.notice": self._notice_lines,
-                "react.plan": self._plan_lines,
+                PLAN: self._plan_lines,
                 "react.plan.ack": self._ack_lines,
             }
             return of_calls.get(block.type, _PARTS.get(block.type, _message(block.type)))(placed)
@@ -180,14 +194,17 @@ class RenderedView:
         payload = _object(text) or {}
         params = payload.get("params")
         self._params = params if isinstance(params, dict) else {}
-        return ["[react.tool.call] (JSON)", json_text(format_call(payload), payload, text)]
+        return [head(placed.block.type, after=" (JSON)"), json_text(format_call(payload), payload, text)]
 
     def _notice_lines(self, placed: PlacedBlock) -> list[str]:
         payload = _object(placed.block.text)
         if payload is None:
             return _message(placed.block.type)(placed)
-        self._notices.append(payload)
-        return [f"[{placed.block.type}]", json_text(format_notice(payload), payload, placed.block.text)]
+        # Only this service's own notices are sure to have a result behind them with the same in full.
+        has_result = bool(self._tool) and placed.block.author == AUTHOR_SERVICE
+        shown = format_notice(payload, has_result=has_result)
+        self._notices.append(shown)
+        return [head(placed.block.type), json_text(shown, payload, placed.block.text)]
 
     def _plan_lines(self, placed: PlacedBlock) -> list[str]:
         """A plan, without the words of its steps and its id where the call and its result have them."""
@@ -202,11 +219,11 @@ class RenderedView:
 
     def _ack_lines(self, placed: PlacedBlock) -> list[str]:
         """An acknowledgement, unless the plan that it acknowledges stands above."""
-        return [] if self._has_plan else _message("REACT.PLAN.ACK")(placed)
+        return [] if self._has_plan else _message(HeadName.PLAN_ACK)(placed)
 
 
-def _path_line(path: str) -> str:
-    return visible_line(f"[path: {path}]")
+def _path_line(path: str) -> Head:
+    return head(HeadName.PATH, path)
 
 
 def own_line(block: Block) -> str | None:
@@ -240,9 +257,9 @@ def _safe_digest(text: str | None) -> dict[str, Any] | None:
     return {name: value for name, value in payload.items() if name not in HOSTING_FIELDS}
 
 
-def _head(block: Block, part: str, tool: str) -> str:
+def _head(block: Block, part: str, tool: str) -> Head:
     """The line above a result; the tool is unknown if its call is not there."""
-    return f"[TOOL RESULT {block.call_id}].{part} {tool}".rstrip()
+    return head(HeadName.TOOL_RESULT, str(block.call_id), f".{part} {tool}".rstrip())
 
 
 def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
@@ -255,19 +272,35 @@ def _summary(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
 def _artifact(tool: str, block: Block, digest: dict[str, Any]) -> list[str]:
     # A digest of the call's own result comes with the payload; any other is an artifact's.
     kind = "result" if digest["artifact_path"].startswith("tc:") else "artifact"
-    lines = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
+    lines: list[str] = [_head(block, kind, tool), _path_line(digest["artifact_path"])]
     if "physical_path" in digest:
-        lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
+        lines.append(head(HeadName.PHYSICAL_PATH, str(digest["physical_path"])))
     shown = format_digest_line(digest)
     return [*lines, shown] if shown else lines
 
 
-def _show_digest(placed: PlacedBlock) -> list[str]:
-    """The digest of a block for which a summary stands: how its artifact is found again."""
-    digest = _digest(placed.block)
-    if digest is None:
-        return _attachment_meta(placed)
-    return _artifact(str(digest.get("tool_id", "")), placed.block, digest)
+def _digest_line(block: Block) -> str:
+    """The digest of a block for which a summary stands, in one line: how its artifact is found again."""
+    digest = _safe_digest(block.text) or {}
+    path = str(digest.get("artifact_path", block.path))
+    facts = [path, *_facts(digest, block.mime)]
+    if path.startswith("tc:"):
+        facts += [str(digest[name]) for name in ("tool_id",) if digest.get(name)]
+        facts += [f"sources {', '.join(map(str, sids))}" for sids in [digest.get("sources_used")] if sids]
+    else:
+        facts += ["internal"] if digest.get("visibility") == "internal" else []
+        facts += [str(digest[name]) for name in ("description", "error") if digest.get(name)]
+    return visible_line(" | ".join(facts))
+
+
+def _facts(digest: dict[str, Any], mime: str) -> list[str]:
+    """Type, size and number of a file."""
+    facts = [str(digest.get("mime", mime))]
+    if isinstance(digest.get("size_bytes"), int):
+        facts.append(f"{digest['size_bytes']} bytes")
+    if isinstance(digest.get("sid"), int):
+        facts.append(f"sid {digest['sid']}")
+    return facts
 
 
 def _content(placed: PlacedBlock) -> list[str]:
@@ -276,19 +309,18 @@ def _content(placed: PlacedBlock) -> list[str]:
         return [block.text]
     if not placed.base64_chars:
         return []
-    tag = "image" if block.mime.startswith("image/") else "document"
-    return [f"<{tag} media_type={block.mime} b64_len={placed.base64_chars}>"]
+    return [picture_line(block.mime, placed.base64_chars)]
 
 
 def _notes(placed: PlacedBlock) -> list[str]:
-    return [f"[AI Agent say]: {placed.block.text}"]
+    return [Head(f"{head(HeadName.AGENT)}: {escape_heads(placed.block.text or '')}")]
 
 
 def _message(name: str) -> Callable[[PlacedBlock], list[str]]:
     def shown(placed: PlacedBlock) -> list[str]:
         block = placed.block
         path = [_path_line(block.path)] if block.path else []
-        return [f"[{name}]", *path, *_content(placed)]
+        return [head(name), *path, *_content(placed)]
 
     return shown
 
@@ -297,22 +329,24 @@ def _attachment_meta(placed: PlacedBlock) -> list[str]:
     block = placed.block
     digest = _safe_digest(block.text) or {}
     path = str(digest.get("artifact_path", block.path))
-    lines = [_attachment_head(path.rpartition("/")[2], digest, block.mime)]
+    facts = " | ".join([path.rpartition("/")[2], *_facts(digest, block.mime)])
+    lines: list[str] = [head(HeadName.USER_ATTACHMENT, after=f" {facts}")]
     if digest.get("description"):
         lines.append(visible_line(f"summary: {digest['description']}"))
     lines.append(_path_line(path))
     if digest.get("physical_path"):
-        lines.append(visible_line(f"[physical_path: {digest['physical_path']}]"))
+        lines.append(head(HeadName.PHYSICAL_PATH, str(digest["physical_path"])))
     return lines
 
 
-def _attachment_head(name: str, digest: dict[str, Any], mime: str) -> str:
-    facts = [name, str(digest.get("mime", mime))]
-    if isinstance(digest.get("size_bytes"), int):
-        facts.append(f"{digest['size_bytes']} bytes")
-    if isinstance(digest.get("sid"), int):
-        facts.append(f"sid {digest['sid']}")
-    return visible_line(f"[USER ATTACHMENT] {' | '.join(facts)}")
+def is_open_plan(block: Block) -> bool:
+    """Whether a block is the snapshot of a plan with a step that is neither done nor failed."""
+    plan = _object(block.text) if block.type == PLAN else None
+    if plan is None or not isinstance(plan.get("steps"), list):
+        return False
+    status = plan.get("status")
+    found = status if isinstance(status, dict) else {}
+    return any(found.get(str(number)) not in ("done", "failed") for number in range(1, len(plan["steps"]) + 1))
 
 
 def _plan(placed: PlacedBlock) -> list[str]:
@@ -324,9 +358,9 @@ def _plan(placed: PlacedBlock) -> list[str]:
             f"{_sign(status.get(str(number)))} {number}) {' '.join(str(step).split())}"
             for number, step in enumerate(plan["steps"], start=1)
         ]
-        return ["[REACT.PLAN]", f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
+        return [head(HeadName.PLAN), f"id={plan.get('plan_id') or _plan_id(block.path)}", *steps]
     except (ValueError, TypeError, KeyError, AttributeError):
-        return ["[REACT.PLAN]", block.text or ""]
+        return [head(HeadName.PLAN), block.text or ""]
 
 
 def _sign(status: object) -> str:
@@ -342,7 +376,7 @@ def _plan_id(path: str) -> str:
 
 
 def _note(placed: PlacedBlock) -> list[str]:
-    return ["[react.note] (internal)", "[INTERNAL NOTE]", placed.block.text or ""]
+    return [head(placed.block.type, after=" (internal)"), head(HeadName.INTERNAL_NOTE), placed.block.text or ""]
 
 
 def _nothing(_: PlacedBlock) -> list[str]:
@@ -351,12 +385,12 @@ def _nothing(_: PlacedBlock) -> list[str]:
 
 _PARTS: dict[str, Callable[[PlacedBlock], list[str]]] = {
     "turn.header": _nothing,  # the first block of a turn marks where it begins
-    "user.prompt": _message("USER MESSAGE"),
+    "user.prompt": _message(HeadName.USER_MESSAGE),
     "user.attachment.meta": _attachment_meta,
     "user.attachment": _content,
-    "assistant.completion": _message("ASSISTANT MESSAGE"),
-    "react.completion": _message("ASSISTANT MESSAGE"),
-    "conv.range.summary": _message("SUMMARY OF EARLIER TURNS"),
+    "assistant.completion": _message(HeadName.ASSISTANT_MESSAGE),
+    "react.completion": _message(HeadName.ASSISTANT_MESSAGE),
+    "conv.range.summary": _message(HeadName.SUMMARY),
     "react.note": _note,
     "react.notes": _notes,
 }

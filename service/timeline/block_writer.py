@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX, Block, Digest
+from proofbox.contracts.codes import NoticeCode
 from proofbox.contracts.paths import (
     call_path,
     code_path,
@@ -22,6 +23,16 @@ from proofbox.service.visible_text import visible_text
 
 CONTENT_SHOWN_CHARS = 100
 """How much of a long parameter a call block shows, where a file holds all of it."""
+ABOUT_RESULT = frozenset(
+    {
+        NoticeCode.TOOL_CALL_ERROR,
+        NoticeCode.TOOL_RESULT_ERROR,
+        NoticeCode.HOSTING_FAILED,
+        NoticeCode.NO_ACTIVE_SPACE,
+        NoticeCode.LEFT_SPACE,
+    }
+)
+"""Notices about what came of a call; all others are about the call before it ran."""
 AUTHOR_LOOP = "react"
 AUTHOR_SERVICE = "proofbox"
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -49,14 +60,38 @@ class BlockWriter:
         turn_id: the turn of the call.
         call_id: the loop's id of the call.
         tool_id: the tool that was called.
+        began: when the call began, as `now_text` gives it.
     """
 
     turn_id: str
     call_id: str
     tool_id: str
+    began: str
 
-    def notes(self, text: str) -> Block:
-        """The agent's notes about the call."""
+    def opening(
+        self,
+        params: dict[str, Any],
+        notices: Sequence[Notice] = (),
+        *,
+        notes: str | None = None,
+        code: tuple[str, Language] | None = None,
+    ) -> list[Block]:
+        """What stands before the results of a call.
+
+        Notes, notices about the call, its program and the call itself have the time when it began. Notices about
+        its result come behind it, and have the time of now.
+        """
+        before = [notice for notice in notices if notice.code not in ABOUT_RESULT]
+        behind = [notice for notice in notices if notice.code in ABOUT_RESULT]
+        return [
+            *([self._notes(notes)] if notes else []),
+            *(self._notice(notice, self.began) for notice in before),
+            *([] if code is None else [self._code(*code)]),
+            self._call(params),
+            *(self._notice(notice, now_text()) for notice in behind),
+        ]
+
+    def _notes(self, text: str) -> Block:
         return self._block(
             "react.notes",
             AUTHOR_LOOP,
@@ -64,10 +99,10 @@ class BlockWriter:
             notes_path(self.turn_id, self.call_id),
             text=text,
             meta={"channel": "timeline_text"},
+            ts=self.began,
         )
 
-    def notice(self, notice: Notice) -> Block:
-        """Something that the agent should learn."""
+    def _notice(self, notice: Notice, ts: str) -> Block:
         payload = {"code": notice.code, "message": notice.message, **notice.details}
         return self._block(
             "react.notice",
@@ -75,9 +110,10 @@ class BlockWriter:
             "application/json",
             notice_path(self.turn_id, self.call_id),
             text=_json(payload),
+            ts=ts,
         )
 
-    def code(self, code: str, language: Language) -> Block:
+    def _code(self, code: str, language: Language) -> Block:
         """The program of an exec call, as it was given."""
         return self._block(
             "react.tool.code",
@@ -85,17 +121,19 @@ class BlockWriter:
             LANGUAGES[language].code_mime,
             code_path(self.turn_id, self.call_id),
             text=code,
+            ts=self.began,
         )
 
-    def call(self, params: dict[str, Any]) -> Block:
+    def _call(self, params: dict[str, Any]) -> Block:
         """The call itself; notes and code are in blocks of their own."""
-        payload = {"tool_id": self.tool_id, "tool_call_id": self.call_id, "params": params, "ts": now_text()}
+        payload = {"tool_id": self.tool_id, "tool_call_id": self.call_id, "params": params, "ts": self.began}
         return self._block(
             "react.tool.call",
             AUTHOR_LOOP,
             "application/json",
             call_path(self.turn_id, self.call_id),
             text=_json(payload),
+            ts=self.began,
         )
 
     def report(self, text: str, removed: Sequence[str] = ()) -> Block:
@@ -178,12 +216,13 @@ class BlockWriter:
         text: str | None = None,
         base64: str | None = None,
         meta: dict[str, Any] | None = None,
+        ts: str | None = None,
     ) -> Block:
         return Block(
             type=kind,
             author=author,
             turn_id=self.turn_id,
-            ts=now_text(),
+            ts=ts or now_text(),
             mime=mime,
             path=path,
             text=text,

@@ -1,6 +1,6 @@
 """Reads a timeline as a model sees it: hidden groups as one line, summaries in the place of their turns.
 
-The cost follows what is shown: of turns for which a summary stands only the digests are read.
+The cost follows what is shown: of turns for which a summary stands only the digests and plans are read.
 """
 
 import asyncio
@@ -9,8 +9,15 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
-from proofbox.service.timeline.block_text import RenderedView, deleted_line, hidden_line, own_line
-from proofbox.service.timeline.port import PlacedBlock
+from proofbox.service.timeline.block_text import (
+    PLAN,
+    RenderedView,
+    deleted_line,
+    hidden_line,
+    is_open_plan,
+    own_line,
+)
+from proofbox.service.timeline.port import PlacedBlock, described_path
 from proofbox.service.timeline.view import TimelineView
 from proofbox.service.timeline.visibility import SUMMARY, Hiding, Visibility, comes_hidden, compute_visibility
 
@@ -41,8 +48,9 @@ async def read_text(memory: TimelineView, after: int) -> ReadText:
     """
     last = await memory.last()
     visibility = await compute_visibility(memory, last)
-    reading = await _begun(memory, visibility, after)
-    pages = _pages(memory, visibility, after, last)
+    covered = await _list_covered(memory, visibility, after)
+    reading = await _begun(memory, visibility, after, covered)
+    pages = _pages(memory, visibility, covered, after, last)
     parts = [await asyncio.to_thread(reading.text, page) async for page in pages]
     parts.append(reading.end(last))
     return ReadText("".join(parts), last, await revision(memory, visibility))
@@ -75,7 +83,8 @@ async def read_parts(memory: TimelineView, page: Sequence[PlacedBlock], *, is_en
     if not page:
         return ReadParts([], [])
     visibility = await compute_visibility(memory)
-    reading = await _begun(memory, visibility, page[0].position - 1)
+    after = page[0].position - 1
+    reading = await _begun(memory, visibility, after, await _list_covered(memory, visibility, after))
     texts = await asyncio.to_thread(lambda: [reading.text((placed,)) for placed in page])
     if is_end:
         texts[-1] += reading.end(page[-1].position)
@@ -134,8 +143,11 @@ class _Groups:
 class _Reading:
     """Turns the blocks after a position into text, page after page."""
 
-    def __init__(self, visibility: Visibility, groups: _Groups, view: RenderedView, after: int) -> None:
+    def __init__(
+        self, visibility: Visibility, groups: _Groups, view: RenderedView, after: int, staying: frozenset[int]
+    ) -> None:
         self._visibility = visibility
+        self._staying = staying
         self._groups = groups
         self._view = view
         self._at = after
@@ -156,7 +168,7 @@ class _Reading:
         if placed.block.type == SUMMARY:
             return self._view.pass_summary()
         if self._visibility.is_covered(placed):
-            return self._view.covered(placed)
+            return self._view.covered(placed, stays=placed.position in self._staying)
         hiding = self._visibility.hiding(placed)
         return self._view.part(placed) if hiding is None else self._view.hidden(placed, self._line(hiding))
 
@@ -181,11 +193,13 @@ class _Reading:
         return hidden_line(hiding.replacement, hiding.path)
 
 
-async def _begun(memory: TimelineView, visibility: Visibility, after: int) -> _Reading:
-    """A reading that goes on after a position as if all before it had been read."""
+async def _begun(
+    memory: TimelineView, visibility: Visibility, after: int, covered: Sequence[PlacedBlock]
+) -> _Reading:
+    """A reading that goes on after a position as if all before it had been read; ``covered`` as `_list_covered`."""
     groups = _Groups(await _begun_groups(memory, visibility, after, shown=True))
     view = RenderedView(turns=True, begins=after == 0)
-    reading = _Reading(visibility, groups, view, after)
+    reading = _Reading(visibility, groups, view, after, await _list_staying(memory, visibility, covered))
     position = after
     while position in visibility.summary_positions:
         position -= 1
@@ -226,10 +240,10 @@ def _is_in_place(visibility: Visibility, placed: PlacedBlock) -> bool:
 
 
 async def _pages(
-    memory: TimelineView, visibility: Visibility, after: int, last: int
+    memory: TimelineView, visibility: Visibility, covered: Sequence[PlacedBlock], after: int, last: int
 ) -> AsyncIterator[Sequence[PlacedBlock]]:
     """The blocks after a position that have something to show, in order: whole stretches, and digests between."""
-    waiting = deque(await _list_digests(memory, visibility, after))
+    waiting = deque(covered)
     for start, end in _stretches(visibility, after, last):
         between = []
         while waiting and waiting[0].position <= end:
@@ -247,7 +261,39 @@ async def _pages(
     yield tuple(waiting)
 
 
-async def _list_digests(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
+async def _list_staying(
+    memory: TimelineView, visibility: Visibility, covered: Sequence[PlacedBlock]
+) -> frozenset[int]:
+    """The positions of covered blocks that are shown: the newest digest of each artifact, and the open plan.
+
+    It depends on what stands before the newest summary alone, so the text changes with a summary only.
+    """
+    if not covered:
+        return frozenset()
+    newest_summary = max(visibility.covered_through.values())
+    newest = {described_path(placed.block): placed for placed in covered if placed.block.type != PLAN}
+    deleted = {
+        (hiding.path, hiding.position)
+        for hiding in visibility.hidings
+        if hiding.is_deletion and hiding.position <= newest_summary
+    }
+    gone = {path for path, position in deleted if path in newest and newest[path].position < position}
+    staying = {placed.position for path, placed in newest.items() if path not in gone}
+    plan = next((placed for placed in reversed(covered) if placed.block.type == PLAN), None)
+    if plan is not None and is_open_plan(plan.block) and not visibility.is_hidden(plan):
+        turns = [
+            span.turn_id for span in visibility.spans if span.first <= newest_summary and plan.position < span.last
+        ]
+        later = await memory.digests_of(turns)
+        if not any(
+            found.block.type == PLAN and plan.position < found.position <= newest_summary for found in later
+        ):
+            staying.add(plan.position)
+    return frozenset(staying)
+
+
+async def _list_covered(memory: TimelineView, visibility: Visibility, after: int) -> list[PlacedBlock]:
+    """The digests and plans after a position for which a summary stands, in order."""
     turns = [
         span.turn_id
         for span in visibility.spans

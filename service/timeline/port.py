@@ -110,7 +110,7 @@ class TimelineStore(Protocol):
     async def of_turns(
         self, scope: ConversationKey, turn_ids: Collection[str], *, described: bool
     ) -> list[PlacedBlock]:
-        """The blocks of some turns, in order, without base64; with ``described`` only those that hold a digest."""
+        """The blocks of some turns, in order, without base64; with ``described`` only digests and plans."""
 
     async def files_of_turn(self, scope: ConversationKey, turn_id: str) -> list[str]:
         """The ``fi:`` paths of the blocks of a turn, each once."""

@@ -7,12 +7,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from proofbox.contracts.codes import NoticeCode
 from proofbox.service.visible_text import visible_text
 
 _OF_A_DIGEST = ("mime", "size_bytes", "description", "edited", "sources_used", "write_warning", "error", "sid")
 # The head of a result has the id of the call and the tool, the path of an acknowledgement has its iteration.
 _IN_THE_HEAD = frozenset({"tool_id", "tool_call_id", "ts", "iteration"})
 _OF_EVERY_NOTICE = frozenset({"code", "message", "error"})
+_OF_AN_ERROR = ("code", "message")
+_SHOWN_BY_THE_RESULT = frozenset({NoticeCode.TOOL_CALL_ERROR, NoticeCode.TOOL_RESULT_ERROR})
 
 
 def format_digest_line(digest: Mapping[str, Any]) -> str:
@@ -28,8 +31,13 @@ def format_call(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in payload.items() if name != "ts"}
 
 
-def format_notice(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shown of a notice: not the details that its message has word for word."""
+def format_notice(payload: Mapping[str, Any], *, has_result: bool = False) -> dict[str, Any]:
+    """What is shown of a notice: not the details that its message has word for word.
+
+    With ``has_result`` the result of its call comes behind it: that has the message and the details of its error.
+    """
+    if has_result and payload.get("code") in _SHOWN_BY_THE_RESULT:
+        return {name: payload[name] for name in ("code", "error") if name in payload}
     message = str(payload.get("message", ""))
     return {
         name: value
@@ -43,10 +51,12 @@ def format_result(
 ) -> dict[str, Any]:
     """What is shown of a call's result: not what its head, its parameters and its notices show.
 
+    An error always has its code and its message.
+
     Args:
         payload: the result.
         params: the parameters of the call, as far as they are in view.
-        notices: the notices of the call that are in view.
+        notices: what is shown of the notices of the call.
     """
     shown = {
         name: value
@@ -62,7 +72,7 @@ def format_result(
     for notice in notices:
         if notice.get("error") == error.get("code"):
             shown = _beyond(notice, shown)
-            error = {"code": error["code"], **_beyond(notice, error)}
+            error = {name: value for name, value in error.items() if name in _OF_AN_ERROR} | _beyond(notice, error)
     return {**{name: value for name, value in shown.items() if value}, "error": error}
 
 

@@ -59,7 +59,7 @@ class TimelineView(Protocol):
         """Where each turn begins and ends, by their beginning."""
 
     async def digests_of(self, turn_ids: Collection[str]) -> list[PlacedBlock]:
-        """The blocks of some turns that hold a digest, in order, without base64."""
+        """The blocks of some turns that hold a digest or a plan, in order, without base64."""
 
 
 class StoredTimelineView:
@@ -201,7 +201,11 @@ class SuppliedTimelineView:
 
     async def digests_of(self, turn_ids: Collection[str]) -> list[PlacedBlock]:
         """See `TimelineView.digests_of`."""
-        return [p for p in self._placed if p.block.turn_id in turn_ids and described_path(p.block) is not None]
+        return [
+            p
+            for p in self._placed
+            if p.block.turn_id in turn_ids and (p.block.type == "react.plan" or described_path(p.block) is not None)
+        ]
 
 
 def _file_paths(placed: Iterable[PlacedBlock]) -> dict[str, None]:

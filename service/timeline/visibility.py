@@ -100,9 +100,13 @@ class Visibility:
         ]
         return min((hiding for hiding in found if hiding), key=lambda hiding: hiding.position, default=None)
 
+    def is_hidden(self, placed: PlacedBlock) -> bool:
+        """Whether the block came hidden, or a hiding lies over it."""
+        return comes_hidden(placed.block) or self.hiding(placed) is not None
+
     def shows(self, placed: PlacedBlock) -> bool:
         """Whether a model sees the block where the rendered view stands now."""
-        if comes_hidden(placed.block) or self.hiding(placed) is not None:
+        if self.is_hidden(placed):
             return False
         if placed.block.type == SUMMARY:
             return any(summary.placed.position == placed.position for summary in self.summaries)

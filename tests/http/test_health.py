@@ -1,12 +1,16 @@
 import asyncio
 import logging
+import socket
+import threading
 from dataclasses import replace
 
 import httpx
 import pytest
 
 from proofbox.service.api.app import create_app
-from proofbox.service.errors import StoreFullError
+from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
+from proofbox.service.storage.artifacts.s3_client import Bucket
 from proofbox.service.storage.readiness import StoreReadiness
 
 
@@ -105,6 +109,37 @@ async def test_a_database_that_hangs_makes_the_service_unready(services):
     async with httpx.AsyncClient(transport=transport, base_url="http://proofbox") as client:
         answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+
+
+async def test_an_object_store_that_does_not_answer_makes_the_service_unready(services, stores, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{free.getsockname()[1]}"
+    bucket = Bucket("proofbox", endpoint=endpoint, access_key="a", secret_key="b")
+    blobs = S3BlobStore(bucket, tmp_path / "staging", 5_000_000, 900)
+    check = StoreReadiness(stores.database, tmp_path, check_bytes=blobs.check).check
+    answer = await ready(replace(services, check_stores=check))
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+    assert "the object store does not answer; its address is the setting s3_endpoint" in answer.json()["detail"]
+
+
+async def test_many_probes_are_one_question_to_the_object_store(services, stores, tmp_path):
+    asked, open_again = [], threading.Event()
+
+    def slow():
+        asked.append(1)
+        open_again.wait()
+        raise StoreFailedError("no")
+
+    check = StoreReadiness(stores.database, tmp_path, check_bytes=slow).check
+    hasty = replace(services, check_stores=check, ping_s_max=0.2)
+    answers = [await ready(hasty), *await asyncio.gather(*(ready(hasty) for _ in range(3)))]
+    open_again.set()
+    answers.append(await ready(services_with_time := replace(hasty, ping_s_max=5.0)))
+    answers.append(await ready(services_with_time))
+    assert [answer.status_code for answer in answers] == [503] * 6
+    assert [answer.json()["detail"] for answer in answers[-2:]] == ["no"] * 2
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])

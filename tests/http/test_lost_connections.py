@@ -276,8 +276,8 @@ async def cancelled(web, calls, engine, kind):
     ("kind", "types"),
     [
         ("exec", ["react.notes", "react.tool.code", "react.tool.call", "react.tool.result"]),
-        ("render", ["react.notes", "react.notice", "react.tool.call", "react.tool.result"]),
-        ("react", ["react.notes", "react.notice", "react.tool.call", "react.tool.result"]),
+        ("render", ["react.notes", "react.tool.call", "react.notice", "react.tool.result"]),
+        ("react", ["react.notes", "react.tool.call", "react.notice", "react.tool.result"]),
     ],
 )
 async def test_a_cancelled_call_leaves_its_blocks_with_the_reason(web, calls, engine, kind, types):

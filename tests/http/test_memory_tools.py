@@ -117,7 +117,7 @@ async def test_the_whole_story_of_a_conversation_reads_the_same_after_every_rest
         "[SUMMARY OF EARLIER TURNS]\n[path: su:turn_3.conv.range.summary]\nTwo things were said.\n"
     )
     assert "HIDDEN — said. Retrieve with react.read(ar:turn_3.user.prompt)\n" in seen
-    assert "[USER ATTACHMENT] a.csv | text/csv" in seen
+    assert "\nfi:turn_2.user.attachments/a.csv | text/csv | 4 bytes | " in seen
     assert [word for word in ("all things", "look", "go on", "and now?") if f"\n{word}" in seen] == []
 
 

@@ -386,7 +386,7 @@ async def test_a_path_that_cannot_be_written_is_refused_and_nothing_is_stored(ag
     answer = await agent.send(tool, {"path": path, "content": "text", **more})
 
     assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, code, [])
-    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     assert [(told["code"], told["error"]) for told in notices(answer)] == [("tool_call_error", code)]
     assert (await agent("react.search_files"))["ret"]["paths"] == []
 
@@ -429,16 +429,10 @@ async def test_text_formats_and_source_code_are_written_under_their_own_names(ag
     assert answer["blocks"][-1]["text"] == "text\n"
 
 
-async def test_an_svg_is_carried_as_the_image_that_it_is(agent):
-    svg = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+async def test_an_svg_which_apis_of_models_refuse_as_an_image_is_its_digest(agent):
+    block = (await write(agent, "a.svg", '<svg xmlns="http://www.w3.org/2000/svg"/>'))["blocks"][-1]
 
-    block = (await write(agent, "a.svg", svg))["blocks"][-1]
-
-    assert (block["mime"], base64.b64decode(block["base64"]), block.get("text")) == (
-        "image/svg+xml",
-        svg.encode(),
-        None,
-    )
+    assert (block["mime"], block.get("base64"), block.get("text")) == ("image/svg+xml", None, None)
 
 
 @pytest.mark.parametrize(("kind", "code"), [("display", "channel_format"), ("file", None)])
@@ -469,9 +463,10 @@ async def test_an_empty_text_is_no_file(agent):
     answer = await write(agent, "a.md", "")
 
     assert (answer["ok"], answer["error"]["code"]) == (False, "empty_file")
-    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     assert notices(answer) == [{"code": "tool_result_error", "error": "empty_file"}]
-    assert meta(answer)["error"] == "empty_file: file is empty"
+    message = "turn_1/files/a.md: file is empty; nothing was written. Give the text as content"
+    assert (meta(answer)["error"], answer["error"]["message"]) == (f"empty_file: {message}", message)
     assert await agent.stored("fi:turn_1.files/a.md") is None
 
 
@@ -492,11 +487,11 @@ async def test_a_store_that_fails_is_told_and_the_text_is_not_lost(agent, failin
     answer = await agent.send(tool, params)
 
     assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, "hosting_failed", [])
-    assert [block["type"] for block in answer["blocks"]] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
     told = {"code": "react.write.hosting_failed", "error": code, "path": "turn_1/files/a.md", "retryable": True}
     assert notices(answer) == [told]
     assert meta(answer)["error"] == f"hosting_failed: {code}"
-    assert json.loads(answer["blocks"][1]["text"])["params"] == params
+    assert json.loads(answer["blocks"][0]["text"])["params"] == params
     assert "secret" not in json.dumps(answer)
     assert await agent.stored("fi:turn_1.files/a.md") == b"old\n"
     failing.error = None
@@ -533,7 +528,7 @@ async def test_a_large_text_is_stored_whole_and_shown_in_part(agent):
 async def test_a_refused_text_is_kept_in_its_call_block_up_to_a_bound(agent):
     answer = await write(agent, "a.pdf", "x" * 100_000)
 
-    shown = json.loads(answer["blocks"][1]["text"])["params"]["content"]
+    shown = json.loads(answer["blocks"][0]["text"])["params"]["content"]
     assert shown == "x" * 20_480 + "\n...[truncated]"
 
 

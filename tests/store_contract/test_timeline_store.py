@@ -149,12 +149,14 @@ async def test_the_end_is_read_backwards(timeline_store, scope_of):
 
 async def test_the_blocks_of_a_turn_are_found_wherever_they_lie(timeline_store, scope_of):
     second = block("2", turn_id="turn_2", path="ar:turn_2.user.prompt")
-    await timeline_store.append(scope_of(), [block("1"), second, meta_of("fi:turn_1.files/a.csv")])
+    plan = block("{}", path="ar:turn_1.react.plan.plan_1")
+    ack = block("x", path="ar:turn_1.react.plan.ack.1")
+    await timeline_store.append(scope_of(), [block("1"), second, meta_of("fi:turn_1.files/a.csv"), plan, ack])
     spans = await timeline_store.turns(scope_of())
-    assert [(span.turn_id, span.first, span.last) for span in spans] == [("turn_1", 1, 3), ("turn_2", 2, 2)]
+    assert [(span.turn_id, span.first, span.last) for span in spans] == [("turn_1", 1, 5), ("turn_2", 2, 2)]
     both = await timeline_store.of_turns(scope_of(), ["turn_2", "turn_1"], described=False)
-    assert [placed.position for placed in both] == [1, 2, 3]
-    assert [p.position for p in await timeline_store.of_turns(scope_of(), ["turn_1"], described=True)] == [3]
+    assert [placed.position for placed in both] == [1, 2, 3, 4, 5]
+    assert [p.position for p in await timeline_store.of_turns(scope_of(), ["turn_1"], described=True)] == [3, 4]
 
 
 async def test_blocks_that_hide_others_are_found_after_a_position(timeline_store, scope_of):

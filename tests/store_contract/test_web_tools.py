@@ -170,7 +170,7 @@ async def test_the_blocks_of_web_fetch_block_for_block(server, fetch):
                     "most coasts.\n\n"
                     "At new moon and at full moon the sun helps, and the water rises higher than on all the other "
                     "days.",
-                    "title": "How tides work",
+                    "title": "Tides",
                     "sid": 1,
                     "mime": "text/html",
                     "language": "en",
@@ -188,7 +188,7 @@ async def test_a_fetched_page_is_a_source_under_its_canonical_address(server, fe
     first = await fetch(server.url("/tides?a=1").replace("http", "HTTP") + "#part")
     again = await fetch(server.url("/tides?a=1"), tool_call_id="w2")
     [row] = await source_pool.rows(scope_of())
-    assert (row.sid, row.source_type, row.url, row.title) == (1, "web", server.url("/tides?a=1"), "How tides work")
+    assert (row.sid, row.source_type, row.url, row.title) == (1, "web", server.url("/tides?a=1"), "Tides")
     assert row.text.startswith("# How tides work\n\nThe moon pulls")
     assert [next(iter(answer.ret.values()))["sid"] for answer in (first, again)] == [1, 1]
 
@@ -208,8 +208,8 @@ async def test_no_page_at_all_is_a_refusal_that_says_why(server, fetch):
     answer = await fetch(server.url("/none"))
     assert (answer.ok, answer.error.code) == (False, "fetch_failed")
     assert shape(answer.blocks) == [
-        ("react.notice", "tc:turn_1.w1.notice", "application/json"),
         ("react.tool.call", "tc:turn_1.w1.call", "application/json"),
+        ("react.notice", "tc:turn_1.w1.notice", "application/json"),
         ("react.tool.result", "tc:turn_1.w1.result", "application/json"),
     ]
     error = json.loads(answer.blocks[-1].text)["error"]

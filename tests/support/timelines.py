@@ -40,6 +40,12 @@ def digest_block(path, call, turn="turn_1", **more):
     )
 
 
+def plan_block(step, call=None, turn="turn_1", *, is_done=False):
+    plan = {"plan_id": f"plan_{step}", "steps": [step], "status": {"1": "done"} if is_done else {}}
+    path = f"ar:{turn}.react.plan.plan_{step}"
+    return block("react.plan", json.dumps(plan), turn=turn, path=path, call=call, mime="application/json")
+
+
 def content_block(path, text, call, turn="turn_1"):
     return block("react.tool.result", text, turn=turn, path=path, call=call, mime="text/plain")
 

@@ -54,7 +54,7 @@ async def live() -> Response:
     },
 )
 async def ready(services: InjectedServices) -> Response:
-    """Asks the container engine, the database and the data folder; who shuts down is not ready either."""
+    """Asks engine, database, data folder and object store; who shuts down or starts no sandbox is not ready."""
     if services.draining():
         raise ShuttingDownError("the service is shutting down; ask another one")
     try:
@@ -71,6 +71,6 @@ async def ready(services: InjectedServices) -> Response:
         raise StoreNotReadyError(str(exc)) from exc
     except TimeoutError as exc:
         raise StoreFailedError(
-            f"the database or the data folder did not answer within {services.ping_s_max:g} s"
+            f"the database, the data folder or the object store did not answer within {services.ping_s_max:g} s"
         ) from exc
     return model_response(Health(), headers=NO_STORE)

@@ -65,6 +65,9 @@ class BlobStore(Protocol):
     def prepare(self) -> None:
         """Create missing folders and remove what an earlier process left in staging."""
 
+    def check(self) -> None:
+        """Ask what is not on this machine whether it can be used; it answers within seconds."""
+
     def stage(self) -> Path:
         """A fresh local folder."""
 

@@ -154,6 +154,10 @@ class LocalBlobStore(BlobStore):
                 link_over(blob, target, self._passing)
 
     @override
+    def check(self) -> None:
+        """Do nothing: the folder is checked with the data folder."""
+
+    @override
     def link(self, served: ServedFile) -> None:
         """Return None: a folder has no links."""
 

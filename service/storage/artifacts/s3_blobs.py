@@ -37,6 +37,7 @@ from proofbox.service.storage.artifacts.staging import Staging
 from proofbox.service.storage.error_translation import translate_errors as translate_disk_errors
 
 if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef
 
 _NAME_BYTES_MAX = 1024  # S3's own limit for the name of an object
@@ -68,6 +69,7 @@ class S3BlobStore(BlobStore):
         self._bucket = bucket.name
         self._below = f"{bucket.prefix}/" if bucket.prefix else ""
         self._client = client(bucket, bucket.endpoint, self.threads)
+        self._hasty_client = client(bucket, bucket.endpoint, 1, is_hasty=True)
         self._link_client = client(bucket, bucket.link_endpoint, 1) if bucket.link_endpoint else self._client
         self._staging = Staging(staging.resolve())
         self._part_bytes = part_bytes
@@ -77,9 +79,16 @@ class S3BlobStore(BlobStore):
     def prepare(self) -> None:
         with self._local():
             self._staging.prepare()
+        self._ask(self._client)
+
+    @override
+    def check(self) -> None:
+        self._ask(self._hasty_client)
+
+    def _ask(self, asked: "S3Client") -> None:
         try:
             with translate_errors():
-                self._client.head_bucket(Bucket=self._bucket)
+                asked.head_bucket(Bucket=self._bucket)
         except StoreFailedError as exc:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) in MISSING:
                 raise StoreFailedError(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _CONNECT_S = 5
+_CHECK_S = 2  # of a check whether the server answers
 _READ_S = 60  # a server may check and copy a large file before it answers
 _DEFAULT_REGION = "us-east-1"  # what servers of other makers expect, and AWS's own default for S3
 
@@ -80,8 +81,8 @@ class Bucket:
     attempts: int = 3
 
 
-def client(bucket: Bucket, endpoint: str, connections: int) -> "S3Client":
-    """A client; it can be used by many threads.
+def client(bucket: Bucket, endpoint: str, connections: int, *, is_hasty: bool = False) -> "S3Client":
+    """A client; it can be used by many threads. A hasty one waits for seconds, and asks once.
 
     Raises:
         StoreFailedError: the settings make no client.
@@ -90,10 +91,10 @@ def client(bucket: Bucket, endpoint: str, connections: int) -> "S3Client":
     session.register_component("data_loader", _descriptions())
     config = Config(
         signature_version="s3v4",
-        connect_timeout=_CONNECT_S,
-        read_timeout=_READ_S,
+        connect_timeout=_CHECK_S if is_hasty else _CONNECT_S,
+        read_timeout=_CHECK_S if is_hasty else _READ_S,
         max_pool_connections=connections,
-        retries={"mode": "standard", "total_max_attempts": bucket.attempts},
+        retries={"mode": "standard", "total_max_attempts": 1 if is_hasty else bucket.attempts},
         # Names of buckets are resolved as hosts by AWS only.
         s3={"addressing_style": "path"} if endpoint else {},
         # Uploads carry a SHA-256 of ours; the client's own CRC trailers are news to many servers.

@@ -97,6 +97,14 @@ class SqlArtifactStore(SqlWorkspaces):
             await self.close()
             raise
 
+    def check_bytes(self) -> None:
+        """Ask whether the bytes can be had; blocking, for seconds at most.
+
+        Raises:
+            StoreFailedError: they cannot.
+        """
+        self._files.check()
+
     async def close(self) -> None:
         """Wait for what is under way; a second call does nothing."""
         if self._saving:

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import time
 import tracemalloc
 
 import pytest
@@ -11,6 +12,7 @@ from proofbox.contracts.tool_call_response import Timings
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.errors import LimitNotAllowedError, QueueFullError, StoreFullError
 from proofbox.service.sandbox.port import Inspection, ProcessOutcome
+from proofbox.service.timeline.block_writer import now_text
 from tests.support.pipeline import ANN, EXEC, MIB, SCOPE, digests, notices, verdicts
 
 CSV = {"filename": "a.csv", "description": "the table"}
@@ -37,6 +39,23 @@ async def test_a_promised_file_is_checked_stored_and_shown(pipeline):
     assert [b["text"] for b in answer["blocks"] if b["path"] == f"fi:{CSV_PATH.replace('/', '.', 1)}"] == [
         "a,b\n1,2\n"
     ]
+
+
+async def test_a_call_is_dated_by_its_beginning_and_its_results_by_their_coming(pipeline):
+    times = []
+
+    def program(run):
+        times.append(now_text())
+        time.sleep(0.01)  # a clock of milliseconds
+        times.append(now_text())
+        run.write("a.csv", b"a,b\n1,2\n")
+
+    pipeline.engine.program = program
+    answer = await pipeline.execute(CSV)
+    code, call, *results = answer["blocks"]
+    assert code["ts"] == call["ts"] == json.loads(call["text"])["ts"] <= times[0]
+    assert [block["ts"] >= times[1] for block in results] == [True] * 3
+    assert digests(answer)[0]["ts"] >= times[1]
 
 
 async def test_the_audit_line_names_limits_inputs_sandbox_and_outputs(pipeline):

@@ -48,7 +48,21 @@ def test_the_article_is_kept_and_what_stands_around_it_is_not(tmp_path):
     [found] = read(tmp_path, html.encode())
     assert found["text"].startswith("# Head\n\nParagraph 0 says")
     assert not [word for word in ("Shop", "Imprint") if word in found["text"]]
-    assert (found["title"], found["language"], found["truncated"]) == ("Head", "en", False)
+    assert (found["title"], found["language"], found["truncated"]) == ("Tides", "en", False)
+
+
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ('<title> Tides \n of May </title><meta property="og:title" content="Other">', "Tides of May"),
+        ('<title></title><meta property="og:title" content="Tides">', "Tides"),
+        ("", "Head"),
+    ],
+)
+def test_the_title_is_the_one_that_the_page_gives_itself(tmp_path, head, title):
+    html = page(f"<svg><title>a picture</title></svg><article><h1>Head</h1>{PARAGRAPHS}</article>", head)
+    [found] = read(tmp_path, html.encode())
+    assert found["title"] == title
 
 
 def test_a_page_without_an_article_is_given_whole(tmp_path):
@@ -89,10 +103,35 @@ def test_the_meta_element_names_the_encoding(tmp_path):
     assert found["text"] == "привет"
 
 
-def test_the_date_is_found(tmp_path):
-    html = page(f"<article>{PARAGRAPHS}</article>", '<meta property="article:published_time" content="2026-03-04">')
-    [found] = read(tmp_path, html.encode())
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ('<meta property="article:published_time" content="2026-03-04T10:00:00Z">', ""),
+        ('<script type="application/ld+json">{"@type":"Article","datePublished":"2026-03-04"}</script>', ""),
+        ("", '<time datetime="2026-03-04">yesterday</time>'),
+        ("", "<time>4 March 2026</time>"),
+        ("", '<span itemprop="datePublished" content="2026-03-04">4 March</span>'),
+    ],
+)
+def test_the_date_that_a_page_states_is_found(tmp_path, head, body):
+    [found] = read(tmp_path, page(f"<article>{body}{PARAGRAPHS}</article>", head).encode())
     assert found["date"] == "2026-03-04"
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("", "".join(f"<p>Room {number} has a view of the river</p>" for number in range(1980, 2030))),
+        ("", "<p>The castle was built by 12 March 1995, and again on 2001-02-03.</p>"),
+        ("", "<footer>© 2019 The hotel. Updated: 2020-03-04</footer>"),
+        ("<title>News of 2026-03-04</title>", "<h1>4 March 2026</h1>"),
+        ('<meta name="description" content="Room 1995, 12 March 2001">', "<time>5 minutes</time>"),
+        ('<link rel="canonical" href="https://x.example/2026/03/04/tides">', ""),
+    ],
+)
+def test_no_date_is_made_from_numbers_of_the_text(tmp_path, head, body):
+    [found] = read(tmp_path, page(f"<article>{body}{PARAGRAPHS}</article>", head).encode())
+    assert "date" not in found
 
 
 def test_a_long_text_is_cut_and_says_so(tmp_path):

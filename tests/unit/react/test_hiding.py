@@ -137,7 +137,7 @@ def test_the_alias_of_the_tool_hides_too():
 def test_a_path_that_nothing_has_or_that_is_none_is_refused(path):
     told = hide([prompt()], path)
     assert (told.ok, told.error.code) == (False, "hide_failed")
-    assert [item.type for item in told.blocks] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [item.type for item in told.blocks] == ["react.tool.call", "react.notice", "react.tool.result"]
 
 
 def test_what_is_hidden_or_summed_up_cannot_be_hidden():
@@ -215,7 +215,7 @@ def test_the_points_of_a_long_round_are_found_across_pages():
     assert asyncio.run(cache_points(SuppliedTimelineView(blocks), NEAR, len(blocks))).pre_tail == 1_001
 
 
-def test_of_turns_that_a_summary_covers_only_digests_and_the_summary_are_shown_in_their_place():
+def test_of_turns_that_a_summary_covers_a_line_of_each_file_and_the_summary_are_shown_in_their_place():
     blocks = [
         prompt("old words"),
         call_block("c1", "react.write"),
@@ -233,10 +233,7 @@ def test_of_turns_that_a_summary_covers_only_digests_and_the_summary_are_shown_i
 [path: su:turn_3.conv.range.summary]
 They wrote a.md.
 
-[TOOL RESULT c1].artifact react.write
-[path: {FILE}]
-[physical_path: turn_1/files/a.md]
-{{"mime": "text/plain"}}
+{FILE} | text/plain
 
 [TURN turn_2] ts=2026-02-09T02:14:32.676425Z
 

@@ -88,4 +88,4 @@ def test_a_status_of_a_step_that_is_none_is_refused(status):
     told = plan([], status=status)
     assert (told.ok, told.error.code) == (False, "unknown_step")
     assert "the plan has the steps 1 to 4" in told.error.message
-    assert [item.type for item in told.blocks] == ["react.notice", "react.tool.call", "react.tool.result"]
+    assert [item.type for item in told.blocks] == ["react.tool.call", "react.notice", "react.tool.result"]

@@ -548,11 +548,11 @@ async def test_a_call_of_which_nothing_can_be_loaded_fails_with_a_notice_and_its
     response = await conversation.read(*paths, call_id="rd")
     assert (response.ok, response.error.code) == (False, code)
     assert told(response) == [
-        ("react.notice", "tc:turn_9.rd.notice", "text"),
         ("react.tool.call", "tc:turn_9.rd.call", "text"),
+        ("react.notice", "tc:turn_9.rd.notice", "text"),
         ("react.tool.result", "tc:turn_9.rd.result", "text"),
     ]
-    assert json.loads(response.blocks[0].text)["error"] == code
+    assert json.loads(response.blocks[1].text)["error"] == code
     for path, reason in status(response)["reasons"].items():
         # Once in the blocks: the notice and the error only say that nothing was loaded.
         assert sum((item.text or "").count(reason) for item in response.blocks) == len(

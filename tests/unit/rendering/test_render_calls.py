@@ -67,7 +67,7 @@ async def test_a_strict_call_with_a_missing_file_renders_nothing(pipeline):
 
 async def test_a_blank_document_is_refused(pipeline):
     answer = await pipeline.answer(PDF, {**PARAMS, "content": " \n"})
-    assert (answer["error"]["code"], answer["blocks"][0]["type"]) == ("empty_content", "react.notice")
+    assert (answer["error"]["code"], answer["blocks"][1]["type"]) == ("empty_content", "react.notice")
 
 
 async def test_a_content_given_by_its_path_decides_the_format(pipeline):

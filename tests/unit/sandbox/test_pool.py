@@ -594,6 +594,23 @@ async def test_a_start_that_fails_is_told_to_one_call_that_waits(rig):
     assert rig.pool.counts.failed == 1
 
 
+async def test_an_engine_that_answers_and_starts_nothing_is_told_until_a_start_may_work_again(rig):
+    async def starts(count):
+        for _ in range(count):
+            with pytest.raises(EngineUnavailableError, match="no"):
+                await rig.pool.take()
+
+    rig.machine.error = EngineUnavailableError("no runtime")
+    await starts(2)
+    rig.pool.require_starts()
+    await starts(1)
+    with pytest.raises(EngineUnavailableError, match="the last 3 starts of a sandbox failed: no runtime"):
+        rig.pool.require_starts()
+    rig.machine.error = None
+    await rig.pool.take()
+    rig.pool.require_starts()
+
+
 async def test_what_went_wrong_in_our_own_code_is_told_as_the_engines_failure(rig):
     rig.machine.error = ZeroDivisionError("inside")
     with pytest.raises(EngineUnavailableError, match="a sandbox could not be started"):

@@ -12,7 +12,14 @@ from proofbox.contracts.tools import Language
 from proofbox.service.timeline.block_text import rendered
 from proofbox.service.timeline.block_writer import BlockWriter, Notice, digest_text, embedded_text
 
-WRITE = BlockWriter("turn_1", "call_1", "exec_tools.execute_code_python")
+BEGAN = "2026-07-04T13:18:10.000Z"
+WRITE = BlockWriter("turn_1", "call_1", "exec_tools.execute_code_python", BEGAN)
+NOTES, NOTICE, CODE, CALL = WRITE.opening(
+    {"contract": [1], "prog_name": "é"},
+    [Notice("c.d", "why", {"missing": ["a"]})],
+    notes="ok",
+    code=("print(1)", Language.PYTHON),
+)
 HOSTING = {"hosted_uri": "file:///secret/place", "rn": "ef:acme:secret", "key": "cb/tenants/secret"}
 FULL = {
     "artifact_path": "fi:turn_1.files/a.csv",
@@ -57,11 +64,17 @@ def test_blanks_are_dropped_from_the_digest_and_a_zero_is_none():
 @pytest.mark.parametrize(
     ("block", "kind", "author", "mime", "path"),
     [
-        (WRITE.notes("ok"), "react.notes", "react", "text/markdown", "ar:turn_1.react.notes.call_1"),
-        (WRITE.notice(Notice("c", "m")), "react.notice", "proofbox", "application/json", "tc:turn_1.call_1.notice"),
-        (WRITE.code("x", Language.PYTHON), "react.tool.code", "react", "text/x-python", "fi:turn_1.code.call_1"),
-        (WRITE.code("x", Language.BASH), "react.tool.code", "react", "text/x-shellscript", "fi:turn_1.code.call_1"),
-        (WRITE.call({}), "react.tool.call", "react", "application/json", "tc:turn_1.call_1.call"),
+        (NOTES, "react.notes", "react", "text/markdown", "ar:turn_1.react.notes.call_1"),
+        (NOTICE, "react.notice", "proofbox", "application/json", "tc:turn_1.call_1.notice"),
+        (CODE, "react.tool.code", "react", "text/x-python", "fi:turn_1.code.call_1"),
+        (
+            WRITE.opening({}, code=("x", Language.BASH))[0],
+            "react.tool.code",
+            "react",
+            "text/x-shellscript",
+            "fi:turn_1.code.call_1",
+        ),
+        (CALL, "react.tool.call", "react", "application/json", "tc:turn_1.call_1.call"),
         (WRITE.report("r"), "react.tool.result", "proofbox", "text/markdown", "tc:turn_1.call_1.result"),
         (WRITE.meta(digest()), "react.tool.result", "proofbox", "application/json", "tc:turn_1.call_1.result"),
         (
@@ -80,14 +93,29 @@ def test_every_block_is_tied_to_its_turn_and_call(block, kind, author, mime, pat
 
 
 def test_the_call_block_says_what_was_called():
-    said = json.loads(WRITE.call({"contract": [1], "prog_name": "é"}).text)
+    said = json.loads(CALL.text)
     assert list(said) == ["tool_id", "tool_call_id", "params", "ts"]
     assert said["params"] == {"contract": [1], "prog_name": "é"}
 
 
+def test_a_call_has_the_time_when_it_began_and_what_came_of_it_a_later_one():
+    about_call, about_result = Notice("workspace_truncated", "m"), Notice("tool_result_error", "m")
+    blocks = [*WRITE.opening({}, [about_result, about_call], notes="ok", code=("x", Language.PYTHON))]
+    blocks.append(WRITE.report("r"))
+    assert [block.type for block in blocks] == [
+        "react.notes",
+        "react.notice",
+        "react.tool.code",
+        "react.tool.call",
+        "react.notice",
+        "react.tool.result",
+    ]
+    assert [block.ts == BEGAN for block in blocks] == [True] * 4 + [False] * 2
+    assert json.loads(blocks[3].text)["ts"] == BEGAN
+
+
 def test_a_notice_says_its_code_its_message_and_its_details():
-    text = WRITE.notice(Notice("c.d", "why", {"missing": ["a"]})).text
-    assert json.loads(text) == {"code": "c.d", "message": "why", "missing": ["a"]}
+    assert json.loads(NOTICE.text) == {"code": "c.d", "message": "why", "missing": ["a"]}
 
 
 def test_a_content_block_carries_the_digest_and_the_hosting_fields_in_its_meta():
@@ -138,10 +166,12 @@ def test_a_text_that_fills_the_bound_and_goes_on_says_so():
 
 def test_the_view_of_a_call_as_a_model_reads_it():
     blocks = [
-        WRITE.notes("I will write a table"),
-        WRITE.notice(Notice("workspace_truncated", "m")),
-        WRITE.code("print(1)", Language.PYTHON),
-        WRITE.call({}),
+        *WRITE.opening(
+            {},
+            [Notice("workspace_truncated", "m")],
+            notes="I will write a table",
+            code=("print(1)", Language.PYTHON),
+        ),
         WRITE.report("Runtime error: none"),
         WRITE.meta(digest()),
         WRITE.content(digest(), HOSTING, text="a,b", base64=None),
@@ -178,7 +208,7 @@ def test_the_view_of_a_call_as_a_model_reads_it():
 
 
 def test_a_tool_without_a_report_has_a_summary_and_a_file_without_content_has_its_digest():
-    blocks = [WRITE.call({}), WRITE.meta(digest()), WRITE.content(digest(), HOSTING, text=None, base64=None)]
+    blocks = [*WRITE.opening({}), WRITE.meta(digest()), WRITE.content(digest(), HOSTING, text=None, base64=None)]
     tool = "exec_tools.execute_code_python"
     assert rendered(blocks).split("\n\n")[1:] == [
         f"[TOOL RESULT call_1].summary {tool}\n[path: tc:turn_1.call_1.result]\nok\n- turn_1/files/a.csv",

@@ -14,6 +14,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.react.hide import HideTool
+from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.timeline.cache_points import CachePolicy, cache_points
 from proofbox.service.timeline.model_text import read_text, with_visibility
 from proofbox.service.timeline.port import described_path
@@ -26,6 +27,7 @@ from tests.support.timelines import (
     content_block,
     digest_block,
     hiding_block,
+    plan_block,
     prompt,
     summary_block,
 )
@@ -72,6 +74,7 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("content"), st.sampled_from(PATHS), st.sampled_from(TURNS)),
     st.tuples(st.just("own"), st.sampled_from(TURNS), st.booleans()),
     st.tuples(st.just("attachment"), st.sampled_from(TURNS)),
+    st.tuples(st.just("plan"), st.sampled_from(TURNS), st.booleans()),
     st.tuples(st.just("hide"), st.sampled_from(HIDDEN_PATHS)),
     st.tuples(st.just("hide"), st.sampled_from(HIDDEN_PATHS)),
     st.tuples(st.just("foreign hide"), st.sampled_from(HIDDEN_PATHS)),
@@ -100,6 +103,9 @@ def added(operation, blocks):
         turn, has_line = values
         meta = {"hidden": True} | ({"replacement_text": f"line{word}"} if has_line else {})
         return [block("react.note", word, turn=turn, path=f"ar:{turn}.artifacts.n", **meta)]
+    if kind == "plan":
+        turn, is_done = values
+        return [call_block(call, "react.plan", turn), plan_block(word, call, turn, is_done=is_done)]
     if kind == "attachment":
         path = f"fi:{values[0]}.user.attachments/x"
         meta = digest_block(path, None, values[0]).model_copy(update={"type": "user.attachment.meta", "path": path})
@@ -109,6 +115,28 @@ def added(operation, blocks):
     if kind == "foreign hide":
         return [hiding_block(values[0], f"foreign{word}", call)]
     return [summary_block(sorted(values[0]), word, values[1])]
+
+
+def stays_covered(blocks, index):
+    """Whether a block that a summary covers is the newest digest of its path, or the open plan."""
+    item, later = blocks[index], list(enumerate(blocks))[index + 1 :]
+    newest_summary = max(at for at, other in enumerate(blocks) if other.type == "conv.range.summary")
+    if item.type == "react.plan":
+        is_newest = not any(other.type == "react.plan" and at < newest_summary for at, other in later)
+        return is_newest and "done" not in item.text
+    path = described_path(item)
+    ends = [
+        max((n for n, summary in enumerate(blocks) if other.turn_id in covered_by(summary)), default=-1)
+        for _, other in later
+    ]
+    again = [
+        other for (at, other), end in zip(later, ends, strict=True) if at < end and described_path(other) == path
+    ]
+    return path is not None and not again
+
+
+def covered_by(item):
+    return item.meta["covered_turn_ids"] if item.type == "conv.range.summary" else []
 
 
 def is_seen(blocks, index):
@@ -125,7 +153,7 @@ def is_seen(blocks, index):
     else:
         is_covered = any(item.turn_id in turns for _, turns in covering)
         if is_covered:
-            return described_path(item) is not None
+            return stays_covered(blocks, index)
     if item.meta.get("hidden"):
         return False
     paths = {item.path, described_path(item)} - {None}
@@ -165,7 +193,10 @@ def test_a_text_that_is_cut_at_any_block_is_whole_again(operations):
             assert (f"\n{word}\n" in texts[0]) == is_seen(blocks, index)
         if item.text and "dw" in item.text:
             description = json.loads(item.text)["description"]
-            assert (f'"{description}"' in texts[0]) == is_seen(blocks, index)
+            assert (description in texts[0]) == is_seen(blocks, index)
+        if item.type == "react.plan":
+            [step] = json.loads(item.text)["steps"]
+            assert (f" 1) {step}\n" in texts[0]) == is_seen(blocks, index)
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -281,3 +312,56 @@ def test_cache_points_move_forward_only(operations):
             assert (points.pre_tail >= before[0], points.tail >= before[1]) == (True, True)
             assert points.pre_tail <= points.tail or not points.pre_tail or points.tail < len(blocks)
             before = (points.pre_tail, points.tail)
+
+
+def test_after_a_summary_each_artifact_is_one_line_of_its_newest_version_and_the_open_plan_is_whole():
+    path = "fi:turn_1.files/summary.csv"
+    about = {
+        "mime": "text/csv",
+        "tool_id": "react.read",
+        "physical_path": "turn_1/files/summary.csv",
+        "sid": 10_002,
+    }
+    steps = {"plan_id": "plan_1", "steps": ["Read the data", "Draw it"], "status": {"1": "done", "2": "pending"}}
+    blocks = [
+        call_block("c1", "exec_tools.execute_code_python"),
+        digest_block(path, "c1", **about, size_bytes=12, description="by region"),
+        call_block("p1", "react.plan"),
+        block(
+            "react.plan",
+            json.dumps(steps),
+            path="ar:turn_1.react.plan.plan_1",
+            call="p1",
+            mime="application/json",
+        ),
+        block("react.plan.ack", "✓ 1. Read the data", path="ar:turn_1.react.plan.ack.1", call="p1"),
+        digest_block("tc:turn_1.s1.result", "s1", tool_id="web_tools.web_search", sources_used=[1, 2]),
+        digest_block(path, "r1", "turn_2", **about, size_bytes=35, description="by region"),
+        digest_block("fi:turn_2.files/n.md", "w1", "turn_2", visibility="internal", size_bytes=3),
+        summary_block(["turn_1", "turn_2"], "They made a table."),
+        digest_block(path, "r2", "turn_9", **about, size_bytes=35),
+    ]
+    covered = read(blocks[:-1]).text
+    assert covered == (
+        "[SUMMARY OF EARLIER TURNS]\n[path: su:turn_9.conv.range.summary]\nThey made a table.\n\n"
+        "[REACT.PLAN]\nid=plan_1\n✓ 1) Read the data\n□ 2) Draw it\n\n"
+        "tc:turn_1.s1.result | text/plain | web_tools.web_search | sources 1, 2\n\n"
+        "fi:turn_1.files/summary.csv | text/csv | 35 bytes | sid 10002 | by region\n\n"
+        "fi:turn_2.files/n.md | text/plain | 3 bytes | internal\n"
+    )
+    assert read(blocks).text.startswith(covered)
+    line = "fi:turn_1.files/summary.csv | text/csv | 35 bytes | sid 10002 | by region\n\n"
+    assert BpeTokenCounter().count(line) <= 36
+
+
+def test_a_deleted_file_and_a_plan_that_is_done_or_replaced_are_gone_after_a_summary():
+    path = "fi:turn_1.files/a.csv"
+    gone = hiding_block(path, "a.csv was deleted", None)
+    gone = gone.model_copy(update={"type": "react.notice", "meta": {**gone.meta, "deletes": True}})
+    summary = summary_block(["turn_1"], "so far")
+    blocks = [digest_block(path, "c1"), plan_block("old"), plan_block("new", is_done=True)]
+    assert "a.csv |" in read([*blocks, summary]).text
+    assert "[REACT.PLAN]" not in read([*blocks, summary]).text
+    assert "a.csv |" not in read([*blocks, gone, summary]).text
+    kept = read([blocks[0], blocks[1], plan_block("later", turn="turn_2"), summary]).text
+    assert (kept.count("[REACT.PLAN]"), "later" in kept) == (1, True)

@@ -128,7 +128,7 @@ def test_a_result_keeps_what_neither_its_call_nor_its_notices_have():
     }
     assert format_result(payload, {"paths": ["fi:a"]}, [notice]) == {
         "partly_shown": {"fi:b": "lines 1-20"},
-        "error": {"code": "missing", "hint": "look"},
+        "error": {"code": "missing", "message": "nothing could be loaded", "hint": "look"},
     }
 
 
