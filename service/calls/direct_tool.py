@@ -21,7 +21,7 @@ from proofbox.service.calls.param_references import References, find_reference
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, with_notices
 from proofbox.service.visible_text import visible_text
 
 P = TypeVar("P", bound=BaseModel)
@@ -35,13 +35,15 @@ class ToolRefusedError(Exception):
     Args:
         code: the stable code.
         message: one sentence for the model: what is wrong, what to do.
+        told: what the details say, for a model that does not see them.
         details: more fields of the notice and of the result.
     """
 
-    def __init__(self, code: str, message: str, **details: Any) -> None:
+    def __init__(self, code: str, message: str, *, told: str = "", **details: Any) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.told = told
         self.details = details
 
 
@@ -87,15 +89,26 @@ class ReactCall(Generic[P]):
         blocks: list[Block],
         *,
         report: str,
+        text: str = "",
         ret: Any = None,
         artifacts: Sequence[ArtifactResult] = (),
         rehosted: Sequence[Rehosted] = (),
     ) -> ToolCallResponse:
-        """Builds the response of a call that succeeded; ``blocks`` are all its blocks."""
+        """Builds the response of a call that succeeded.
+
+        Args:
+            blocks: all its blocks.
+            report: what was done.
+            text: the same with what was found, for a model that does not see the blocks; empty: the report.
+            ret: what the tool returns.
+            artifacts: the files that it wrote.
+            rehosted: what it fetched.
+        """
         return ToolCallResponse(
             ok=True,
             ret=ret,
             report=visible_text(report),
+            text=with_notices(visible_text(text or report), blocks),
             blocks=blocks,
             artifacts=list(artifacts),
             rehosted=list(rehosted),
@@ -108,6 +121,8 @@ class ReactCall(Generic[P]):
         message: str,
         notices: Sequence[Notice] = (),
         notice_code: NoticeCode = NoticeCode.TOOL_CALL_ERROR,
+        *,
+        told: str = "",
         **details: Any,
     ) -> ToolCallResponse:
         """Builds the response of a call that changed nothing, with one notice more than ``notices``."""
@@ -121,15 +136,17 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
-        return self.build_failed(code, message, blocks)
+        return self.build_failed(code, message, blocks, told)
 
-    def build_failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
-        """Builds the response of a call that failed; ``blocks`` are all its blocks."""
+    def build_failed(self, code: str, message: str, blocks: list[Block], told: str = "") -> ToolCallResponse:
+        """Builds the response of a call that failed; ``blocks`` are all its blocks, ``told`` ends its text."""
         message = visible_text(message)
+        report = f"{self.request.tool_id} failed: {code} — {message}"
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),
-            report=f"{self.request.tool_id} failed: {code} — {message}",
+            report=report,
+            text=with_notices(visible_text(f"{report}\n{told}" if told else report), blocks),
             blocks=blocks,
             timings_ms=self._timings(),
         )
@@ -181,7 +198,7 @@ class DirectTool(Generic[P]):
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
             return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details)
         except ToolRefusedError as exc:
-            return call.refuse(exc.code, exc.message, **exc.details)
+            return call.refuse(exc.code, exc.message, told=exc.told, **exc.details)
 
     async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:
         """Returns the call with the texts that its parameters give by their paths.

@@ -41,7 +41,7 @@ class InvalidParamsError(Exception):
     def __init__(self, errors: list[dict[str, str]], total: int) -> None:
         listed = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
         more = f"; and {total - len(errors)} more" if total > len(errors) else ""
-        super().__init__(f"{listed}{more}. Nothing was done; correct this and call again")
+        super().__init__(f"{listed}{more}")
         self.errors = errors
         self.total = total
 
@@ -94,11 +94,14 @@ def prepare_call(tools: Tools, scope: ConversationKey, request: ToolCallRequest)
 
 
 def _build_refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolCallResponse:
-    code, message = ContractCode.INVALID_PARAMS, visible_text(str(error))
     language = exec_language(request.tool_id)
+    listed = visible_text(str(error))
+    done = "done" if language is None else "run"
+    message = f"{listed}{'' if listed.endswith('?') else '.'} Nothing was {done}; correct this and call again"
+    code = ContractCode.INVALID_PARAMS
     report = f"{request.tool_id} failed: {code} — {message}"
     if language is not None:
-        report = f"Runtime error: {code} — {message}\nNothing was run."
+        report = f"Runtime error: {code} — {message}"
     blocks: list[Block] = []
     if request.turn_id is not None:  # every block path needs a turn
         write = BlockWriter(request.turn_id, request.tool_call_id, request.tool_id)

@@ -79,9 +79,32 @@ def run_error(report: RunReport) -> EnvelopeError | None:
 def report_text(report: RunReport) -> str:
     """The report, as Markdown text."""
     failure = report.failure or _missing_failure(report.verdicts)
+    first = f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"
+    return "\n".join([visible_line(first), *_lines(report)])
+
+
+def answer_text(report: RunReport, *, has_run: bool) -> str:
+    """The same for a model that sees only this: it begins with what matters, and says each thing once.
+
+    Args:
+        report: the report.
+        has_run: whether the program began.
+    """
+    failure = report.failure or _missing_failure(report.verdicts)
+    first = [] if any(not v.produced for v in report.verdicts) else ["OK"]
+    if failure is not None:
+        tells_code = failure.message.lower().startswith(failure.code.replace("_", " "))
+        first = [f"Runtime error: {failure.message if tells_code else f'{failure.code} — {failure.message}'}"]
+    lines = [*map(visible_line, first), *_lines(report)]
+    return "\n".join(lines if report.log.strip() or not has_run else [*lines, "The program printed nothing."])
+
+
+def _lines(report: RunReport) -> list[str]:
+    """The report below its first line."""
+    failure = report.failure or _missing_failure(report.verdicts)
     failed = [v for v in report.verdicts if not v.produced]
     produced = produced_once(report.verdicts)
-    lines = [f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"]
+    lines: list[str] = []
     if failed:
         lines.append("File errors:")
         lines += _bound_lines([f"- {v.path.physical}: {_bound_message(v.message or '')}" for v in failed])
@@ -99,7 +122,7 @@ def report_text(report: RunReport) -> str:
     lines = [visible_line(line) for line in lines]
     if report.log and (log := printed_log(report.log, keeps_end=bool(failure or failed), explored=report.explored)):
         lines += ["Program log (tail):", log]
-    return "\n".join(lines)
+    return lines
 
 
 def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:

@@ -274,7 +274,7 @@ def _missing_paths(inputs: JobInputs) -> ContractError:
     listed = ", ".join(missing)
     return ContractError(
         ContractCode.PRE_EXEC_MISSING_PATHS,
-        f"the code refers to files that are not in the conversation: {listed}; the code was not run",
+        f"the code refers to files that are not in the conversation: {listed}",
         missing=missing,
     )
 

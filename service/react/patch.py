@@ -1,6 +1,7 @@
 """``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -172,6 +173,7 @@ def _apply_patch(name: str, old: str, patch: str) -> _Patched:
             raise ToolRefusedError(
                 ToolCode.HUNK_MISMATCH,
                 str(exc),
+                told=f"expected: {exc.expected}\nfound: {exc.found}",
                 hunk=exc.hunk,
                 line=exc.line,
                 expected=exc.expected,
@@ -228,10 +230,20 @@ def _build_response(
         *call.write.artifact(digest, marks, text=text_head(patch), base64=None),
         call.write.result_json(summary),
     ]
-    report = f"Patched: {file.path.physical}"
+    report, warned = f"Patched: {file.path.physical}", "" if patched.warning is None else f"\n- {patched.warning}"
     return call.build_response(
         blocks,
-        report=report if patched.warning is None else f"{report}\n- {patched.warning}",
+        report=f"{report}{warned}",
+        text=f"{report} ({_told(patched.summary)}, {measured.size_bytes} bytes){warned}",
         ret=summary,
         artifacts=[build_artifact_result(file, stored)],
     )
+
+
+def _told(summary: Mapping[str, Any]) -> str:
+    """What a patch changed, in words."""
+    if summary["mode"] == "replacement":
+        return "the whole text replaced"
+    moved = ", ".join(f"hunk {each['hunk']} {each['lines']:+} lines off" for each in summary.get("offsets", ()))
+    told = f"{summary['hunks']} hunks, {summary['added']} lines added, {summary['removed']} removed"
+    return f"{told}; {moved}" if moved else told

@@ -63,7 +63,8 @@ class WebSearchTool:
         rows = await self._remember(call, hits)
         content = _content(hits, rows)
         blocks = result_blocks(call, content, [row.sid for row in rows])
-        return call.build_response(blocks, report=_report(rows, failed), ret=content)
+        text = _text_of(content, failed)
+        return call.build_response(blocks, report=_report(rows, failed), text=text, ret=content)
 
     async def _remember(self, call: ReactCall[WebSearchParams], hits: list[Hit]) -> list[SourceRow]:
         """The results as sources. A page that was fetched before keeps its own text."""
@@ -113,6 +114,14 @@ def _content(hits: list[Hit], rows: list[SourceRow]) -> list[dict[str, Any]]:
     for (entry, _), text in zip(with_text, shares, strict=True):
         entry["text"] = text
     return content
+
+
+def _text_of(content: list[dict[str, Any]], failed: list[WebFailedError]) -> str:
+    """The results with their texts, for a model."""
+    found = [f"[[S:{row['sid']}]] {row['title']} {row['url']}\n{row.get('text', '')}".rstrip() for row in content]
+    missed = [f"- {exc.message}" for exc in dict.fromkeys(failed)]
+    told = ["\n".join([f"Failed queries: {len(failed)}", *missed])] if failed else []
+    return "\n\n".join([f"Found: {len(found)} pages; web_tools.web_fetch reads one.", *found, *told])
 
 
 def _report(rows: list[SourceRow], failed: list[WebFailedError]) -> str:
