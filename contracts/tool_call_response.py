@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, model_validator
+from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
 from pydantic.dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
@@ -199,6 +199,18 @@ class ToolCallResponse(WireModel):
     """Of a call of a run: what the caller should know although the tool ran."""
     posted: Posted | None = None
     """Of a call of a run: the message that shows it."""
+
+    _is_refusal: bool = PrivateAttr(default=False)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether nothing was run: the call may be sent again, corrected, under its id. It is not on the wire."""
+        return self._is_refusal
+
+    def refused(self) -> Self:
+        """Mark the response of a call of which nothing was run, and return it."""
+        self._is_refusal = True
+        return self
 
     @model_validator(mode="after")
     def _complete_text(self) -> Self:

@@ -36,14 +36,18 @@ class ToolRefusedError(Exception):
         code: the stable code.
         message: one sentence for the model: what is wrong, what to do.
         told: what the details say, for a model that does not see them.
+        has_run: something was done beyond this service: the id of the call is used up.
         details: more fields of the notice and of the result.
     """
 
-    def __init__(self, code: str, message: str, *, told: str = "", **details: Any) -> None:
+    def __init__(
+        self, code: str, message: str, *, told: str = "", has_run: bool = False, **details: Any
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.told = told
+        self.has_run = has_run
         self.details = details
 
 
@@ -189,16 +193,17 @@ class DirectTool(Generic[P]):
 
     async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
         if not call.request.turn_id:
-            return call.refuse(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+            return call.refuse(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id").refused()
         if self._sources is not None:
             await self._sources.complete(call.scope, call.request.sources_pool)
         try:
             return await self._run(await self._resolve_references(call))
         except ContractError as exc:
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
-            return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details)
+            return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details).refused()
         except ToolRefusedError as exc:
-            return call.refuse(exc.code, exc.message, told=exc.told, **exc.details)
+            response = call.refuse(exc.code, exc.message, told=exc.told, **exc.details)
+            return response if exc.has_run else response.refused()
 
     async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:
         """Returns the call with the texts that its parameters give by their paths.

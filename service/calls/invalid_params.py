@@ -124,7 +124,7 @@ def _build_refusal(request: ToolCallRequest, error: InvalidParamsError) -> ToolC
         error=EnvelopeError(code=code, message=message, where="params", managed=True),
         report=report,
         blocks=blocks,
-    )
+    ).refused()
 
 
 def _error(error: Mapping[str, Any], model: type[BaseModel]) -> dict[str, str]:

@@ -127,11 +127,13 @@ class Alongside:
     Attributes:
         was: the state in which the call has to be: open or waiting.
         partial_response: of a call that was cancelled: what it left, as the JSON text of a response.
+        is_refusal: nothing of the call was run: the next request under its id takes its place.
         effects: changes of other records.
     """
 
     was: CallState = CallState.OPEN
     partial_response: str | None = None
+    is_refusal: bool = False
     effects: Sequence[Effect] = ()
 
 
@@ -170,7 +172,8 @@ class CallStore(Protocol):
     async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
         """Registers a call, or finds the one that has its key or its idempotency key; True if it is new.
 
-        The effects of a new call are stored with it.
+        The effects of a new call are stored with it. A call that was refused gives its key away: its blocks leave
+        the timeline, but for its notices, which the blocks of the new call follow; its audit line stays.
 
         Raises:
             IdReusedError: the key or the idempotency key is taken by another payload.

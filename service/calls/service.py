@@ -189,7 +189,7 @@ class Calls:
 
     def _replay(self, stored: StoredCall, answer: str, after: int) -> AsyncIterator[CallEvent]:
         """What is remembered of an ended call, and its terminal event, even if ``after`` is beyond it."""
-        log = EventLog(self.runner.ended.events_of(stored.key))
+        log = EventLog(self.runner.ended.events_of((stored.key, stored.created)))
         log.append("result" if stored.state is CallState.DONE else "error", answer)
         return log.follow(min(after, log.last_id - 1))
 
@@ -209,7 +209,7 @@ class Calls:
 
     def forget_conversation(self, scope: ConversationKey) -> None:
         """Forgets the events of the ended calls of a conversation that was deleted."""
-        self.runner.ended.forget_those(lambda key: isinstance(key, CallKey) and key.scope == scope)
+        self.runner.ended.forget_those(lambda named: isinstance(named, tuple) and named[0].scope == scope)
 
     async def close(self, grace_s: float) -> None:
         """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""
@@ -261,7 +261,8 @@ class Calls:
         if (known := self._running.get(stored.key)) is not None:
             return known
         running = RunningCall(stored.key, asked, grace_s=self._settings.lost_connection_grace_s)
-        running.events = EventLog(self.runner.ended.events_of(stored.key))  # it may have ended since it was read
+        # It may have ended since it was read.
+        running.events = EventLog(self.runner.ended.events_of((stored.key, stored.created)))
         running.detach()
         self.dispatch.follow(self.runner, running, stored)
         return running

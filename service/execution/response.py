@@ -105,7 +105,7 @@ def refuse(
         text=with_notices(report, blocks),
         blocks=blocks,
         timings_ms=timings,
-    )
+    ).refused()
 
 
 def build_interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
@@ -135,7 +135,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
     if blocks:
         blocks += _file_blocks(call, files)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
-    return ToolCallResponse(
+    response = ToolCallResponse(
         ok=error is None,
         error=error,
         ret={
@@ -157,6 +157,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         network=run.network,
         packages=None if run.packages is None else list(run.packages.packages),
     )
+    return response if result.sandbox is not None else response.refused()
 
 
 def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: ProgramOutput) -> RunReport:

@@ -212,7 +212,7 @@ def _answer(
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}
-    response = call.refuse(code, f"nothing could be loaded: {_list_paths(missing, outcome)}")
+    response = call.refuse(code, f"nothing could be loaded: {_list_paths(missing, outcome)}").refused()
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
     )

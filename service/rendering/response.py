@@ -120,7 +120,7 @@ def refuse(
         rehosted=inputs.ledger if inputs is not None else [],
         timings_ms=timings,
         usage=usage(ProcessOutcome()),
-    )
+    ).refused()
 
 
 def build_interrupted(call: RenderCall, why: Interruption) -> ToolCallResponse:

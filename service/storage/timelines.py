@@ -8,7 +8,20 @@ from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, insert, null, select, union, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    null,
+    select,
+    union,
+    update,
+)
 from typing_extensions import override
 
 from proofbox.contracts.blocks import Block
@@ -16,7 +29,7 @@ from proofbox.service.errors import StoreFailedError, TimelineMovedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.schema import blocks, is_text, short, turns
+from proofbox.service.storage.schema import blocks, is_text, passages, short, turns
 from proofbox.service.storage.text_columns import json_text
 from proofbox.service.timeline.port import PlacedBlock, TimelineStore, TurnSpan, described_path, hidden_path
 
@@ -40,6 +53,24 @@ _PATHS_OF_TURN = (
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
 _LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
 _ADDED = insert(blocks)
+_OF_GROUP = (
+    blocks.c.conversation == bindparam("in_conversation"),
+    blocks.c.position > bindparam("before"),
+    blocks.c.position <= bindparam("newest"),
+    blocks.c.path != bindparam("kept_path"),
+)
+_REMOVED = delete(blocks).where(*_OF_GROUP)
+_KEPT = select(func.max(blocks.c.position)).where(*_OF_GROUP[:3])
+_MOVED = (
+    update(blocks)
+    .where(_OF_GROUP[0], blocks.c.position == bindparam("at"))
+    .values(position=bindparam("new_position"))
+)
+_FORGOTTEN = delete(passages).where(
+    passages.c.conversation == bindparam("in_conversation"),
+    passages.c.position > bindparam("before"),
+    passages.c.position <= bindparam("newest"),
+)
 _TURN_BEGINS = insert(turns)
 _TURN_GROWS = (
     update(turns)
@@ -191,6 +222,27 @@ def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockR
     """Add rows at the end of a timeline whose conversation this transaction has locked."""
     if rows:
         _append_after(connection, conversation, last_position(connection, conversation), rows)
+
+
+def remove_group(connection: Connection, conversation: int, newest: int, count: int, kept_path: str) -> None:
+    """Remove the blocks that one call added, but for those of one path, of which the last takes the last position.
+
+    So no position is given twice, and whoever has read up to the last one misses nothing.
+
+    Args:
+        connection: a transaction that has locked the conversation.
+        conversation: its row.
+        newest: the position of the last block.
+        count: how many there are.
+        kept_path: the path of those that stay.
+    """
+    values = {"in_conversation": conversation, "before": newest - count, "newest": newest}
+    connection.execute(_FORGOTTEN, values)
+    connection.execute(_REMOVED, {**values, "kept_path": kept_path})
+    last = connection.execute(_KEPT, values).scalar_one()
+    if last is not None and last < newest:
+        moved = {"in_conversation": conversation, "at": last, "new_position": newest}
+        connection.execute(_MOVED, moved)
 
 
 def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:

@@ -58,7 +58,7 @@ class WebSearchTool:
         answers = await asyncio.gather(*(one(query) for query in queries))
         failed = [answer for answer in answers if isinstance(answer, WebFailedError)]
         if len(failed) == len(answers):
-            raise ToolRefusedError(failed[0].code, failed[0].message)
+            raise ToolRefusedError(failed[0].code, failed[0].message, has_run=True)
         hits = _fitting(_merge_hits([answer for answer in answers if isinstance(answer, list)]))
         rows = await self._remember(call, hits)
         content = _content(hits, rows)

@@ -116,7 +116,7 @@ async def test_a_message_names_field_limit_and_what_to_do(client):
         "params.kind": "Input should be 'display' or 'file', got \"chart\"",
         "params.chanel": "is not a parameter of this tool; did you mean channel?",
     }
-    assert answer["report"].endswith(". Nothing was done; correct this and call again")
+    assert answer["report"].endswith("did you mean channel? Nothing was done; correct this and call again")
 
 
 @pytest.mark.parametrize(
