@@ -15,7 +15,7 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallResponse
 from proofbox.service.artifacts.port import SourcePool
 from proofbox.service.calls.interruptions import Interruption
-from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import References, find_reference
 from proofbox.service.calls.tool import PreparedCall
@@ -40,9 +40,7 @@ class ToolRefusedError(Exception):
         details: more fields of the notice and of the result.
     """
 
-    def __init__(
-        self, code: str, message: str, *, told: str = "", has_run: bool = False, **details: Any
-    ) -> None:
+    def __init__(self, code: str, message: str, *, told: str = "", has_run: bool = False, **details: Any) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -184,16 +182,24 @@ class DirectTool(Generic[P]):
 
     def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         """See `Tool.prepare`."""
+        refusals, params = Refusals(), None
         if request.code is not None:
-            raise invalid_value("code", f"{request.tool_id} takes no code")
-        call = ReactCall(scope, request, parse_params(self._params, request.params))
+            with refusals.collecting():
+                raise invalid_value("code", f"{request.tool_id} takes no code")
+        with refusals.collecting():
+            params = parse_params(self._params, request.params)
+        refusals.raise_any()
+        if params is None:
+            raise AssertionError("params that are not refused are parsed")
+        call = ReactCall(scope, request, params)
         return PreparedCall(
             lambda observer: self._run_call(replace(call, observer=observer)), partial(_build_interrupted, call)
         )
 
     async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
         if not call.request.turn_id:
-            return call.refuse(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id").refused()
+            message = "the call has no turn_id; give the current turn's id"
+            return call.refuse(ContractCode.MISSING_TURN_ID, message).refused()
         if self._sources is not None:
             await self._sources.complete(call.scope, call.request.sources_pool)
         try:

@@ -4,7 +4,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Any
 
+from pydantic import ValidationError
+
+from proofbox.contracts.problems import FieldError
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput
@@ -16,7 +20,7 @@ from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.dispatch import Accepted, Dispatch, LocalDispatch
 from proofbox.service.calls.events import CallEvent, EventLog
 from proofbox.service.calls.interruptions import cancelled
-from proofbox.service.calls.invalid_params import prepare_call
+from proofbox.service.calls.invalid_params import find_mistakes, prepare_call
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, StoredCall
 from proofbox.service.calls.registration import CallRegistry, new_call
@@ -126,6 +130,10 @@ class Calls:
                 running.detach()
             self.dispatch.begin(self.runner, running, call, stored)
             return CallTicket(key, None, running)
+
+    def find_mistakes(self, principal: Principal, body: Any, refused: ValidationError) -> list[FieldError]:
+        """What is wrong with a request of which the envelope was refused, beyond that; see `find_mistakes`."""
+        return find_mistakes(self._tools, ConversationKey(principal, "any"), body, refused)
 
     def _admit(self, principal: Principal, call: PreparedCall) -> None:
         call.admit()

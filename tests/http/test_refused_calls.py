@@ -122,7 +122,7 @@ async def test_each_attempt_has_its_audit_line_and_the_id_that_of_the_last(clien
         assert answer.status_code == 200, answer.text
         seen.append(answer.json())
     assert [line["seq"] for line in seen] == [1, 2]
-    assert [line["result"]["code"] for line in seen] == ["missing_turn_id", "ok"]
+    assert [line["outcome"]["code"] for line in seen] == ["missing_turn_id", "ok"]
     assert seen[1]["previous"] is not None
 
 
