@@ -60,11 +60,11 @@ _OF_GROUP = (
     blocks.c.path != bindparam("kept_path"),
 )
 _REMOVED = delete(blocks).where(*_OF_GROUP)
-_KEPT = select(func.max(blocks.c.position)).where(*_OF_GROUP[:3])
+_KEPT = select(blocks.c.position, blocks.c.block).where(*_OF_GROUP[:3]).order_by(blocks.c.position.desc()).limit(1)
 _MOVED = (
     update(blocks)
     .where(_OF_GROUP[0], blocks.c.position == bindparam("at"))
-    .values(position=bindparam("new_position"))
+    .values(position=bindparam("newest"), block=bindparam("new_block"), hides=bindparam("new_hides"))
 )
 _FORGOTTEN = delete(passages).where(
     passages.c.conversation == bindparam("in_conversation"),
@@ -227,7 +227,8 @@ def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockR
 def remove_group(connection: Connection, conversation: int, newest: int, count: int, kept_path: str) -> None:
     """Remove the blocks that one call added, but for those of one path, of which the last takes the last position.
 
-    So no position is given twice, and whoever has read up to the last one misses nothing.
+    So no position is given twice, and whoever has read up to the last one misses nothing. That block counts as one
+    that hides others, so the revision of the rendered view tells that earlier text has changed.
 
     Args:
         connection: a transaction that has locked the conversation.
@@ -239,10 +240,13 @@ def remove_group(connection: Connection, conversation: int, newest: int, count: 
     values = {"in_conversation": conversation, "before": newest - count, "newest": newest}
     connection.execute(_FORGOTTEN, values)
     connection.execute(_REMOVED, {**values, "kept_path": kept_path})
-    last = connection.execute(_KEPT, values).scalar_one()
-    if last is not None and last < newest:
-        moved = {"in_conversation": conversation, "at": last, "new_position": newest}
-        connection.execute(_MOVED, moved)
+    last = connection.execute(_KEPT, values).first()
+    if last is not None:
+        block = Block.model_validate_json(last.block)
+        block.meta |= {"hides": kept_path, "hides_from": newest}
+        row = _row(block)
+        moved = {"at": last.position, "newest": newest, "new_block": row["block"], "new_hides": row["hides"]}
+        connection.execute(_MOVED, {"in_conversation": conversation, **moved})
 
 
 def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:

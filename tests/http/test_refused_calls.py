@@ -98,6 +98,23 @@ async def test_of_the_blocks_of_a_refused_call_the_notice_stays_and_no_position_
     assert [block["type"] for block in page["blocks"]] == [kind for kind, _ in blocks[1:]]
 
 
+async def test_the_rendered_view_tells_that_its_earlier_text_has_changed(client):
+    await send(client, params={**WRITE, "kind": "chart"})
+    view = {"view": "rendered"}
+    first = await client.get(TIMELINE, params=view)
+    await send(client)
+    second = await client.get(TIMELINE, params=view)
+    assert first.headers["timeline-revision"] == "0"
+    assert second.headers["timeline-revision"] == first.headers["timeline-last"]
+    assert "params.kind" in second.text
+    assert "chart" not in second.text.partition("[react.tool.call]")[2]
+    assert second.text.count("[react.tool.call]") == 1
+    after = await client.get(TIMELINE, params={**view, "after": first.headers["timeline-last"]})
+    assert second.text.endswith(after.text)
+    read = await send(client, tool_call_id="t2", tool_id="react.read", params={"paths": ["tc:turn_1.t1.notice"]})
+    assert "params.kind" in read.json()["text"]
+
+
 async def test_a_call_that_failed_as_it_ran_has_used_its_id(client):
     ran = {"tool_id": "react.search_files", "params": {"name_regex": "a"}}
     assert (await send(client, **ran)).json()["ok"] is True
