@@ -176,7 +176,7 @@ class ToolCallResponse(WireModel):
     """The report of an exec call, as its block has it; a short one of every other call."""
     text: Annotated[str, AfterValidator(_bound_answer)] = ""
     """The answer for a model, complete without the blocks: what was done, read, found or printed, or what is wrong
-    and what to do. To be appended as the tool message; 64 KiB at most, and a cut says how to read on."""
+    and what to do. To be appended as the tool message; 64 KiB at most, and a cut shows how to read on."""
     output: ProgramOutput = ProgramOutput()
     """What the program of an exec call printed; empty for every other tool."""
     blocks: list[Block]
@@ -214,7 +214,7 @@ class ToolCallResponse(WireModel):
 
     @model_validator(mode="after")
     def _complete_text(self) -> Self:
-        if not self.text:  # the report says all, or an earlier release stored the answer
+        if not self.text:  # the report has all, or an earlier release stored the answer
             self.text = _bound_answer(self.report)
         return self
 

@@ -33,7 +33,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 FindMore = Callable[[Any, ValidationError], Sequence[FieldError]]
-"""What else is wrong with a JSON value that a model refused, beyond what the model says."""
+"""What else is wrong with a JSON value that a model refused, beyond what the model found."""
 
 
 def find_no_more(value: Any, refused: ValidationError) -> Sequence[FieldError]:  # noqa: ARG001 - see `FindMore`

@@ -35,16 +35,16 @@ class ToolRefusedError(Exception):
     Args:
         code: the stable code.
         message: one sentence for the model: what is wrong, what to do.
-        told: what the details say, for a model that does not see them.
+        shown: the details in words, for a model that does not see them.
         has_run: something was done beyond this service: the id of the call is used up.
         details: more fields of the notice and of the result.
     """
 
-    def __init__(self, code: str, message: str, *, told: str = "", has_run: bool = False, **details: Any) -> None:
+    def __init__(self, code: str, message: str, *, shown: str = "", has_run: bool = False, **details: Any) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.told = told
+        self.shown = shown
         self.has_run = has_run
         self.details = details
 
@@ -124,7 +124,7 @@ class ReactCall(Generic[P]):
         notices: Sequence[Notice] = (),
         notice_code: NoticeCode = NoticeCode.TOOL_CALL_ERROR,
         *,
-        told: str = "",
+        shown: str = "",
         **details: Any,
     ) -> ToolCallResponse:
         """Builds the response of a call that changed nothing, with one notice more than ``notices``."""
@@ -138,17 +138,17 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
-        return self.build_failed(code, message, blocks, told)
+        return self.build_failed(code, message, blocks, shown)
 
-    def build_failed(self, code: str, message: str, blocks: list[Block], told: str = "") -> ToolCallResponse:
-        """Builds the response of a call that failed; ``blocks`` are all its blocks, ``told`` ends its text."""
+    def build_failed(self, code: str, message: str, blocks: list[Block], shown: str = "") -> ToolCallResponse:
+        """Builds the response of a call that failed; ``blocks`` are all its blocks, ``shown`` ends its text."""
         message = visible_text(message)
         report = f"{self.request.tool_id} failed: {code} — {message}"
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),
             report=report,
-            text=with_notices(visible_text(f"{report}\n{told}" if told else report), blocks),
+            text=with_notices(visible_text(f"{report}\n{shown}" if shown else report), blocks),
             blocks=blocks,
             timings_ms=self._timings(),
         )
@@ -208,7 +208,7 @@ class DirectTool(Generic[P]):
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
             return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details).refused()
         except ToolRefusedError as exc:
-            response = call.refuse(exc.code, exc.message, told=exc.told, **exc.details)
+            response = call.refuse(exc.code, exc.message, shown=exc.shown, **exc.details)
             return response if exc.has_run else response.refused()
 
     async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:

@@ -58,7 +58,7 @@ class InvalidParamsError(Exception):
 
 
 class Refusals:
-    """Collects why a call is refused, to say all of it at once."""
+    """Collects why a call is refused, to report all of it at once."""
 
     def __init__(self) -> None:
         self._of_caller: list[CallerError] = []

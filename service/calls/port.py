@@ -127,7 +127,7 @@ class Alongside:
     Attributes:
         was: the state in which the call has to be: open or waiting.
         partial_response: of a call that was cancelled: what it left, as the JSON text of a response.
-        is_refusal: nothing of the call was run: the next request under its id takes its place.
+        is_refusal: no part of the call was run: the next request under its id takes its place.
         effects: changes of other records.
     """
 

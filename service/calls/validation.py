@@ -33,8 +33,8 @@ def invalid_model(
         {**error, "loc": (*above, *error["loc"]), "msg": _message(error, model)}
         for error in errors[: ERRORS_MAX - len(more)]
     ]
-    told = [{"loc": (each.field,), "type": each.code, "msg": each.message} for each in more]
-    return refusal(InvalidRequestError, [*found, *told], total=len(errors) + len(told))
+    reported = [{"loc": (each.field,), "type": each.code, "msg": each.message} for each in more]
+    return refusal(InvalidRequestError, [*found, *reported], total=len(errors) + len(reported))
 
 
 def _message(error: Mapping[str, Any], model: type[BaseModel] | None) -> str:

@@ -84,7 +84,7 @@ def report_text(report: RunReport) -> str:
 
 
 def answer_text(report: RunReport, *, has_run: bool) -> str:
-    """The same for a model that sees only this: it begins with what matters, and says each thing once.
+    """The same for a model that sees only this: it begins with what matters, and has each thing once.
 
     Args:
         report: the report.
@@ -93,8 +93,8 @@ def answer_text(report: RunReport, *, has_run: bool) -> str:
     failure = report.failure or _missing_failure(report.verdicts)
     first = [] if any(not v.produced for v in report.verdicts) else ["OK"]
     if failure is not None:
-        tells_code = failure.message.lower().startswith(failure.code.replace("_", " "))
-        first = [f"Runtime error: {failure.message if tells_code else f'{failure.code} — {failure.message}'}"]
+        names_code = failure.message.lower().startswith(failure.code.replace("_", " "))
+        first = [f"Runtime error: {failure.message if names_code else f'{failure.code} — {failure.message}'}"]
     lines = [*map(visible_line, first), *_lines(report)]
     return "\n".join(lines if report.log.strip() or not has_run else [*lines, "The program printed nothing."])
 

@@ -38,7 +38,7 @@ from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.port import CollectedFile, FileState
 from proofbox.service.sandbox.program_output import program_output
 from proofbox.service.timeline.artifact_versions import collect_paths
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text, told_notices, with_notices
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, notice_sentences, now_text, with_notices
 from proofbox.service.visible_text import visible_line
 
 _NOTICE_OF_REFUSAL = {
@@ -144,7 +144,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         },
         report=text,
         text=answer_text(
-            replace(report, notes=[*report.notes, *told_notices(blocks)]), has_run=result.sandbox is not None
+            replace(report, notes=[*report.notes, *notice_sentences(blocks)]), has_run=result.sandbox is not None
         ),
         output=output,
         blocks=blocks,

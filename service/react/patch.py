@@ -173,7 +173,7 @@ def _apply_patch(name: str, old: str, patch: str) -> _Patched:
             raise ToolRefusedError(
                 ToolCode.HUNK_MISMATCH,
                 str(exc),
-                told=f"expected: {exc.expected}\nfound: {exc.found}",
+                shown=f"expected: {exc.expected}\nfound: {exc.found}",
                 hunk=exc.hunk,
                 line=exc.line,
                 expected=exc.expected,
@@ -234,16 +234,16 @@ def _build_response(
     return call.build_response(
         blocks,
         report=f"{report}{warned}",
-        text=f"{report} ({_told(patched.summary)}, {measured.size_bytes} bytes){warned}",
+        text=f"{report} ({_in_words(patched.summary)}, {measured.size_bytes} bytes){warned}",
         ret=summary,
         artifacts=[build_artifact_result(file, stored)],
     )
 
 
-def _told(summary: Mapping[str, Any]) -> str:
+def _in_words(summary: Mapping[str, Any]) -> str:
     """What a patch changed, in words."""
     if summary["mode"] == "replacement":
         return "the whole text replaced"
     moved = ", ".join(f"hunk {each['hunk']} {each['lines']:+} lines off" for each in summary.get("offsets", ()))
-    told = f"{summary['hunks']} hunks, {summary['added']} lines added, {summary['removed']} removed"
-    return f"{told}; {moved}" if moved else told
+    words = f"{summary['hunks']} hunks, {summary['added']} lines added, {summary['removed']} removed"
+    return f"{words}; {moved}" if moved else words

@@ -25,7 +25,7 @@ from proofbox.service.timeline.view import TimelineView
 from proofbox.service.timeline.visibility import Visibility, compute_visibility
 
 _REASON_CHARS_MAX = 300
-_HEAD_BYTES = 4_096  # of the answer's text: what is told above the contents
+_HEAD_BYTES = 4_096  # of the answer's text: what stands above the contents
 _BESIDE_BYTES = 8
 
 
@@ -238,7 +238,7 @@ def _text(call: ReactCall[ReadParams], outcome: _Outcome) -> str:
             continue
         shown.append(loaded)
         texts.append(text)
-    told = replace(
+    reported = replace(
         outcome,
         loaded=shown,
         in_view=[path for path in outcome.in_view if path in in_view],
@@ -246,7 +246,7 @@ def _text(call: ReactCall[ReadParams], outcome: _Outcome) -> str:
     )
     if len(texts) > 1:
         texts = [f"[{loaded.path}]\n{text}" for loaded, text in zip(shown, texts, strict=True)]
-    return "\n\n".join([_report(told), *texts])
+    return "\n\n".join([_report(reported), *texts])
 
 
 def _content_text(loaded: Loaded) -> str:

@@ -329,14 +329,14 @@ def _omissions(found: _Found) -> list[str]:
     """What was not searched, in words."""
     partly = ", ".join(map(visible_line, found.partly[:_NAMED_MAX]))
     more = f" and {len(found.partly) - _NAMED_MAX} more" if len(found.partly) > _NAMED_MAX else ""
-    told = [
+    reported = [
         (found.partly, f"Only the first {FILE_BYTES_MAX} bytes were searched of {partly}{more}"),
         (not found.is_counted, "There may be more: the patterns took too long to count all"),
         (found.binary, f"{found.binary} binary files were not searched"),
         (found.unread, f"{found.unread} files were not searched: one call reads {CALL_BYTES_MAX} bytes"),
         (found.lost, f"{found.lost} files were not searched: their bytes cannot be had"),
     ]
-    return [f"Note: {text}" for is_so, text in told if is_so]
+    return [f"Note: {text}" for is_so, text in reported if is_so]
 
 
 def _result(found: _Found) -> dict[str, Any]:

@@ -264,7 +264,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
 
 
 def _gives_its_id(row: Row[Any]) -> bool:
-    """Whether nothing of a call was run. That of a run keeps its id, which the records of spaces name."""
+    """Whether no part of a call was run. That of a run keeps its id, which the records of spaces name."""
     return row.refused is not None and row.run is None
 
 
@@ -272,8 +272,8 @@ def _remove_refused(connection: Connection, conversation: int, row: Row[Any]) ->
     """Make room for another call under the id of one that was refused; its audit line stays, of no call."""
     blocks = json.loads(row.answer)["blocks"]
     if blocks:
-        kept = notice_path(blocks[0]["turn_id"], row.tool_call_id)
-        remove_group(connection, conversation, row.refused, len(blocks), kept)
+        stored_path = notice_path(blocks[0]["turn_id"], row.tool_call_id)
+        remove_group(connection, conversation, row.refused, len(blocks), stored_path)
     connection.execute(_REPLACED, {"of_call": row.id})
 
 

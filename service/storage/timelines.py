@@ -57,10 +57,12 @@ _OF_GROUP = (
     blocks.c.conversation == bindparam("in_conversation"),
     blocks.c.position > bindparam("before"),
     blocks.c.position <= bindparam("newest"),
-    blocks.c.path != bindparam("kept_path"),
+    blocks.c.path != bindparam("stored_path"),
 )
 _REMOVED = delete(blocks).where(*_OF_GROUP)
-_KEPT = select(blocks.c.position, blocks.c.block).where(*_OF_GROUP[:3]).order_by(blocks.c.position.desc()).limit(1)
+_LAST_STORED = (
+    select(blocks.c.position, blocks.c.block).where(*_OF_GROUP[:3]).order_by(blocks.c.position.desc()).limit(1)
+)
 _MOVED = (
     update(blocks)
     .where(_OF_GROUP[0], blocks.c.position == bindparam("at"))
@@ -224,26 +226,26 @@ def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockR
         _append_after(connection, conversation, last_position(connection, conversation), rows)
 
 
-def remove_group(connection: Connection, conversation: int, newest: int, count: int, kept_path: str) -> None:
+def remove_group(connection: Connection, conversation: int, newest: int, count: int, stored_path: str) -> None:
     """Remove the blocks that one call added, but for those of one path, of which the last takes the last position.
 
     So no position is given twice, and whoever has read up to the last one misses nothing. That block counts as one
-    that hides others, so the revision of the rendered view tells that earlier text has changed.
+    that hides others, so the revision of the rendered view changes.
 
     Args:
         connection: a transaction that has locked the conversation.
         conversation: its row.
         newest: the position of the last block.
         count: how many there are.
-        kept_path: the path of those that stay.
+        stored_path: the path of those that stay.
     """
     values = {"in_conversation": conversation, "before": newest - count, "newest": newest}
     connection.execute(_FORGOTTEN, values)
-    connection.execute(_REMOVED, {**values, "kept_path": kept_path})
-    last = connection.execute(_KEPT, values).first()
+    connection.execute(_REMOVED, {**values, "stored_path": stored_path})
+    last = connection.execute(_LAST_STORED, values).first()
     if last is not None:
         block = Block.model_validate_json(last.block)
-        block.meta |= {"hides": kept_path, "hides_from": newest}
+        block.meta |= {"hides": stored_path, "hides_from": newest}
         row = _row(block)
         moved = {"at": last.position, "newest": newest, "new_block": row["block"], "new_hides": row["hides"]}
         connection.execute(_MOVED, {"in_conversation": conversation, **moved})

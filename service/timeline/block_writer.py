@@ -194,21 +194,21 @@ class BlockWriter:
         )
 
 
-def told_notices(blocks: Sequence[Block], text: str = "") -> list[str]:
+def notice_sentences(blocks: Sequence[Block], text: str = "") -> list[str]:
     """The notices among the blocks of a call in words, without those whose sentence ``text`` has."""
-    told = []
+    reported = []
     for block in blocks:
         if block.type == "react.notice":
             payload = json.loads(block.text or "{}")
             message, _ = str(payload.pop("message", "")), payload.pop("code", None)
             details = f" {_json(payload)[:_DETAILS_CHARS_MAX]}" if payload else ""
-            told += [f"{message}{details}"] if message not in text else []
-    return told
+            reported += [f"{message}{details}"] if message not in text else []
+    return reported
 
 
 def with_notices(text: str, blocks: Sequence[Block]) -> str:
     """A text for a model, and below it the notices of its call that it does not have."""
-    return "\n".join([text, *(visible_line(f"Note: {told}") for told in told_notices(blocks, text))])
+    return "\n".join([text, *(visible_line(f"Note: {reported}") for reported in notice_sentences(blocks, text))])
 
 
 def digest_text(digest: Digest) -> str:

@@ -91,7 +91,7 @@ class WebFetchTool:
         read = [answer.sid for answer in answers.values() if isinstance(answer, ReadPage)]
         if not read:
             why = "no page could be fetched; urls says why"
-            raise ToolRefusedError(WebCode.FETCH_FAILED, why, told=_failures(answers), has_run=True, urls=content)
+            raise ToolRefusedError(WebCode.FETCH_FAILED, why, shown=_failures(answers), has_run=True, urls=content)
         timer.stop()
         blocks, report = result_blocks(call, content, read), _report(answers)
         response = call.build_response(blocks, report=report, text=_text_of(report, content), ret=content)

@@ -120,8 +120,8 @@ def _text_of(content: list[dict[str, Any]], failed: list[WebFailedError]) -> str
     """The results with their texts, for a model."""
     found = [f"[[S:{row['sid']}]] {row['title']} {row['url']}\n{row.get('text', '')}".rstrip() for row in content]
     missed = [f"- {exc.message}" for exc in dict.fromkeys(failed)]
-    told = ["\n".join([f"Failed queries: {len(failed)}", *missed])] if failed else []
-    return "\n\n".join([f"Found: {len(found)} pages; web_tools.web_fetch reads one.", *found, *told])
+    shown = ["\n".join([f"Failed queries: {len(failed)}", *missed])] if failed else []
+    return "\n\n".join([f"Found: {len(found)} pages; web_tools.web_fetch reads one.", *found, *shown])
 
 
 def _report(rows: list[SourceRow], failed: list[WebFailedError]) -> str:

@@ -218,7 +218,7 @@ def _content(hits: Sequence[Hit]) -> list[dict[str, Any]]:
 
 
 def _text_of(rows: Sequence[dict[str, Any]]) -> str:
-    """The hits with what they say, for a model."""
+    """The hits with their texts, for a model."""
     if not rows:
         return "Nothing was found."
     found = [f"[{row['path']} ({row['score']:.2f}, {row['ts'][:10]})]\n{row['text']}" for row in rows]

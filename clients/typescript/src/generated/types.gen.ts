@@ -6098,9 +6098,16 @@ export type ToolCallResponse = {
     /**
      * Report
      *
-     * The report, as the model reads it.
+     * The report of an exec call, as its block has it; a short one of every other call.
      */
     report: string;
+    /**
+     * Text
+     *
+     * The answer for a model, complete without the blocks: what was done, read, found or printed, or what is wrong
+     * and what to do. To be appended as the tool message; 64 KiB at most, and a cut shows how to read on.
+     */
+    text?: string;
     /**
      * What the program of an exec call printed; empty for every other tool.
      */
