@@ -87,8 +87,9 @@ class ExecTool:
             params = parse_params(ExecParams, request.params)
         with refusals.collecting():
             bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
-        with refusals.collecting():
-            self._network.check(request, scope.principal.caller)
+        if request.network is not None:
+            with refusals.collecting():
+                self._network.check(request, scope.principal.caller)
         with refusals.collecting():
             check_packages(request, params, self._language, self._packages, scope.principal.caller)
         given = request.params
