@@ -127,14 +127,14 @@ class Alongside:
     Attributes:
         was: the state in which the call has to be: open or waiting.
         partial_response: of a call that was cancelled: what it left, as the JSON text of a response.
-        is_refusal: no part of the call was run: the next request under its id takes its place.
         effects: changes of other records.
+        is_refusal: no part of the call was run: the next request under its id takes its place.
     """
 
     was: CallState = CallState.OPEN
     partial_response: str | None = None
-    is_refusal: bool = False
     effects: Sequence[Effect] = ()
+    is_refusal: bool = False
 
 
 ALONE = Alongside()
