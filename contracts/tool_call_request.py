@@ -191,7 +191,8 @@ class ToolCallRequest(WireModel):
     sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []
     """Rows that complete the conversation's stored pool."""
     timeline: list[GivenBlock] | None = None
-    """The blocks of a loop that keeps its own timeline; of each only ``type`` is required."""
+    """The blocks of a loop that keeps and renders its own timeline; of each only ``type`` is required. The text of
+    ``react.read`` does not repeat what a model sees there."""
     assets: Annotated[list[Asset], Field(max_length=1_000)] = []
     """Files of a caller that keeps its own storage."""
     limits: Limits = Limits()

@@ -6048,7 +6048,8 @@ export type ToolCallRequest = {
     /**
      * Timeline
      *
-     * The blocks of a loop that keeps its own timeline; of each only ``type`` is required.
+     * The blocks of a loop that keeps and renders its own timeline; of each only ``type`` is required. The text of
+     * ``react.read`` does not repeat what a model sees there.
      */
     timeline?: Array<GivenBlock> | null;
     /**
