@@ -245,7 +245,7 @@ def remove_group(connection: Connection, conversation: int, newest: int, count: 
     last = connection.execute(_LAST_STORED, values).first()
     if last is not None:
         block = Block.model_validate_json(last.block)
-        block.meta |= {"hides": stored_path, "hides_from": newest}
+        block.meta |= {"hides": stored_path, "hides_from": newest, "replaces": True}
         row = _row(block)
         moved = {"at": last.position, "newest": newest, "new_block": row["block"], "new_hides": row["hides"]}
         connection.execute(_MOVED, {"in_conversation": conversation, **moved})

@@ -92,8 +92,7 @@ async def revision(memory: TimelineView, visibility: Visibility) -> int:
     for hiding in reversed(visibility.hidings):
         if hiding.position < newest_summary:
             break
-        # One since its own place: blocks before it were taken away, of a refused call that came again.
-        if hiding.since == hiding.position or await _hidden_by(memory, visibility, hiding):
+        if hiding.replaces or await _hidden_by(memory, visibility, hiding):
             return hiding.position
     return newest_summary
 
