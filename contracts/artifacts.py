@@ -3,6 +3,7 @@
 import difflib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import unquote
@@ -46,6 +47,7 @@ class ContractError(ValueError):
         code: the stable code of the mistake.
         message: one sentence for the model: which entry, what is wrong, what to do.
         details: what the notice carries beside code and message.
+        parts: the mistakes, if there are several: code and message are those of all of them.
     """
 
     def __init__(self, code: ContractCode, message: str, **details: Any) -> None:
@@ -53,6 +55,7 @@ class ContractError(ValueError):
         self.code = code
         self.message = message
         self.details = details
+        self.parts: tuple[ContractError, ...] = (self,)
 
 
 class Checks(BaseModel):
@@ -175,12 +178,15 @@ def parse_contract(raw: object, turn_id: str | None) -> Contract:
         ContractError: with the code of the protocol's table for the first mistake, and a message that names each
             entry that has one.
     """
-    entries = _entries(raw)
-    turn_id = _require_turn(turn_id)
+    mistakes = [] if turn_id else [_no_turn()]
+    try:
+        entries = _entries(raw)
+    except ContractError as exc:
+        raise_mistakes([*mistakes, exc])
+        raise
     promises: list[Promise] = []
     rewritten: list[tuple[str, str]] = []
     ignored: list[str] = []
-    mistakes: list[ContractError] = []
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
         try:
@@ -198,19 +204,25 @@ def parse_contract(raw: object, turn_id: str | None) -> Contract:
         promises.append(promise)
         if original is not None:
             rewritten.append((original, key))
-    _raise_mistakes(mistakes)
+    raise_mistakes(mistakes)
     return Contract(tuple(promises), tuple(rewritten), tuple(ignored))
 
 
-def _raise_mistakes(mistakes: list[ContractError]) -> None:
-    """Raise what is wrong with a contract, all of it as one."""
+def raise_mistakes(mistakes: Sequence[ContractError]) -> None:
+    """Raise what is wrong with a call, all of it as one.
+
+    Raises:
+        ContractError: there is a mistake; its code is that of the first one.
+    """
     if len(mistakes) == 1:
         raise mistakes[0]
     if mistakes:
         listed = "; ".join(mistake.message for mistake in mistakes[:_MISTAKES_LISTED])
         more = len(mistakes) - _MISTAKES_LISTED
-        end = f"; and {more} more entries are wrong" if more > 0 else ""
-        raise ContractError(mistakes[0].code, listed + end, **mistakes[0].details)
+        end = f"; and {more} more mistakes" if more > 0 else ""
+        error = ContractError(mistakes[0].code, listed + end, **mistakes[0].details)
+        error.parts = tuple(part for mistake in mistakes for part in mistake.parts)
+        raise error
 
 
 def _without_idle_fields(entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -236,14 +248,13 @@ def no_promises(turn_id: str | None) -> Contract:
     Raises:
         ContractError: ``missing_turn_id``.
     """
-    _require_turn(turn_id)
+    if not turn_id:
+        raise _no_turn()
     return Contract((), ())
 
 
-def _require_turn(turn_id: str | None) -> str:
-    if not turn_id:
-        raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
-    return turn_id
+def _no_turn() -> ContractError:
+    return ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
 
 
 def _entries(raw: object) -> list[dict[str, Any]]:
@@ -309,8 +320,12 @@ def _refuse_deeper(value: object, levels: int) -> None:
         _refuse_deeper(item, levels - 1)
 
 
-def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, str | None]:
-    """One entry as a promise, and its original spelling if its meaning or namespace spelling changed."""
+def _promise(index: int, entry: dict[str, Any], turn_id: str | None) -> tuple[Promise, str | None]:
+    """One entry as a promise, and its original spelling if its meaning or namespace spelling changed.
+
+    Without a turn, which is a mistake of its own, its path may be of any.
+    """
+    given_turn, turn_id = turn_id, turn_id or "turn_0"
     spec = _spec(index, entry)
     text = spec.filename if spec.filename is not None else spec.glob or ""
     if (folder := text.strip()).endswith("/") and folder.strip("/"):
@@ -322,7 +337,7 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str) -> tuple[Promise, 
         named = in_turn(_decoded(text.strip()), turn_id)
     except UnsafePathError as exc:
         raise ContractError(ContractCode.INVALID_FILENAME, f"contract[{index}]: {exc}") from exc
-    if named.foreign:
+    if named.foreign and given_turn:
         raise ContractError(
             ContractCode.INVALID_FILENAME,
             f"contract[{index}]: '{text}' lies outside {turn_id}/files/; a call can promise files of its own "
@@ -363,13 +378,12 @@ def _refuse_misfits(index: int, spec: ArtifactSpec, rel: str) -> None:
     """Refuses checks that can hold for no file of the promised name.
 
     Raises:
-        ContractError: ``invalid_artifact_spec``, for the first of them.
+        ContractError: ``invalid_artifact_spec``; it lists them.
     """
-    entry = f"contract[{index}] '{rel}'"
-    for check, value in spec.model_dump(include=set(Checks.model_fields), exclude_none=True).items():
-        why = misfit(check, value, rel, is_glob=spec.glob is not None)
-        if why is not None:
-            raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"{entry}: {why}")
+    checks = spec.model_dump(include=set(Checks.model_fields), exclude_none=True)
+    found = (misfit(check, value, rel, is_glob=spec.glob is not None) for check, value in checks.items())
+    if listed := "; ".join(why for why in found if why is not None):
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"contract[{index}] '{rel}': {listed}")
 
 
 def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:

@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Base64Encoder, ConfigDict, EncodedBytes, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -183,6 +184,15 @@ class Asset(WireModel):
 class ToolCallRequest(WireModel):
     """One call of a tool, as an agent's loop sends it."""
 
+    OTHER_NAMES: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("arguments", "args", "input", "parameters", "kwargs"), "params"),
+        **dict.fromkeys(("tool", "name", "function", "toolname"), "tool_id"),
+        **dict.fromkeys(("id", "callid", "tooluseid"), "tool_call_id"),
+        **dict.fromkeys(("thread", "threadid", "session", "sessionid"), "conversation_id"),
+        **dict.fromkeys(("program", "script", "source"), "code"),
+    }
+    """What the fields are called elsewhere, in lower case without marks between the words."""
+
     tool_id: Annotated[str, Field(min_length=1, max_length=128)]
     """Which tool, as ``GET /v1/tools`` lists it."""
     tool_call_id: CallId
@@ -202,7 +212,8 @@ class ToolCallRequest(WireModel):
     sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []
     """Rows that complete the conversation's stored pool."""
     timeline: list[GivenBlock] | None = None
-    """The blocks of a loop that keeps its own timeline; of each only ``type`` is required."""
+    """The blocks of a loop that keeps and renders its own timeline; of each only ``type`` is required. The text of
+    ``react.read`` does not repeat what a model sees there."""
     assets: Annotated[list[Asset], Field(max_length=1_000)] = []
     """Files of a caller that keeps its own storage."""
     limits: Limits = Limits()

@@ -1,11 +1,12 @@
 """The response of a tool call, the status of a call, and the response to an attachment."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict, PrivateAttr, model_validator
 from pydantic.dataclasses import dataclass
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.bounded_text import cut_utf8
 from proofbox.contracts.codes import VerdictCode
 from proofbox.contracts.gateway.waits import Wait
 from proofbox.contracts.gateway.wire import GatewayWarning
@@ -13,6 +14,14 @@ from proofbox.contracts.network import NetworkUse
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.problems import Problem
 from proofbox.contracts.wire_model import WireModel
+
+ANSWER_BYTES_MAX = 64 * 1024
+"""The whole text of an answer, in bytes of UTF-8: about 20,000 tokens."""
+_CUT = "\n[… cut here, of {total} bytes; react.read shows a part of a file: <path>#L1-200 …]"
+
+
+def _bound_answer(text: str) -> str:
+    return cut_utf8(text, ANSWER_BYTES_MAX, _CUT)
 
 
 class EnvelopeError(WireModel):
@@ -164,7 +173,10 @@ class ToolCallResponse(WireModel):
     ret: Any = None
     """The tool's own return value."""
     report: str
-    """The report, as the model reads it."""
+    """The report of an exec call, as its block has it; a short one of every other call."""
+    text: Annotated[str, AfterValidator(_bound_answer)] = ""
+    """The answer for a model, complete without the blocks: what was done, read, found or printed, or what is wrong
+    and what to do. To be appended as the tool message; 64 KiB at most, and a cut shows how to read on."""
     output: ProgramOutput = ProgramOutput()
     """What the program of an exec call printed; empty for every other tool."""
     blocks: list[Block]
@@ -191,6 +203,24 @@ class ToolCallResponse(WireModel):
     """Of a call of a run: what the caller should know although the tool ran."""
     posted: Posted | None = None
     """Of a call of a run: the message that shows it."""
+
+    _is_refusal: bool = PrivateAttr(default=False)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether nothing was run: the call may be sent again, corrected, under its id. It is not on the wire."""
+        return self._is_refusal
+
+    def refused(self) -> Self:
+        """Mark the response of a call of which nothing was run, and return it."""
+        self._is_refusal = True
+        return self
+
+    @model_validator(mode="after")
+    def _complete_text(self) -> Self:
+        if not self.text:  # the report has all, or an earlier release stored the answer
+            self.text = _bound_answer(self.report)
+        return self
 
 
 class CallStatus(WireModel):

@@ -37,7 +37,7 @@ def run_tool(client: Client, conversation: str, function: dict) -> str:
     for file in response.artifacts:
         if file.verdict == "produced" and file.visibility == "external":
             print("saved", client.download(conversation, file.logical_path).save("."))
-    return response.report
+    return response.text
 
 
 def solve(client: Client, task: str) -> str:
@@ -50,8 +50,8 @@ def solve(client: Client, task: str) -> str:
         if not message.get("tool_calls"):
             return message["content"]
         for call in message["tool_calls"]:
-            report = run_tool(client, conversation, call["function"])
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": report})
+            text = run_tool(client, conversation, call["function"])
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
     return f"no answer after {ROUNDS_MAX} rounds"
 
 

@@ -81,4 +81,4 @@ class ProofboxCodeExecutor(CodeExecutor):
 
 def _output(result: RunResult) -> str:
     """What a block printed; of one that was ended, such as by a timeout, the report as well."""
-    return result.output if result.ok or result.exit_code is not None else f"{result.output}\n{result.report}\n"
+    return result.output if result.ok or result.exit_code is not None else f"{result.output}\n{result.text}\n"

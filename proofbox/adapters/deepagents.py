@@ -59,7 +59,7 @@ class ProofboxSandbox(BaseSandbox):
         output = "".join(event.text for event in events) or result.output
         truncated = any(getattr(event.data, "truncated", False) for event in events)
         if result.exit_code is None:  # refused, or ended by a limit
-            return ExecuteResponse(f"{output}\n{result.report}", 1, truncated)
+            return ExecuteResponse(f"{output}\n{result.text}", 1, truncated)
         return ExecuteResponse(output, result.exit_code, truncated)
 
     @override

@@ -40,7 +40,7 @@ class ProofboxShell:
         is_timeout = result.error is not None and result.error.code == "timeout"
         return ShellCommandOutput(
             stdout=result.stdout,
-            stderr=result.stderr if has_ended else f"{result.stderr}\n{result.report}".lstrip(),
+            stderr=result.stderr if has_ended else f"{result.stderr}\n{result.text}".lstrip(),
             outcome=ShellCallOutcome(type="timeout")
             if is_timeout
             else ShellCallOutcome(type="exit", exit_code=result.exit_code if has_ended else 1),

@@ -61,7 +61,7 @@ def _print_status(terminal: Terminal, status: "CallStatus") -> None:
         return
     terminal.print(str(status.status))
     if status.response is not None:
-        terminal.print(status.response.report)
+        terminal.print(status.response.text)
     if status.problem is not None:
         terminal.print(f"{status.problem.code}: {status.problem.detail}")
 

@@ -24,6 +24,9 @@ def add_parser(subparsers: Any) -> None:
     group.add_argument("--url", metavar="URL", help="the service; PROOFBOX_URL or the saved one if not given")
     group.add_argument("--profile", metavar="NAME", help="a service that was saved by 'proofbox login'")
     group.add_argument("--local", action="store_true", help="a service in this process, although one is known")
+    results = parser.add_argument_group("results, for hosts that fail on parts of them")
+    results.add_argument("--no-resource-links", action="store_true", help="leave links to files out")
+    results.add_argument("--no-structured-content", action="store_true", help="leave structured content out")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,5 +42,6 @@ def run(args: argparse.Namespace) -> int:
             from proofbox.cli.local_service import run_lasting_service  # noqa: PLC0415 - the whole service
 
             url, key = stack.enter_context(run_lasting_service())
-        asyncio.run(serve(url, key))
+        off = [name for name in ("resource_links", "structured_content") if getattr(args, f"no_{name}")]
+        asyncio.run(serve(url, key, off))
     return 0

@@ -12,8 +12,9 @@ import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, BinaryIO
+from urllib.parse import urlencode
 
 import httpx2
 
@@ -33,12 +34,13 @@ _TIMEOUT = httpx2.Timeout(120.0, connect=10.0)  # the service sends a comment ev
 _ACCEPTED = 202
 
 
-async def serve(url: str, api_key: str | None) -> None:
+async def serve(url: str, api_key: str | None, switched_off: Sequence[str] = ()) -> None:
     """Serve until standard input ends.
 
     Args:
         url: the URL of the service.
         api_key: the key for it; None without.
+        switched_off: names of parts that results do not have.
     """
     with _protocol_streams() as (given, taken):
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -46,7 +48,9 @@ async def serve(url: str, api_key: str | None) -> None:
         limits = httpx2.Limits(max_connections=None)
         settings = http_settings(url)
         async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, limits=limits, **settings) as http:
-            await McpBridge(http, f"{url.rstrip('/')}/mcp", taken).run(_lines(given))
+            query = urlencode(dict.fromkeys(switched_off, "false"))
+            endpoint = f"{url.rstrip('/')}/mcp{'?' if query else ''}{query}"
+            await McpBridge(http, endpoint, taken).run(_lines(given))
 
 
 def http_settings(url: str) -> dict[str, Any]:

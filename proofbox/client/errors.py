@@ -217,7 +217,7 @@ class CallFailedError(ProofboxError):
     def __init__(self, response: "ToolCallResponse") -> None:
         error = response.error
         first = f"{error.code}: {error.message}" if error is not None else "the call failed"
-        super().__init__(f"{first}\n{response.report}")
+        super().__init__(f"{first}\n{response.text}")
         self.code = error.code if error is not None else "failed"
         self.response = response
 

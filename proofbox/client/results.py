@@ -98,8 +98,13 @@ class RunResult(Generic[File]):
 
     @property
     def report(self) -> str:
-        """The report, as a model reads it."""
+        """The report, as the timeline has it."""
         return self.response.report
+
+    @property
+    def text(self) -> str:
+        """The answer for a model, complete by itself: append it as the tool message."""
+        return self.response.text
 
     @property
     def error(self) -> EnvelopeError | None:

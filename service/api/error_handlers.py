@@ -1,15 +1,17 @@
 """Every error of a route or of the router as a problem document."""
 
 import logging
+from collections.abc import Sequence
 from http import HTTPMethod
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from proofbox.contracts.codes import ProblemCode
+from proofbox.contracts.problems import FieldError
 from proofbox.service.api.responses import problem_response, request_id_of
 from proofbox.service.calls.validation import invalid_model, refusal
 from proofbox.service.errors import (
@@ -109,9 +111,11 @@ def _methods_of_path(request: Request) -> set[str]:
     }
 
 
-def invalid_body(exc: ValidationError) -> InvalidRequestError:
-    """The error of a body that is JSON but not what the schema asks for."""
-    return invalid_model(exc)
+def invalid_body(
+    exc: ValidationError, model: type[BaseModel] | None = None, more: Sequence[FieldError] = ()
+) -> InvalidRequestError:
+    """The error of a body that is JSON but not what the schema asks for; see `invalid_model`."""
+    return invalid_model(exc, model=model, more=more)
 
 
 def invalid_field(field: str, code: str, message: str) -> InvalidRequestError:

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Request
+from pydantic import ValidationError
 
 from proofbox.contracts.network import ReachableHost
 from proofbox.contracts.operations import AllowedPackages, ServiceStatus
+from proofbox.contracts.problems import FieldError
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus
 from proofbox.service.access.api_keys import ApiKey
@@ -73,6 +75,9 @@ class ToolCalls(Protocol):
         Raises:
             ServiceError: it is refused.
         """
+
+    def find_mistakes(self, principal: Principal, body: Any, refused: ValidationError) -> list[FieldError]:
+        """What is wrong with a request whose envelope was refused, beyond that."""
 
     async def status(self, principal: Principal, tool_call_id: str, conversation_id: str | None) -> CallStatus:
         """How a call stands.

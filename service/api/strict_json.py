@@ -10,13 +10,14 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from proofbox.contracts.problems import FieldError
 from proofbox.service.api.error_handlers import invalid_body, invalid_field
 from proofbox.service.api.responses import JSON
 from proofbox.service.errors import BodyTooLargeError, InvalidRequestError
@@ -31,13 +32,25 @@ _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-async def read_model(request: Request, model: type[_Model], bytes_max: int | None = None) -> _Model:
+FindMore = Callable[[Any, ValidationError], Sequence[FieldError]]
+"""What else is wrong with a JSON value that a model refused, beyond what the model found."""
+
+
+def find_no_more(value: Any, refused: ValidationError) -> Sequence[FieldError]:  # noqa: ARG001 - see `FindMore`
+    """Find nothing."""
+    return ()
+
+
+async def read_model(
+    request: Request, model: type[_Model], bytes_max: int | None = None, find_more: FindMore = find_no_more
+) -> _Model:
     """The body of a request as a model.
 
     Args:
         request: the request.
         model: the model.
         bytes_max: a bound of the route, in bytes; None: that of the operator alone.
+        find_more: finds what else is wrong with a body that the model refuses.
 
     Raises:
         InvalidRequestError: the media type is not JSON, the body is no JSON or ambiguous JSON, or it is not what
@@ -54,17 +67,17 @@ async def read_model(request: Request, model: type[_Model], bytes_max: int | Non
         if bytes_max is not None and len(raw) > bytes_max:
             raise BodyTooLargeError(f"the body is larger than {bytes_max} bytes, the most that this route takes")
     if len(raw) <= INLINE_BYTES_MAX:
-        return parse_model(raw, model)
-    return await asyncio.to_thread(parse_model, raw, model)
+        return parse_model(raw, model, find_more)
+    return await asyncio.to_thread(parse_model, raw, model, find_more)
 
 
-def parse_model(raw: bytearray, model: type[_Model]) -> _Model:
+def parse_model(raw: bytearray, model: type[_Model], find_more: FindMore = find_no_more) -> _Model:
     """JSON text in UTF-8 as a model; ``raw`` is emptied. Raises InvalidRequestError as `read_model`."""
     value = _value(raw)
     try:
         return model.model_validate(value)
     except ValidationError as exc:
-        raise invalid_body(exc) from exc
+        raise invalid_body(exc, model, find_more(value, exc)) from exc
 
 
 def _value(raw: bytearray) -> Any:

@@ -214,7 +214,12 @@ async def store_result(
         ending.answer.body,
         response.blocks if response is not None else (),
         parts.audit,
-        Alongside(was, partial, parts.effects),
+        Alongside(
+            was,
+            partial,
+            is_refusal=response is not None and response.is_refusal and not ending.answer.is_problem,
+            effects=parts.effects,
+        ),
     )
 
 

@@ -76,7 +76,7 @@ class CallRunner:
         self.running: dict[CallKey, RunningCall] = {}
         """The calls that have a task here."""
         self.ended = EndedCalls(settings.event_log_bytes_max)
-        """The events of those that ended here."""
+        """The events of those that ended here, by key and time of acceptance: an id may be used again."""
         self.waiting: WaitingCalls | None = None
         """Those that wait; None in a worker, where nobody follows them."""
         self._writer = AnswerWriter(store, is_closing)
@@ -176,9 +176,9 @@ class CallRunner:
         tool_id = str(json.loads(stored.request).get("tool_id", ""))
         self._record_end(tool_id, 0.0, ending)
 
-    def remember(self, key: CallKey, events: EventLog) -> None:
+    def remember(self, stored: StoredCall, events: EventLog) -> None:
         """Keeps the events of an ended call, for those who ask for them later."""
-        self.ended.add(key, events)
+        self.ended.add((stored.key, stored.created), events)
 
     def _answer_unentered(self, running: RunningCall, call: PreparedCall) -> None:
         if not running.is_parked and not running.answer.done():
@@ -269,7 +269,7 @@ class CallRunner:
         running.clients.disarm()
         if self.running.get(running.key) is running:
             del self.running[running.key]
-        self.ended.add(running.key, running.events)
+        self.ended.add((running.key, running.asked.created), running.events)
         if not running.answer.done():
             running.answer.set_result(answer)
 

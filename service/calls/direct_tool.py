@@ -15,13 +15,13 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError, Rehosted, Timings, ToolCallResponse
 from proofbox.service.artifacts.port import SourcePool
 from proofbox.service.calls.interruptions import Interruption
-from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import References, find_reference
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, now_text, with_notices
 from proofbox.service.visible_text import visible_text
 
 P = TypeVar("P", bound=BaseModel)
@@ -35,13 +35,17 @@ class ToolRefusedError(Exception):
     Args:
         code: the stable code.
         message: one sentence for the model: what is wrong, what to do.
+        shown: the details in words, for a model that does not see them.
+        has_run: something was done beyond this service: the id of the call is used up.
         details: more fields of the notice and of the result.
     """
 
-    def __init__(self, code: str, message: str, **details: Any) -> None:
+    def __init__(self, code: str, message: str, *, shown: str = "", has_run: bool = False, **details: Any) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.shown = shown
+        self.has_run = has_run
         self.details = details
 
 
@@ -87,15 +91,26 @@ class ReactCall(Generic[P]):
         blocks: list[Block],
         *,
         report: str,
+        text: str = "",
         ret: Any = None,
         artifacts: Sequence[ArtifactResult] = (),
         rehosted: Sequence[Rehosted] = (),
     ) -> ToolCallResponse:
-        """Builds the response of a call that succeeded; ``blocks`` are all its blocks."""
+        """Builds the response of a call that succeeded.
+
+        Args:
+            blocks: all its blocks.
+            report: what was done.
+            text: the same with what was found, for a model that does not see the blocks; empty: the report.
+            ret: what the tool returns.
+            artifacts: the files that it wrote.
+            rehosted: what it fetched.
+        """
         return ToolCallResponse(
             ok=True,
             ret=ret,
             report=visible_text(report),
+            text=with_notices(visible_text(text or report), blocks),
             blocks=blocks,
             artifacts=list(artifacts),
             rehosted=list(rehosted),
@@ -108,6 +123,8 @@ class ReactCall(Generic[P]):
         message: str,
         notices: Sequence[Notice] = (),
         notice_code: NoticeCode = NoticeCode.TOOL_CALL_ERROR,
+        *,
+        shown: str = "",
         **details: Any,
     ) -> ToolCallResponse:
         """Builds the response of a call that changed nothing, with one notice more than ``notices``."""
@@ -121,15 +138,17 @@ class ReactCall(Generic[P]):
                 "ts": now_text(),
             }
             blocks = [*self.opening_blocks([*notices, notice]), self.write.result_json(payload)]
-        return self.build_failed(code, message, blocks)
+        return self.build_failed(code, message, blocks, shown)
 
-    def build_failed(self, code: str, message: str, blocks: list[Block]) -> ToolCallResponse:
-        """Builds the response of a call that failed; ``blocks`` are all its blocks."""
+    def build_failed(self, code: str, message: str, blocks: list[Block], shown: str = "") -> ToolCallResponse:
+        """Builds the response of a call that failed; ``blocks`` are all its blocks, ``shown`` ends its text."""
         message = visible_text(message)
+        report = f"{self.request.tool_id} failed: {code} — {message}"
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=self.request.tool_id, managed=True),
-            report=f"{self.request.tool_id} failed: {code} — {message}",
+            report=report,
+            text=with_notices(visible_text(f"{report}\n{shown}" if shown else report), blocks),
             blocks=blocks,
             timings_ms=self._timings(),
         )
@@ -163,25 +182,34 @@ class DirectTool(Generic[P]):
 
     def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         """See `Tool.prepare`."""
+        refusals, params = Refusals(), None
         if request.code is not None:
-            raise invalid_value("code", f"{request.tool_id} takes no code")
-        call = ReactCall(scope, request, parse_params(self._params, request.params))
+            with refusals.collecting():
+                raise invalid_value("code", f"{request.tool_id} takes no code")
+        with refusals.collecting():
+            params = parse_params(self._params, request.params)
+        refusals.raise_any()
+        if params is None:
+            raise AssertionError("params that are not refused are parsed")
+        call = ReactCall(scope, request, params)
         return PreparedCall(
             lambda observer: self._run_call(replace(call, observer=observer)), partial(_build_interrupted, call)
         )
 
     async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
         if not call.request.turn_id:
-            return call.refuse(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
+            message = "the call has no turn_id; give the current turn's id"
+            return call.refuse(ContractCode.MISSING_TURN_ID, message).refused()
         if self._sources is not None:
             await self._sources.complete(call.scope, call.request.sources_pool)
         try:
             return await self._run(await self._resolve_references(call))
         except ContractError as exc:
             notice_code = NoticeCode.PARAM_REF_NOT_VISIBLE
-            return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details)
+            return call.refuse(exc.code, exc.message, notice_code=notice_code, **exc.details).refused()
         except ToolRefusedError as exc:
-            return call.refuse(exc.code, exc.message, **exc.details)
+            response = call.refuse(exc.code, exc.message, shown=exc.shown, **exc.details)
+            return response if exc.has_run else response.refused()
 
     async def _resolve_references(self, call: ReactCall[P]) -> ReactCall[P]:
         """Returns the call with the texts that its parameters give by their paths.

@@ -128,11 +128,13 @@ class Alongside:
         was: the state in which the call has to be: open or waiting.
         partial_response: of a call that was cancelled: what it left, as the JSON text of a response.
         effects: changes of other records.
+        is_refusal: no part of the call was run: the next request under its id takes its place.
     """
 
     was: CallState = CallState.OPEN
     partial_response: str | None = None
     effects: Sequence[Effect] = ()
+    is_refusal: bool = False
 
 
 ALONE = Alongside()
@@ -170,7 +172,8 @@ class CallStore(Protocol):
     async def claim(self, call: NewCall) -> tuple[StoredCall, bool]:
         """Registers a call, or finds the one that has its key or its idempotency key; True if it is new.
 
-        The effects of a new call are stored with it.
+        The effects of a new call are stored with it. A call that was refused gives its key away: its blocks leave
+        the timeline, but for its notices, which the blocks of the new call follow; its audit line stays.
 
         Raises:
             IdReusedError: the key or the idempotency key is taken by another payload.

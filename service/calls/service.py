@@ -4,7 +4,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Any
 
+from pydantic import ValidationError
+
+from proofbox.contracts.problems import FieldError
 from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ProgramOutput
@@ -16,7 +20,7 @@ from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.dispatch import Accepted, Dispatch, LocalDispatch
 from proofbox.service.calls.events import CallEvent, EventLog
 from proofbox.service.calls.interruptions import cancelled
-from proofbox.service.calls.invalid_params import prepare_call
+from proofbox.service.calls.invalid_params import find_mistakes, prepare_call
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, StoredCall
 from proofbox.service.calls.registration import CallRegistry, new_call
@@ -127,6 +131,10 @@ class Calls:
             self.dispatch.begin(self.runner, running, call, stored)
             return CallTicket(key, None, running)
 
+    def find_mistakes(self, principal: Principal, body: Any, refused: ValidationError) -> list[FieldError]:
+        """What is wrong with a request of which the envelope was refused, beyond that; see `find_mistakes`."""
+        return find_mistakes(self._tools, ConversationKey(principal, "any"), body, refused)
+
     def _admit(self, principal: Principal, call: PreparedCall) -> None:
         call.admit()
         self.dispatch.admit(principal.caller)
@@ -189,7 +197,7 @@ class Calls:
 
     def _replay(self, stored: StoredCall, answer: str, after: int) -> AsyncIterator[CallEvent]:
         """What is remembered of an ended call, and its terminal event, even if ``after`` is beyond it."""
-        log = EventLog(self.runner.ended.events_of(stored.key))
+        log = EventLog(self.runner.ended.events_of((stored.key, stored.created)))
         log.append("result" if stored.state is CallState.DONE else "error", answer)
         return log.follow(min(after, log.last_id - 1))
 
@@ -209,7 +217,7 @@ class Calls:
 
     def forget_conversation(self, scope: ConversationKey) -> None:
         """Forgets the events of the ended calls of a conversation that was deleted."""
-        self.runner.ended.forget_those(lambda key: isinstance(key, CallKey) and key.scope == scope)
+        self.runner.ended.forget_those(lambda named: isinstance(named, tuple) and named[0].scope == scope)
 
     async def close(self, grace_s: float) -> None:
         """Takes no new calls, gives those that run ``grace_s`` seconds, then cancels them."""
@@ -261,7 +269,8 @@ class Calls:
         if (known := self._running.get(stored.key)) is not None:
             return known
         running = RunningCall(stored.key, asked, grace_s=self._settings.lost_connection_grace_s)
-        running.events = EventLog(self.runner.ended.events_of(stored.key))  # it may have ended since it was read
+        # It may have ended since it was read.
+        running.events = EventLog(self.runner.ended.events_of((stored.key, stored.created)))
         running.detach()
         self.dispatch.follow(self.runner, running, stored)
         return running

@@ -44,6 +44,7 @@ class PreparedCall:
             answer whatever happens; it is never forgotten.
         admit: raises QueueFullError if there is no place for it; only a new call is refused.
         restore: gives a call that was prepared again what it had when its newest wait began, from what that stored.
+        check: refuses what `run` would refuse before it begins: raises ContractError.
         announces_start: whether ``run`` awaits `CallObserver.before_start` before it has effects; of others, the
             whole of ``run`` may have them.
     """
@@ -56,6 +57,7 @@ class PreparedCall:
     on_accept: Sequence[Effect] = ()
     admit: Callable[[], None] = admit_all
     restore: Callable[[dict[str, Any]], None] = _keep
+    check: Callable[[], object] = admit_all
     announces_start: bool = False
 
     @property

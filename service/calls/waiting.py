@@ -52,7 +52,7 @@ class RunningCalls(Protocol):
     def count_end(self, stored: StoredCall, ending: CallResult) -> None:
         """Log and count a call that has ended without running on."""
 
-    def remember(self, key: CallKey, events: EventLog) -> None:
+    def remember(self, stored: StoredCall, events: EventLog) -> None:
         """Keep the events of an ended call."""
 
 
@@ -236,7 +236,7 @@ class WaitingCalls:
             return
         answer = restore_answer(stored.state, stored.answer)
         waiting.events.append("error" if answer.is_problem else "result", answer.body)
-        self._running.remember(stored.key, waiting.events)
+        self._running.remember(stored, waiting.events)
         if not waiting.ended.done():
             waiting.ended.set_result(answer)
 

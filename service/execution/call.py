@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from proofbox.contracts.artifacts import Contract, no_promises, parse_contract
+from proofbox.contracts.artifacts import Contract, ContractError, no_promises, parse_contract, raise_mistakes
 from proofbox.contracts.exec_params import ExecParams, working_folder
 from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
@@ -46,9 +46,7 @@ class ExecCall:
         Raises:
             ContractError: the model has to write one of them differently.
         """
-        turn_id, given = self.request.turn_id, self.params
-        contract = no_promises(turn_id) if given.explore else parse_contract(given.contract, turn_id)
-        return contract, encode_code(self.request.code)
+        return parse_call(self.request, self.params.contract, explore=self.params.explore)
 
     def job(self, code: bytes, network: CallNetwork | None = None, packages: PackageFolder | None = None) -> Job:
         """The program with its arguments, variables, input, network and packages."""
@@ -74,3 +72,23 @@ class ExecCall:
         if folder := working_folder(given.cwd or "", self.request.turn_id or ""):
             values.append(folder)
         return (given.stdin or "", *(f'"{value}"' for value in values))
+
+
+def parse_call(request: ToolCallRequest, contract: object, *, explore: bool) -> tuple[Contract, bytes]:
+    """Parses a contract, and the code of a request.
+
+    Raises:
+        ContractError: the model has to write something differently; it lists all of that.
+    """
+    mistakes: list[ContractError] = []
+    parsed, code = Contract((), ()), b""
+    try:
+        parsed = no_promises(request.turn_id) if explore else parse_contract(contract, request.turn_id)
+    except ContractError as exc:
+        mistakes.append(exc)
+    try:
+        code = encode_code(request.code)
+    except ContractError as exc:
+        mistakes.append(exc)
+    raise_mistakes(mistakes)
+    return parsed, code

@@ -85,9 +85,32 @@ def run_error(report: RunReport) -> EnvelopeError | None:
 def report_text(report: RunReport) -> str:
     """The report, as Markdown text."""
     failure = report.failure or _missing_failure(report.verdicts)
+    first = f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"
+    return "\n".join([visible_line(first), *_lines(report)])
+
+
+def answer_text(report: RunReport, *, has_run: bool) -> str:
+    """The same for a model that sees only this: it begins with what matters, and has each thing once.
+
+    Args:
+        report: the report.
+        has_run: whether the program began.
+    """
+    failure = report.failure or _missing_failure(report.verdicts)
+    first = [] if any(not v.produced for v in report.verdicts) else ["OK"]
+    if failure is not None:
+        names_code = failure.message.lower().startswith(failure.code.replace("_", " "))
+        first = [f"Runtime error: {failure.message if names_code else f'{failure.code} — {failure.message}'}"]
+    lines = [*map(visible_line, first), *_lines(report)]
+    return "\n".join(lines if report.log.strip() or not has_run else [*lines, "The program printed nothing."])
+
+
+def _lines(report: RunReport) -> list[str]:
+    """The report below its first line."""
+    failure = report.failure or _missing_failure(report.verdicts)
     failed = [v for v in report.verdicts if not v.produced]
     produced = produced_once(report.verdicts)
-    lines = [f"Runtime error: {failure.code} — {failure.message}" if failure else "Runtime error: none"]
+    lines: list[str] = []
     if failed:
         lines.append("File errors:")
         lines += _bound_lines([f"- {v.path.physical}: {_bound_message(v.message or '')}" for v in failed])
@@ -110,7 +133,7 @@ def report_text(report: RunReport) -> str:
         lines.append(f"Last value:\n{value}" if "\n" in value else f"Last value: {value}")
     if report.log and (log := _shown_log(report, keeps_end=bool(failure or failed))):
         lines += ["Program log (tail):", log]
-    return "\n".join(lines)
+    return lines
 
 
 def _shown_log(report: RunReport, *, keeps_end: bool) -> str:

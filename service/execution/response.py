@@ -1,7 +1,7 @@
 """The response to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from proofbox.contracts.artifacts import Contract, ContractError
@@ -20,7 +20,14 @@ from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.execution.call import ExecCall
-from proofbox.service.execution.report import RunReport, Unpromised, refusal_text, report_text, run_error
+from proofbox.service.execution.report import (
+    RunReport,
+    Unpromised,
+    answer_text,
+    refusal_text,
+    report_text,
+    run_error,
+)
 from proofbox.service.execution.report_hints import RanProgram, missing_path_hints, run_hints
 from proofbox.service.jobs.failures import RuntimeFailure, memory_failure
 from proofbox.service.jobs.inputs import JobInputs
@@ -32,7 +39,7 @@ from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.port import CollectedFile, FileState
 from proofbox.service.sandbox.program_output import program_output
 from proofbox.service.timeline.artifact_versions import collect_paths
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, notice_sentences, now_text, with_notices
 from proofbox.service.visible_text import visible_line
 
 _NOTICE_OF_REFUSAL = {
@@ -86,6 +93,7 @@ def refuse(
         notices = [*_rewrite_notices(contract), *inputs.notices, *notices]
         hints = missing_path_hints(error.details["missing"], inputs.known)
     report = refusal_text(error, hints)
+    blocks = _opening_blocks(call, notices, report)
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(
@@ -95,19 +103,22 @@ def refuse(
             managed=True,
         ),
         report=report,
-        blocks=_opening_blocks(call, notices, report),
+        text=with_notices(report, blocks),
+        blocks=blocks,
         timings_ms=timings,
-    )
+    ).refused()
 
 
 def build_interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
     """Builds the response to a call that was ended from outside; it never runs again under its id."""
     failure = RuntimeFailure(why.code, why.message)
-    report = report_text(RunReport(failure, [], [], 0, why.output.combined, output_path=_output_path(call)))
+    ended = RunReport(failure, [], [], 0, why.output.combined, output_path=_output_path(call))
+    report = report_text(ended)
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(code=failure.code, message=failure.message, where="run", managed=True),
         report=report,
+        text=answer_text(ended, has_run=why.sandbox is not None),
         output=why.output,
         blocks=_opening_blocks(call, [], report),
         usage=why.usage,
@@ -128,7 +139,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
     artifacts = [artifact_result(v, files.stored.get(v.path.physical)) for v in files.verdicts]
     artifacts += [_extra_result(found, files.stored, report) for found in unpromised]
     by_path = {found.physical_path: found for found in reversed(artifacts)}
-    return ToolCallResponse(
+    response = ToolCallResponse(
         ok=error is None,
         error=error,
         ret={
@@ -136,6 +147,9 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
             "failed": [v.path.physical for v in files.verdicts if not v.produced],
         },
         report=text,
+        text=answer_text(
+            replace(report, notes=[*report.notes, *notice_sentences(blocks)]), has_run=result.sandbox is not None
+        ),
         output=output,
         blocks=blocks,
         artifacts=artifacts,
@@ -148,6 +162,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         network=run.network,
         packages=None if run.packages is None else list(run.packages.packages),
     )
+    return response if result.sandbox is not None else response.refused()
 
 
 def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: ProgramOutput) -> RunReport:

@@ -17,12 +17,12 @@ from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language
 from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
-from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.egress.policy import CallNetwork, NetworkPolicy
-from proofbox.service.execution.call import ExecCall
+from proofbox.service.execution.call import ExecCall, parse_call
 from proofbox.service.execution.report_hints import names_missing_library
 from proofbox.service.execution.response import ExecRun, build_interrupted, build_response, refuse
 from proofbox.service.identity import ConversationKey
@@ -84,13 +84,25 @@ class ExecTool:
 
     def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         """See `Tool.prepare`."""
-        params = parse_params(ExecParams, request.params)
-        bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
+        refusals, params, bounds = Refusals(), ExecParams(), None
+        with refusals.collecting():
+            params = parse_params(ExecParams, request.params)
+        with refusals.collecting():
+            bounds = self._policy.bounds(request.limits, timeout_s=params.timeout_s)
         if request.network is not None:
-            self._network.check(request, scope.principal.caller)
-        check_packages(request, params, self._language, self._packages, scope.principal.caller)
+            with refusals.collecting():
+                self._network.check(request, scope.principal.caller)
+        with refusals.collecting():
+            check_packages(request, params, self._language, self._packages, scope.principal.caller)
+        given = request.params
+        is_explored = given.get("explore") is True
+        refusals.raise_any(partial(parse_call, request, given.get("contract"), explore=is_explored))
+        if bounds is None:
+            raise AssertionError("limits that are not refused have bounds")
         call = ExecCall(scope, request, self._language, params, bounds)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
+        return PreparedCall(
+            partial(self.run, call), partial(build_interrupted, call), check=call.parse, announces_start=True
+        )
 
     async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
         """Runs one call.
@@ -308,7 +320,7 @@ def _missing_paths(inputs: JobInputs) -> ContractError:
     listed = ", ".join(missing)
     return ContractError(
         ContractCode.PRE_EXEC_MISSING_PATHS,
-        f"the code refers to files that are not in the conversation: {listed}; the code was not run",
+        f"the code refers to files that are not in the conversation: {listed}",
         missing=missing,
     )
 

@@ -23,7 +23,14 @@ from proofbox.service.gateway.mcp.pinned_tool import McpBinding
 from proofbox.service.gateway.posting import Posting, RecordedCall, ShownTool
 from proofbox.service.gateway.runs_port import StoredRun
 from proofbox.service.identity import ConversationKey, Principal
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, bounded_params, embedded_text, now_text
+from proofbox.service.timeline.block_writer import (
+    BlockWriter,
+    Notice,
+    bounded_params,
+    embedded_text,
+    now_text,
+    with_notices,
+)
 from proofbox.service.visible_text import visible_text
 
 E = TypeVar("E", bound=ConfigurationModel)
@@ -215,11 +222,14 @@ class GatewayCall:
             artifacts: the files that the call stored. If the result `is_too_large`, `result_path` is one of them.
         """
         text = compact_json(ret)
+        blocks = [*self._opening(self._warnings()), self._result(ret, text)]
+        shown = self._shown(text)
         return ToolCallResponse(
             ok=True,
             ret=ret,
             report=visible_text(report if report is not None else _shortened(text)),
-            blocks=[*self._opening(self._warnings()), self._result(ret, text)],
+            text=with_notices(visible_text(shown if report is None else f"{report}\n{shown}"), blocks),
+            blocks=blocks,
             artifacts=list(artifacts),
             timings_ms=self._timings(),
         )
@@ -255,12 +265,18 @@ class GatewayCall:
             **({"result": ret} if ret is not None else {}),
             "ts": now_text(),
         }
+        blocks = [*self._opening(notices), self._result_of(payload)]
+        report = visible_text(f"{self.tool.name} failed: {code} — {message}")
+        known = ""
+        if ret is not None:
+            known = f"\n{visible_text(embedded_text(compact_json(ret).encode(errors='replace'), more=False))}"
         return ToolCallResponse(
             ok=False,
             error=EnvelopeError(code=code, message=message, where=where, managed=True),
             ret=ret,
-            report=visible_text(f"{self.tool.name} failed: {code} — {message}"),
-            blocks=[*self._opening(notices), self._result_of(payload)],
+            report=report,
+            text=with_notices(f"{report}{known}", blocks),
+            blocks=blocks,
             timings_ms=self._timings(),
         )
 
@@ -303,10 +319,15 @@ class GatewayCall:
         # Below a key of its own: a result with the fields of a digest is not one.
         if not is_too_large(text):
             return self.write.result_json({"ok": True, "result": ret})
-        path = self.result_path.logical
-        shown = embedded_text(text.encode(), more=False)
-        meta = {"result_path": path, "size_bytes": len(text.encode())}
-        return self.write.result_text("text/plain", f"{shown}\n[the whole result: {path}]", meta)
+        meta = {"result_path": self.result_path.logical, "size_bytes": len(text.encode())}
+        return self.write.result_text("text/plain", self._shown(text), meta)
+
+    def _shown(self, text: str) -> str:
+        """The JSON text of a result, or its beginning and where the whole is."""
+        if not is_too_large(text):
+            return text
+        shown = embedded_text(text.encode(errors="replace"), more=False)
+        return f"{shown}\n[the whole result: {self.result_path.logical}]"
 
     def _result_of(self, payload: dict[str, Any]) -> Block:
         if len(compact_json(payload)) > TEXT_BYTES_MAX:

@@ -24,7 +24,7 @@ from proofbox.service.mcp.arguments import (
 from proofbox.service.mcp.calls import CallOutcome, CallSpec, Handle, McpCalls
 from proofbox.service.mcp.errors import CORRECTABLE_CODES, protocol_error
 from proofbox.service.mcp.exchange import Exchange, new_conversation
-from proofbox.service.mcp.files import ConversationFiles, returned_text, shown_text
+from proofbox.service.mcp.files import ConversationFiles
 from proofbox.service.mcp.options import WAIT_S_DEFAULT, McpOptions
 from proofbox.service.mcp.preview import NO_PREVIEW, PICTURE_TYPES, Preview, Previews
 from proofbox.service.mcp.results import (
@@ -38,9 +38,6 @@ from proofbox.service.mcp.results import (
 from proofbox.service.mcp.tools import Run, ToolActions
 
 _RUNNING = frozenset({"queued", "running"})
-_RETURNS_DATA = frozenset({"react.search_files", "react.memsearch", "web_tools.web_fetch", "web_tools.web_search"})
-"""Tools whose report is short: what they return is shown below it."""
-_READS_ONLY = "react.read"
 _PATCH = {"channel": "canvas", "kind": "file"}
 
 
@@ -106,7 +103,7 @@ class Actions:
         stored = await self.files.find(scope, arguments.path)
         part = f"#L{arguments.lines}" if arguments.lines else ""
         params = {"paths": [f"{stored.path.logical}{part}"]}
-        spec = CallSpec(_READS_ONLY, params, arguments.conversation, reads_only=True)
+        spec = CallSpec("react.read", params, arguments.conversation)
         outcome = await self._calls.run(exchange, spec, WAIT_S_DEFAULT)
         preview = await self._previews.find(scope, stored) if outcome.response is not None else None
         return await self._finish(exchange, outcome, preview)
@@ -121,7 +118,7 @@ class Actions:
             return await self._finish(exchange, outcome)
         text = "The call is cancelled."
         if outcome.response is not None:
-            text = f"{text}\n{outcome.response.report}"
+            text = f"{text}\n{outcome.response.text}"
         return build_result([text_block(text)], call_data(outcome, text))
 
     def _react(self, tool_id: str) -> Run:
@@ -131,10 +128,7 @@ class Actions:
                 params |= _PATCH
             conversation = arguments.conversation or new_conversation()
             outcome = await self._calls.run(exchange, CallSpec(tool_id, params, conversation), WAIT_S_DEFAULT)
-            response = outcome.response
-            if response is None or tool_id not in _RETURNS_DATA:
-                return await self._finish(exchange, outcome)
-            return await self._finish(exchange, outcome, text=returned_text(response))
+            return await self._finish(exchange, outcome)
 
         return run
 
@@ -143,7 +137,6 @@ class Actions:
         exchange: Exchange,
         outcome: CallOutcome,
         preview: Preview | None = None,
-        text: str | None = None,
     ) -> CallToolResult:
         """Build the result of a call.
 
@@ -163,12 +156,11 @@ class Actions:
         if preview is None:
             scope = exchange.scope(outcome.handle.conversation)
             preview = await self._preview_of(scope, response)
-        body = text or shown_text(response)
-        blocks: list[ContentBlock] = [text_block(body, self._notes(outcome, preview))]
+        blocks: list[ContentBlock] = [text_block(response.text, self._notes(outcome, preview))]
         if preview.picture is not None:
             blocks.append(picture_block(preview.picture))
         blocks += call_links(exchange, outcome)
-        return build_result(blocks, call_data(outcome, body), is_error=not response.ok)
+        return build_result(blocks, call_data(outcome, response.text), is_error=not response.ok)
 
     async def _preview_of(self, scope: ConversationKey, response: ToolCallResponse) -> Preview:
         """The preview of the first picture that this very call wrote."""

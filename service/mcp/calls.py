@@ -81,7 +81,6 @@ class CallSpec:
         conversation: the conversation.
         code: the program.
         files: files of the arguments, stored before the call.
-        reads_only: whether the call sees no stored timeline, so that all that it reads is shown again.
     """
 
     tool_id: str
@@ -89,7 +88,6 @@ class CallSpec:
     conversation: str
     code: str | None = None
     files: Sequence[GivenFile] = ()
-    reads_only: bool = False
 
     def request(self) -> ToolCallRequest:
         """Build the request, under a new id."""
@@ -100,7 +98,6 @@ class CallSpec:
             turn_id=TURN_ID,
             params=self.params,
             code=self.code,
-            timeline=[] if self.reads_only else None,
         )
 
 

@@ -5,7 +5,7 @@ import importlib
 from collections.abc import Callable
 from functools import partial
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from proofbox.service.api.origin import require_own_origin
 from proofbox.service.api.services import Services
 from proofbox.service.errors import BodyTooLargeError
-from proofbox.service.mcp.options import BODY_BYTES_MAX, McpOptions
+from proofbox.service.mcp.options import BODY_BYTES_MAX, McpOptions, McpSwitches
 
 PATH = "/mcp"
 
@@ -56,6 +56,7 @@ class McpEndpoint:
         """Serve one request."""
         scope["route"] = self
         require_own_origin(Headers(scope=scope), self._public_url)
+        McpSwitches.parse(QueryParams(scope["query_string"]))
         # Read here, outside of the SDK's task groups, so that errors of the body are problem documents.
         body = await _read_body(Request(scope, receive))
         handler = self._handler or await self._loaded()

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -14,6 +14,7 @@ from proofbox.service.access.quotas import CallerMeter
 from proofbox.service.api.middleware.authentication import caller_of
 from proofbox.service.api.responses import request_id_of
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.mcp.options import McpSwitches
 
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 _CONVERSATION_BYTES = 8
@@ -32,6 +33,7 @@ class Exchange:
         request_id: the id of the HTTP request.
         base_url: the URL under which the client reaches the service, without a slash at the end.
         version: the protocol revision.
+        switches: what results may have.
         report_progress: sends progress; None if the client asked for none.
         is_cancelled_by_closing: whether closing the response stream cancels the request: since 2026-07-28, and for
             clients that announce it. In the older era it is a lost connection.
@@ -42,6 +44,7 @@ class Exchange:
     request_id: str
     base_url: str
     version: str
+    switches: McpSwitches = field(default_factory=McpSwitches)
     report_progress: ReportProgress | None = None
     is_cancelled_by_closing: bool = False
 
@@ -53,7 +56,7 @@ class Exchange:
     @property
     def has_resource_links(self) -> bool:
         """Whether results may have blocks of the type ``resource_link``."""
-        return is_version_at_least(self.version, _LINKS_SINCE)
+        return self.switches.resource_links and is_version_at_least(self.version, _LINKS_SINCE)
 
     def scope(self, conversation: str) -> ConversationKey:
         """The conversation of that id of the caller."""
@@ -73,6 +76,7 @@ def exchange_of(context: ServerRequestContext[Any], public_url: str) -> Exchange
         request_id=request_id_of(request),
         base_url=(public_url or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/"),
         version=context.protocol_version,
+        switches=McpSwitches.parse(request.query_params),
         report_progress=context.session.report_progress if has_token else None,
         is_cancelled_by_closing=(
             context.protocol_version in MODERN_PROTOCOL_VERSIONS or _CLOSING_CANCELS in request.headers

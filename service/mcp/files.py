@@ -1,14 +1,13 @@
 """Files of a conversation: lists, texts, links in both directions, and resources."""
 
 import base64
-import json
 from collections.abc import AsyncIterator, Sequence
 from urllib.parse import unquote, urlsplit
 
 from mcp_types import BlobResourceContents, CallToolResult, ContentBlock, ReadResourceResult, TextResourceContents
 
 from proofbox.contracts.paths import FilePath, UnsafePathError
-from proofbox.contracts.tool_call_response import Attachment, ToolCallResponse
+from proofbox.contracts.tool_call_response import Attachment
 from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.routes.download_links import own_link
 from proofbox.service.api.services import Services
@@ -204,20 +203,6 @@ class ConversationFiles:
             pass
         blob = base64.b64encode(content).decode()
         return ReadResourceResult(contents=[BlobResourceContents(uri=address, mime_type=stored.mime, blob=blob)])
-
-
-def shown_text(response: ToolCallResponse) -> str:
-    """The texts of files that ``react.read`` shows, under its report."""
-    shown = (block for block in response.blocks if block.meta.get("hidden") is False)
-    texts = [block.text for block in shown if block.path.startswith("fi:") and block.text]
-    return "\n\n".join([response.report, *texts])
-
-
-def returned_text(response: ToolCallResponse) -> str:
-    """The report of a tool and what it returns."""
-    if not response.ok or response.ret is None:
-        return response.report
-    return f"{response.report}\n{json.dumps(response.ret, ensure_ascii=False, indent=1)}"
 
 
 def _is_text(mime: str) -> bool:

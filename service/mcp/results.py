@@ -9,7 +9,7 @@ from mcp_types import Annotations, CallToolResult, ContentBlock, ImageContent, R
 from pydantic import BaseModel, ConfigDict
 
 from proofbox.contracts.paths import FilePath
-from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
+from proofbox.contracts.tool_call_response import ANSWER_BYTES_MAX, ArtifactResult, ToolCallResponse
 from proofbox.contracts.tool_schemas import compact_schema, without_descriptions
 from proofbox.service.mcp.calls import CallOutcome
 from proofbox.service.mcp.exchange import Exchange
@@ -17,7 +17,7 @@ from proofbox.service.mcp.preview import Picture
 
 RESULT_BYTES_MAX = 768 * 1024
 """A whole result as JSON: some hosts refuse more than 1 MiB."""
-TEXT_BYTES_MAX = 64 * 1024
+TEXT_BYTES_MAX = ANSWER_BYTES_MAX
 """About 20,000 tokens: some hosts refuse results of more than 25,000."""
 REPORT_BYTES_MAX = 16 * 1024
 """The report in structured content, for clients that give the model only that."""
@@ -174,6 +174,11 @@ def build_result(
         if sum(map(_size, parts)) > room:
             parts = [block for block in parts if not isinstance(block, kind)]
     return CallToolResult(content=parts, structured_content=structured, is_error=is_error)
+
+
+def without_structure(result: CallToolResult) -> CallToolResult:
+    """The same result for a client that cannot read structured content."""
+    return result.model_copy(update={"structured_content": None})
 
 
 def _size(block: ContentBlock) -> int:

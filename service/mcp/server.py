@@ -32,7 +32,7 @@ from proofbox.service.mcp.arguments import InvalidArgumentsError, parse_argument
 from proofbox.service.mcp.errors import protocol_error, result_of_error
 from proofbox.service.mcp.exchange import exchange_of
 from proofbox.service.mcp.options import BODY_BYTES_MAX, McpOptions
-from proofbox.service.mcp.results import error_result
+from proofbox.service.mcp.results import error_result, without_structure
 from proofbox.service.mcp.tools import McpTool, all_tools
 from proofbox.service.sandbox.image_inventory import Inventory
 
@@ -113,11 +113,13 @@ class _Catalogue:
         image: what the image has.
         tools: the tools by name.
         listed: the result of ``tools/list``: its schemas take a while to make.
+        bare: the same without schemas of structured content.
     """
 
     image: Inventory
     tools: dict[str, McpTool]
     listed: ListToolsResult
+    bare: ListToolsResult
 
 
 class _Handlers:
@@ -131,8 +133,9 @@ class _Handlers:
 
     async def list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """Answer ``tools/list``."""
-        del context, params
-        return (await self._current()).listed
+        del params
+        exchange, catalogue = exchange_of(context, self._services.public_url), await self._current()
+        return catalogue.listed if exchange.switches.structured_content else catalogue.bare
 
     async def call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         """Answer ``tools/call``."""
@@ -141,11 +144,12 @@ class _Handlers:
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"unknown tool '{params.name[:80]}'; tools/list names all")
         try:
-            return await tool.run(exchange, parse_arguments(tool.arguments, params.arguments))
+            result = await tool.run(exchange, parse_arguments(tool.arguments, params.arguments))
         except InvalidArgumentsError as exc:
             return error_result(str(exc))
         except ServiceError as exc:
             return result_of_error(exc, exchange.request_id)
+        return result if exchange.switches.structured_content else without_structure(result)
 
     async def list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """Answer ``resources/list``: files have no list across conversations; ``list_files`` has one of each."""
@@ -174,6 +178,9 @@ class _Handlers:
         known = self._catalogue
         if known is None or known.image is not image:
             tools = all_tools(self._actions.all(), self._options, image)
-            listed = ListToolsResult(tools=[tool.as_tool() for tool in tools.values()])
-            known = self._catalogue = _Catalogue(image, tools, listed)
+            listed = [tool.as_tool() for tool in tools.values()]
+            bare = [tool.model_copy(update={"output_schema": None}) for tool in listed]
+            known = self._catalogue = _Catalogue(
+                image, tools, ListToolsResult(tools=listed), ListToolsResult(tools=bare)
+            )
         return known

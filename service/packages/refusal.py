@@ -13,7 +13,7 @@ class PackageRefusedError(ContractError):
     def __init__(self, code: ContractCode, message: str) -> None:
         text = visible_line(message)
         shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
-        super().__init__(code, f"packages: {shown}; nothing was run")
+        super().__init__(code, f"packages: {shown}")
 
 
 def broken_wheel(filename: str, why: str) -> PackageRefusedError:

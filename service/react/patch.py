@@ -1,6 +1,7 @@
 """``react.patch``: a text file gets a new version by a diff, or by its whole new text."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -220,6 +221,7 @@ def _apply_patch(name: str, old: str, patch: str) -> _Patched:
             raise ToolRefusedError(
                 ToolCode.HUNK_MISMATCH,
                 str(exc),
+                shown=f"expected: {exc.expected}\nfound: {exc.found}",
                 hunk=exc.hunk,
                 line=exc.line,
                 expected=exc.expected,
@@ -278,9 +280,20 @@ def _build_response(
     ]
     begun = next(iter(patched.started.values()), None)
     report = f"Patched: {file.path.physical}" + (f", from {begun}" if begun else "")
+    warned = "" if patched.warning is None else f"\n- {patched.warning}"
     return call.build_response(
         blocks,
-        report=report if patched.warning is None else f"{report}\n- {patched.warning}",
+        report=f"{report}{warned}",
+        text=f"{report} ({_in_words(patched.summary)}, {measured.size_bytes} bytes){warned}",
         ret=summary,
         artifacts=[build_artifact_result(file, stored)],
     )
+
+
+def _in_words(summary: Mapping[str, Any]) -> str:
+    """What a patch changed, in words."""
+    if summary["mode"] == "replacement":
+        return "the whole text replaced"
+    moved = ", ".join(f"hunk {each['hunk']} {each['lines']:+} lines off" for each in summary.get("offsets", ()))
+    words = f"{summary['hunks']} hunks, {summary['added']} lines added, {summary['removed']} removed"
+    return f"{words}; {moved}" if moved else words

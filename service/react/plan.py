@@ -61,7 +61,8 @@ class PlanTool:
             call.write.plan(plan),
             call.write.plan_ack(report, iteration),
         ]
-        return call.build_response(blocks, report=report, ret={"plan": plan, "iteration": iteration})
+        text = f"Plan recorded:\n{report}"
+        return call.build_response(blocks, report=report, text=text, ret={"plan": plan, "iteration": iteration})
 
 
 def _status(params: PlanParams) -> dict[str, StepStatus]:

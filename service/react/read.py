@@ -1,13 +1,13 @@
 """``react.read``: what a path names is brought back into view, unless the model sees it already."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.codes import NoticeCode, ToolCode
 from proofbox.contracts.react_tools import ReadParams
-from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.contracts.tool_call_response import ANSWER_BYTES_MAX, ToolCallResponse
 from proofbox.service.artifacts.conversation_files import CallFiles
 from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
@@ -25,6 +25,8 @@ from proofbox.service.timeline.view import TimelineView
 from proofbox.service.timeline.visibility import Visibility, compute_visibility
 
 _REASON_CHARS_MAX = 300
+_HEAD_BYTES = 4_096  # of the answer's text: what stands above the contents
+_BESIDE_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class ReadBounds:
 class _Outcome:
     """What became of the paths of a call."""
 
+    found: list[Loaded] = field(default_factory=list)
     loaded: list[Loaded] = field(default_factory=list)
     in_view: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -141,6 +144,7 @@ class ReadTool:
         """Adds what is shown of a path, as far as there is room; what is partly shown is listed in any case."""
         if is_in_view:
             outcome.in_view.append(loaded.path)
+            outcome.found.append(loaded)
         else:
             texts = [piece.text for piece in loaded.pieces if piece.text is not None]
             tokens = await asyncio.to_thread(lambda: sum(self._tokens.count(text) for text in texts))
@@ -148,6 +152,7 @@ class ReadTool:
                 outcome.left_out.append(loaded.path)
                 return
             outcome.loaded.append(loaded)
+            outcome.found.append(loaded)
             outcome.total_tokens += tokens
         if loaded.partly is not None:
             outcome.partly[loaded.path] = loaded.partly
@@ -200,17 +205,58 @@ def _answer(
     report = _report(outcome)
     if outcome.loaded or outcome.in_view:
         blocks = [*call.opening_blocks(), call.write.result_json(status), *shown]
-        return call.build_response(blocks, report=report, ret=status)
+        return call.build_response(blocks, report=report, text=_text(call, outcome), ret=status)
     code = ToolCode.MISSING if outcome.missing else ToolCode.MISSING_SKILLS
     missing = [*outcome.missing, *outcome.missing_skills]
     # Each path and its reason stand in the status once; notice and error only state that nothing was loaded.
     short = "nothing could be loaded"
     notice = Notice(NoticeCode.TOOL_CALL_ERROR, short, {"error": code})
     payload = {**status, "error": {"code": code, "message": short}}
-    response = call.refuse(code, f"nothing could be loaded: {_list_paths(missing, outcome)}")
+    response = call.refuse(code, f"nothing could be loaded: {_list_paths(missing, outcome)}").refused()
     return response.model_copy(
         update={"ret": status, "blocks": [*call.opening_blocks([notice]), call.write.result_json(payload)]}
     )
+
+
+def _text(call: ReactCall[ReadParams], outcome: _Outcome) -> str:
+    """The content of what was read, for a model that sees only this.
+
+    What is in view already is left out for a loop that keeps the timeline and sends it: it renders those blocks.
+    """
+    in_view = set() if call.request.timeline is None else set(outcome.in_view)
+    shown: list[Loaded] = []
+    texts: list[str] = []
+    no_room: list[str] = []
+    room = ANSWER_BYTES_MAX - _HEAD_BYTES
+    for loaded in outcome.found:
+        if loaded.path in in_view:
+            continue
+        text = _content_text(loaded)
+        room -= len(text.encode(errors="replace")) + len(loaded.path) + _BESIDE_BYTES
+        if room < 0 and shown:
+            no_room.append(loaded.path)
+            continue
+        shown.append(loaded)
+        texts.append(text)
+    reported = replace(
+        outcome,
+        loaded=shown,
+        in_view=[path for path in outcome.in_view if path in in_view],
+        left_out=[*no_room, *outcome.left_out],
+    )
+    if len(texts) > 1:
+        texts = [f"[{loaded.path}]\n{text}" for loaded, text in zip(shown, texts, strict=True)]
+    return "\n\n".join([_report(reported), *texts])
+
+
+def _content_text(loaded: Loaded) -> str:
+    """What is shown of a path, without its digest; a picture as a word."""
+    content = [piece for piece in loaded.pieces if piece.path is not None]
+    texts = [piece.text for piece in content if piece.text is not None]
+    if texts:
+        return "\n".join(texts)
+    kinds = ", ".join(dict.fromkeys(piece.mime for piece in content))
+    return f"[{kinds}: no text; a program can open it]"
 
 
 def _report(outcome: _Outcome) -> str:

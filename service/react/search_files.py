@@ -33,6 +33,9 @@ _LINES_SHOWN = 5
 _LINE_CHARS = 200
 _REPORT_LINES = 100
 _REPORT_CHARS = 4_000
+_TEXT_LINES = 500
+_TEXT_CHARS = 20_000
+_NAMED_MAX = 10
 _SNIFFED_BYTES = 8_192
 STRETCH_CHARS = 64 * 1024
 """As much of a text is matched at one time."""
@@ -168,16 +171,17 @@ class SearchFilesTool:
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
         listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
-        return call.build_response(
-            blocks, report=f"Found: {found.total} files{listed}{_listing(found.hits)}", ret=result
-        )
+        head = f"Found: {found.total} files{listed}"
+        listing = _listing(found.hits, _REPORT_LINES, _REPORT_CHARS)
+        text = "\n".join([f"{head}{_listing(found.hits, _TEXT_LINES, _TEXT_CHARS)}", *_omissions(found)])
+        return call.build_response(blocks, report=f"{head}{listing}", text=text, ret=result)
 
 
 def _numbers_and_texts(lines: Sequence[tuple[int, str]]) -> dict[str, list[Any]]:
     return {"lines": [number for number, _ in lines], "texts": [text for _, text in lines]}
 
 
-def _listing(hits: Sequence[dict[str, Any]]) -> str:
+def _listing(hits: Sequence[dict[str, Any]], lines_max: int, chars_max: int) -> str:
     """The hits as ``grep -n`` prints them, up to a bound."""
     rows = [
         row
@@ -188,9 +192,13 @@ def _listing(hits: Sequence[dict[str, Any]]) -> str:
             else [hit["path"]]
         )
     ]
-    shown = "\n".join(visible_line(row) for row in rows[:_REPORT_LINES])
-    is_cut = len(rows) > _REPORT_LINES or len(shown) > _REPORT_CHARS
-    text = f"{shown[:_REPORT_CHARS]}\n[… more in ret.hits …]" if is_cut else shown
+    shown = "\n".join(visible_line(row) for row in rows[:lines_max])
+    is_cut = len(rows) > lines_max or len(shown) > chars_max
+    text = (
+        f"{shown[:chars_max]}\n[… more of {len(hits)} files: narrow name_regex or content_regex …]"
+        if is_cut
+        else shown
+    )
     return f"\n{text}" if text else ""
 
 
@@ -297,6 +305,20 @@ def _stretches(text: str) -> Iterator[str]:
             end = text.rfind("\n", begin, end) + 1 or end
         yield text[begin:end]
         begin = end
+
+
+def _omissions(found: _Found) -> list[str]:
+    """What was not searched, in words."""
+    partly = ", ".join(map(visible_line, found.partly[:_NAMED_MAX]))
+    more = f" and {len(found.partly) - _NAMED_MAX} more" if len(found.partly) > _NAMED_MAX else ""
+    reported = [
+        (found.partly, f"Only the first {FILE_BYTES_MAX} bytes were searched of {partly}{more}"),
+        (not found.is_counted, "There may be more: the patterns took too long to count all"),
+        (found.binary, f"{found.binary} binary files were not searched"),
+        (found.unread, f"{found.unread} files were not searched: one call reads {CALL_BYTES_MAX} bytes"),
+        (found.lost, f"{found.lost} files were not searched: their bytes cannot be had"),
+    ]
+    return [f"Note: {text}" for is_so, text in reported if is_so]
 
 
 def _result(found: _Found) -> dict[str, Any]:

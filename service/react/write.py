@@ -100,4 +100,4 @@ def _empty(
     notice = Notice(NoticeCode.TOOL_RESULT_ERROR, message, {"error": ToolCode.EMPTY_FILE})
     digest = digest_of(call, file, measured, error=f"{VerdictCode.EMPTY_FILE}: {message}")
     blocks = [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
-    return call.build_failed(ToolCode.EMPTY_FILE, message, blocks)
+    return call.build_failed(ToolCode.EMPTY_FILE, message, blocks).refused()

@@ -23,7 +23,7 @@ from proofbox.service.sandbox.limits import CallBounds
 from proofbox.service.sandbox.port import ProcessOutcome
 from proofbox.service.sandbox.program_output import stderr_text
 from proofbox.service.timeline.artifact_versions import has_path
-from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text, shorten_param
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text, shorten_param, with_notices
 from proofbox.service.visible_text import visible_line
 
 _WARNINGS_MAX = 100
@@ -122,7 +122,7 @@ def refuse(
         rehosted=inputs.ledger if inputs is not None else [],
         timings_ms=timings,
         usage=usage(ProcessOutcome()),
-    )
+    ).refused()
 
 
 def build_interrupted(call: RenderCall, why: Interruption) -> ToolCallResponse:
@@ -173,7 +173,8 @@ def build_response(call: RenderCall, run: RenderRun, timings: Timings) -> ToolCa
         blocks.append(write.content(digest, artifact.hosting(), text=None, base64=content.base64))
     return ToolCallResponse(
         ok=True,
-        report=_report(call, answer),
+        report=(report := _report(call, answer)),
+        text=with_notices(report, blocks),
         blocks=blocks,
         artifacts=[artifact_result(verdict, artifact)],
         **known,
@@ -209,7 +210,8 @@ def _build_failed(
     return ToolCallResponse(
         ok=False,
         error=EnvelopeError(code=code, message=message, where="render", managed=True),
-        report=f"Rendering failed: {code} — {message}",
+        report=(report := f"Rendering failed: {code} — {message}"),
+        text=with_notices(report, blocks),
         blocks=blocks,
         **known,
     )

@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from proofbox.contracts.artifacts import Checks, ContractError, Promise
+from proofbox.contracts.artifacts import Checks, ContractError, Promise, raise_mistakes
 from proofbox.contracts.codes import ContractCode
 from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn
 from proofbox.contracts.render_tools import RENDER_PARAMS, OutputFormat
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.artifacts.port import NewArtifact
-from proofbox.service.calls.invalid_params import parse_params
+from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import Reference, find_reference
 from proofbox.service.calls.tool import PreparedCall
@@ -89,12 +89,24 @@ class RenderTool:
 
     def prepare(self, scope: ConversationKey, request: ToolCallRequest) -> PreparedCall:
         """See `Tool.prepare`."""
+        refusals, params, bounds = Refusals(), None, None
         if request.code is not None:
-            raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
-        params = parse_params(RENDER_PARAMS[self._output], request.params)
-        bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
+            with refusals.collecting():
+                raise invalid_value("code", "a rendering tool takes no code; its document is params.content")
+        with refusals.collecting():
+            params = parse_params(RENDER_PARAMS[self._output], request.params)
+        with refusals.collecting():
+            bounds = self._policy.calls.bounds(request.limits, timeout_s=self._policy.wall_s)
+        refusals.raise_any()
+        if params is None or bounds is None:
+            raise AssertionError("what is not refused is there")
         call = RenderCall(scope, request, self._output, params, bounds, _NO_TARGET)
-        return PreparedCall(partial(self.run, call), partial(build_interrupted, call), announces_start=True)
+        return PreparedCall(
+            partial(self.run, call),
+            partial(build_interrupted, call),
+            check=partial(_check, call),
+            announces_start=True,
+        )
 
     async def run(self, call: RenderCall, observer: CallObserver) -> ToolCallResponse:
         """Renders one document.
@@ -105,7 +117,7 @@ class RenderTool:
         timer = PhaseTimer()
         context = JobContext(call.scope, call.request, call.bounds, observer, timer)
         try:
-            target = _parse_target(call)
+            target = _check(call)
             call = await self._resolve_content(call, context)
             _require_content(call)
         except ContractError as exc:
@@ -176,14 +188,32 @@ def _require_content(call: RenderCall) -> None:
         )
 
 
+def _check(call: RenderCall) -> NamedPath:
+    """The file to write, in the current turn.
+
+    Raises:
+        ContractError: no turn, an unsafe path, another format's extension, or no content; it lists all of that.
+    """
+    target = NamedPath(_NO_TARGET, call.params.path, foreign=False, source=_NO_TARGET)
+    mistakes: list[ContractError] = []
+    if not call.request.turn_id:
+        message = "the call has no turn_id; give the current turn's id"
+        mistakes.append(ContractError(ContractCode.MISSING_TURN_ID, message))
+    for part in (_parse_target, _require_content):
+        try:
+            target = part(call) or target
+        except ContractError as exc:
+            mistakes.append(exc)
+    raise_mistakes(mistakes)
+    return target
+
+
 def _parse_target(call: RenderCall) -> NamedPath:
     """The file to write, in the current turn.
 
     Raises:
-        ContractError: no turn, an unsafe path, or another format's extension.
+        ContractError: an unsafe path, or another format's extension.
     """
-    if not call.request.turn_id:
-        raise ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
     suffix = f".{call.output}"
     path = call.params.path.strip()
     name = path.rsplit("/", 1)[-1]
@@ -192,7 +222,7 @@ def _parse_target(call: RenderCall) -> NamedPath:
     elif not name.lower().endswith(suffix):
         raise ContractError(ContractCode.INVALID_FILENAME, f"params.path '{path}' does not end in {suffix}")
     try:
-        return in_turn(path, call.request.turn_id)
+        return in_turn(path, call.request.turn_id or _NO_TARGET.turn_id)
     except UnsafePathError as exc:
         raise ContractError(ContractCode.UNSAFE_PATH, f"params.path: {exc}") from exc
 

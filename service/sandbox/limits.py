@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, fields, replace
 
+from proofbox.contracts.problems import FieldError
 from proofbox.contracts.tool_call_request import Limits
 from proofbox.service.errors import LimitNotAllowedError
 from proofbox.service.sandbox.workspace import ArchiveBounds
@@ -44,12 +45,18 @@ class CallLimits:
             LimitNotAllowedError: a limit above the operator's.
         """
         given = {name: value for name, value in asked.model_dump().items() if value is not None}
-        for name, value in given.items():
-            allowed = getattr(self, name)
-            if value > allowed:
-                raise LimitNotAllowedError(
-                    f"limits.{name} is {value}, the operator allows {allowed} at most; ask for less or leave it out"
-                )
+        above = [
+            FieldError(
+                field=f"limits.{name}",
+                code="limit_not_allowed",
+                message=f"is {value}, the operator allows {allowed} at most; ask for less or leave it out",
+            )
+            for name, value in given.items()
+            if value > (allowed := getattr(self, name))
+        ]
+        if above:
+            listed = "; ".join(f"{error.field} {error.message}" for error in above)
+            raise LimitNotAllowedError(listed, errors=above)
         wall_s = given.get("wall_s", self.wall_s)
         given["wall_s"] = wall_s if timeout_s is None else min(wall_s, timeout_s)
         room = int(given.get("memory_bytes", self.memory_bytes) * TMPFS_SHARE_OF_MEMORY)

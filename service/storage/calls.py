@@ -5,6 +5,7 @@ to 0.6 s (base64, which shrinks by a quarter only).
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from typing_extensions import override
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.paths import notice_path
 from proofbox.service.calls.port import (
     ALONE,
     Alongside,
@@ -43,7 +45,7 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
 from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
-from proofbox.service.storage.timelines import append_rows, block_rows
+from proofbox.service.storage.timelines import append_rows, block_rows, last_position, remove_group
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value
 _OWN = (calls.c.conversation == bindparam("in_conversation"), calls.c.tool_call_id == bindparam("call_id"))
@@ -80,6 +82,9 @@ _MOVED = (
     .values(state=bindparam("new_state"), boot_id=func.coalesce(bindparam("new_boot_id"), calls.c.boot_id))
     .returning(calls.c.id)
 )
+_REFUSED = update(calls).where(calls.c.id == bindparam("of_call")).values(refused=bindparam("newest"))
+_REPLACED = delete(calls).where(calls.c.id == bindparam("of_call"))
+_NAME_FREED = delete(idempotency_keys).where(idempotency_keys.c.call == bindparam("of_call"))
 _FORGOTTEN = delete(calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN
 )
@@ -102,12 +107,20 @@ class SqlCallStore(CallStore):
         def work(connection: Connection) -> tuple[StoredCall, bool]:
             conversation, principal = ensure_conversation(connection, call.key.scope)
             values: dict[str, object] = {"in_conversation": conversation, "call_id": call.key.tool_call_id}
-            own = _same_payload(connection.execute(_BY_KEY, values).first(), call, _id_taken(call))
+            known = connection.execute(_BY_KEY, values).first()
+            if known is not None and _gives_its_id(known):
+                _remove_refused(connection, conversation, known)
+                known = None
+            own = _same_payload(known, call, _id_taken(call))
             named = None
             if call.idempotency_key is not None:
                 lock_principal(connection, principal)
                 values = {"principal": principal, "name": call.idempotency_key}
-                named = _same_payload(connection.execute(_BY_NAME, values).first(), call, _name_taken(call))
+                known = connection.execute(_BY_NAME, values).first()
+                if known is not None and _gives_its_id(known):
+                    connection.execute(_NAME_FREED, {"of_call": known.id})
+                    known = None
+                named = _same_payload(known, call, _name_taken(call))
             found = own or named
             if found is None:
                 number, stored = _insert(connection, conversation, call)
@@ -142,6 +155,9 @@ class SqlCallStore(CallStore):
             changed = connection.execute(_FINISHED, {**values, **new}).first()
             if changed is not None and conversation is not None:
                 append_rows(connection, conversation, rows)
+                if also.is_refusal:
+                    newest = last_position(connection, conversation) if rows else 0
+                    connection.execute(_REFUSED, {"of_call": changed.id, "newest": newest})
                 self._apply(connection, CallRow(changed.id, conversation, key), also.effects)
                 connection.execute(_DISPATCHED, {"of_call": changed.id})  # of a service that had many processes
                 # Last: a project's calls wait here for each other until the transaction is over.
@@ -245,6 +261,20 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
         },
     ).one()
     return inserted.id, replace(stored, number=inserted.id)
+
+
+def _gives_its_id(row: Row[Any]) -> bool:
+    """Whether no part of a call was run. That of a run keeps its id, which the records of spaces name."""
+    return row.refused is not None and row.run is None
+
+
+def _remove_refused(connection: Connection, conversation: int, row: Row[Any]) -> None:
+    """Make room for another call under the id of one that was refused; its audit line stays, of no call."""
+    blocks = json.loads(row.answer)["blocks"]
+    if blocks:
+        stored_path = notice_path(blocks[0]["turn_id"], row.tool_call_id)
+        remove_group(connection, conversation, row.refused, len(blocks), stored_path)
+    connection.execute(_REPLACED, {"of_call": row.id})
 
 
 def _same_payload(row: Row[Any] | None, call: NewCall, taken: str) -> Row[Any] | None:

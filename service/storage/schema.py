@@ -200,6 +200,8 @@ calls = Table(
     Column("run", _ROW_ID, ForeignKey("runs.id", ondelete="SET NULL")),
     # Of a call of a run: where its record is, as its acceptance bound it; JSON.
     Column("place", TEXT),
+    # Of a call that was refused before anything ran: the position of its last block.
+    Column("refused", Integer),
     UniqueConstraint("conversation", "tool_call_id"),
     CheckConstraint("(state IN ('open', 'waiting')) = (answer IS NULL)"),
 )

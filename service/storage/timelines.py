@@ -15,6 +15,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    delete,
     func,
     insert,
     null,
@@ -30,7 +31,7 @@ from proofbox.service.errors import StoreFailedError, TimelineMovedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.schema import blocks, is_text, short, turns
+from proofbox.service.storage.schema import blocks, is_text, passages, short, turns
 from proofbox.service.storage.text_columns import json_text
 from proofbox.service.timeline.port import PlacedBlock, TimelineStore, TurnSpan, described_path, hidden_path
 
@@ -58,6 +59,26 @@ _DESCRIBES_OR_PLANS = or_(
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
 _LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
 _ADDED = insert(blocks)
+_OF_GROUP = (
+    blocks.c.conversation == bindparam("in_conversation"),
+    blocks.c.position > bindparam("before"),
+    blocks.c.position <= bindparam("newest"),
+    blocks.c.path != bindparam("stored_path"),
+)
+_REMOVED = delete(blocks).where(*_OF_GROUP)
+_LAST_STORED = (
+    select(blocks.c.position, blocks.c.block).where(*_OF_GROUP[:3]).order_by(blocks.c.position.desc()).limit(1)
+)
+_MOVED = (
+    update(blocks)
+    .where(_OF_GROUP[0], blocks.c.position == bindparam("at"))
+    .values(position=bindparam("newest"), block=bindparam("new_block"), hides=bindparam("new_hides"))
+)
+_FORGOTTEN = delete(passages).where(
+    passages.c.conversation == bindparam("in_conversation"),
+    passages.c.position > bindparam("before"),
+    passages.c.position <= bindparam("newest"),
+)
 _TURN_BEGINS = insert(turns)
 _TURN_GROWS = (
     update(turns)
@@ -209,6 +230,31 @@ def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockR
     """Add rows at the end of a timeline whose conversation this transaction has locked."""
     if rows:
         _append_after(connection, conversation, last_position(connection, conversation), rows)
+
+
+def remove_group(connection: Connection, conversation: int, newest: int, count: int, stored_path: str) -> None:
+    """Remove the blocks that one call added, but for those of one path, of which the last takes the last position.
+
+    So no position is given twice, and whoever has read up to the last one misses nothing. That block counts as one
+    that hides others, so the revision of the rendered view changes.
+
+    Args:
+        connection: a transaction that has locked the conversation.
+        conversation: its row.
+        newest: the position of the last block.
+        count: how many there are.
+        stored_path: the path of those that stay.
+    """
+    values = {"in_conversation": conversation, "before": newest - count, "newest": newest}
+    connection.execute(_FORGOTTEN, values)
+    connection.execute(_REMOVED, {**values, "stored_path": stored_path})
+    last = connection.execute(_LAST_STORED, values).first()
+    if last is not None:
+        block = Block.model_validate_json(last.block)
+        block.meta |= {"hides": stored_path, "hides_from": newest, "replaces": True}
+        row = _row(block)
+        moved = {"at": last.position, "newest": newest, "new_block": row["block"], "new_hides": row["hides"]}
+        connection.execute(_MOVED, {"in_conversation": conversation, **moved})
 
 
 def _append_after(connection: Connection, conversation: int, last: int, rows: Sequence[BlockRow]) -> int:

@@ -19,7 +19,7 @@ from proofbox.contracts.paths import (
     result_path,
 )
 from proofbox.contracts.tools import LANGUAGES, Language
-from proofbox.service.visible_text import visible_text
+from proofbox.service.visible_text import visible_line, visible_text
 
 CONTENT_SHOWN_CHARS = 100
 """How much of a long parameter a call block shows, where a file holds all of it."""
@@ -33,6 +33,7 @@ ABOUT_RESULT = frozenset(
     }
 )
 """Notices about what came of a call; all others are about the call before it ran."""
+_DETAILS_CHARS_MAX = 1_000  # of a notice in a text
 AUTHOR_LOOP = "react"
 AUTHOR_SERVICE = "proofbox"
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -230,6 +231,23 @@ class BlockWriter:
             call_id=self.call_id,
             meta={**(meta or {}), "tool_call_id": self.call_id},
         )
+
+
+def notice_sentences(blocks: Sequence[Block], text: str = "") -> list[str]:
+    """The notices among the blocks of a call in words, without those whose sentence ``text`` has."""
+    reported = []
+    for block in blocks:
+        if block.type == "react.notice":
+            payload = json.loads(block.text or "{}")
+            message, _ = str(payload.pop("message", "")), payload.pop("code", None)
+            details = f" {_json(payload)[:_DETAILS_CHARS_MAX]}" if payload else ""
+            reported += [f"{message}{details}"] if message not in text else []
+    return reported
+
+
+def with_notices(text: str, blocks: Sequence[Block]) -> str:
+    """A text for a model, and below it the notices of its call that it does not have."""
+    return "\n".join([text, *(visible_line(f"Note: {reported}") for reported in notice_sentences(blocks, text))])
 
 
 def digest_text(digest: Digest) -> str:

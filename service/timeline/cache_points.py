@@ -50,8 +50,11 @@ async def cache_points(memory: TimelineView, policy: CachePolicy, last: int) -> 
     tail = 0
     call_id: str | None = None
     position = last
-    while position > 0 and (len(ends) < wanted or not tail):
-        for placed in await memory.before(position, _READ_AT_ONCE):
+    while len(ends) < wanted or not tail:
+        page = await memory.before(position, _READ_AT_ONCE)
+        if not page:  # positions may begin above 1: a refused call that came again leaves a gap
+            break
+        for placed in page:
             if call_id is None or placed.block.call_id != call_id:
                 ends.append(placed.position)
             call_id = placed.block.call_id

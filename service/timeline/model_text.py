@@ -101,7 +101,7 @@ async def revision(memory: TimelineView, visibility: Visibility) -> int:
     for hiding in reversed(visibility.hidings):
         if hiding.position < newest_summary:
             break
-        if await _hidden_by(memory, visibility, hiding):
+        if hiding.replaces or await _hidden_by(memory, visibility, hiding):
             return hiding.position
     return newest_summary
 

@@ -32,6 +32,7 @@ class Hiding:
         since: the first position that it hides.
         replacement: the text in its place.
         is_deletion: the file behind the path was deleted: ``react.read`` brings nothing back.
+        replaces: it hides nothing; blocks before it were taken away, of a refused call that came again.
     """
 
     position: int
@@ -39,6 +40,7 @@ class Hiding:
     since: int
     replacement: str
     is_deletion: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ def _hiding(placed: PlacedBlock) -> Hiding:
         since if isinstance(since, int) else 1,
         str(meta.get("replacement_text", "")),
         meta.get("deletes") is True,
+        meta.get("replaces") is True and placed.block.type == "react.notice",
     )
 
 

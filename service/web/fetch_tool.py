@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from proofbox.contracts.blocks import TEXT_BYTES_MAX
+from proofbox.contracts.blocks import TEXT_BYTES_MAX, TRUNCATED_SUFFIX
 from proofbox.contracts.codes import WebCode
 from proofbox.contracts.react_tools import WebFetchParams
 from proofbox.contracts.tool_call_response import SandboxInfo, ToolCallResponse
@@ -90,9 +90,11 @@ class WebFetchTool:
         content = _content(answers)
         read = [answer.sid for answer in answers.values() if isinstance(answer, ReadPage)]
         if not read:
-            raise ToolRefusedError(WebCode.FETCH_FAILED, "no page could be fetched; urls says why", urls=content)
+            why = "no page could be fetched; urls says why"
+            raise ToolRefusedError(WebCode.FETCH_FAILED, why, shown=_failures(answers), has_run=True, urls=content)
         timer.stop()
-        response = call.build_response(result_blocks(call, content, read), report=_report(answers), ret=content)
+        blocks, report = result_blocks(call, content, read), _report(answers)
+        response = call.build_response(blocks, report=report, text=_text_of(report, content), ret=content)
         return response.model_copy(update={"timings_ms": timer.timings, "sandbox": sandbox})
 
     async def _fetch(self, urls: Sequence[WebUrl], call: ReactCall[WebFetchParams]) -> list[Outcome]:
@@ -192,7 +194,23 @@ def _entry(asked: str, answer: ReadPage | WebFailedError) -> dict[str, Any]:
     return entry
 
 
+def _text_of(report: str, content: dict[str, Any]) -> str:
+    """The pages with their texts, for a model."""
+    cut = "\n[… react.read reads on: so:sources_pool[{sid}]#L1-200 …]"
+    pages = [
+        f"[[[S:{page['sid']}]] {page['title']} {asked}]\n{page['content']}"
+        + (cut.format(sid=page["sid"]) if page["content"].endswith(TRUNCATED_SUFFIX) else "")
+        for asked, page in content.items()
+        if "sid" in page
+    ]
+    return "\n\n".join([report, *pages])
+
+
 def _report(answers: dict[str, ReadPage | WebFailedError]) -> str:
     read = [f"- [[S:{a.sid}]] {url}" for url, a in answers.items() if isinstance(a, ReadPage)]
+    return "\n".join(["Fetched pages:", *read, *([failed] if (failed := _failures(answers)) else [])])
+
+
+def _failures(answers: dict[str, ReadPage | WebFailedError]) -> str:
     failed = [f"- {url}: {a.code} — {a.message}" for url, a in answers.items() if isinstance(a, WebFailedError)]
-    return "\n".join(["Fetched pages:", *read, *(["Not fetched:", *failed] if failed else [])])
+    return "\n".join(["Not fetched:", *failed]) if failed else ""

@@ -58,12 +58,13 @@ class WebSearchTool:
         answers = await asyncio.gather(*(one(query) for query in queries))
         failed = [answer for answer in answers if isinstance(answer, WebFailedError)]
         if len(failed) == len(answers):
-            raise ToolRefusedError(failed[0].code, failed[0].message)
+            raise ToolRefusedError(failed[0].code, failed[0].message, has_run=True)
         hits = _fitting(_merge_hits([answer for answer in answers if isinstance(answer, list)]))
         rows = await self._remember(call, hits)
         content = _content(hits, rows)
         blocks = result_blocks(call, content, [row.sid for row in rows])
-        return call.build_response(blocks, report=_report(rows, failed), ret=content)
+        text = _text_of(content, failed)
+        return call.build_response(blocks, report=_report(rows, failed), text=text, ret=content)
 
     async def _remember(self, call: ReactCall[WebSearchParams], hits: list[Hit]) -> list[SourceRow]:
         """The results as sources. A page that was fetched before keeps its own text."""
@@ -113,6 +114,14 @@ def _content(hits: list[Hit], rows: list[SourceRow]) -> list[dict[str, Any]]:
     for (entry, _), text in zip(with_text, shares, strict=True):
         entry["text"] = text
     return content
+
+
+def _text_of(content: list[dict[str, Any]], failed: list[WebFailedError]) -> str:
+    """The results with their texts, for a model."""
+    found = [f"[[S:{row['sid']}]] {row['title']} {row['url']}\n{row.get('text', '')}".rstrip() for row in content]
+    missed = [f"- {exc.message}" for exc in dict.fromkeys(failed)]
+    shown = ["\n".join([f"Failed queries: {len(failed)}", *missed])] if failed else []
+    return "\n\n".join([f"Found: {len(found)} pages; web_tools.web_fetch reads one.", *found, *shown])
 
 
 def _report(rows: list[SourceRow], failed: list[WebFailedError]) -> str:

@@ -158,9 +158,7 @@ async def test_missing_path_of_another_turn_stops_the_call_before_anything_runs(
     code = "open('turn_1/files/a.txt'); open('turn_1/files/gone.csv'); open('turn_0/attachments/x.png')"
     response = await call(code, ["out.txt"], turn_id="turn_2")
     missing = ["turn_1/files/gone.csv", "turn_0/attachments/x.png"]
-    message = (
-        f"the code refers to files that are not in the conversation: {', '.join(missing)}; the code was not run"
-    )
+    message = f"the code refers to files that are not in the conversation: {', '.join(missing)}"
     assert notices(response) == [
         {"code": "tool_call_error.pre_exec_missing_paths", "message": message, "missing": missing}
     ]

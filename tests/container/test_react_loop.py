@@ -121,3 +121,54 @@ def test_what_the_model_writes_wrong_goes_back_to_it(service_url: str, tmp_path:
     assert "no_such_tool" in unknown
     assert no_json.startswith("The call was refused: ")
     assert "missing_artifacts" in no_contract
+
+
+def test_a_model_that_reads_searches_and_repairs_gets_all_that_it_needs_as_text(
+    service_url: str, tmp_path: Path
+) -> None:
+    write = "open('files/sales.csv', 'w').write('region,total\\nNorth,3\\nSouth,SECRET-5\\n')"
+    made = [{"filename": "sales.csv", "description": "the sales"}]
+    sums = "rows = open('files/sales.csv').read().split()[1:]\nopen('files/sum.txt', 'w').write(str(len(rows)))"
+    exec_python = "exec_tools__execute_code_python"
+    script = [
+        function(exec_python, {"code": write, "contract": made}),
+        function("react__search_files", {"content_regex": "SECRET"}),
+        function("react__read", {"paths": ["files/sales.csv"]}),
+        function("react__read", {"paths": ["files/sales.csv#L3"]}),
+        function("react__patch", {"path": "files/sales.csv", "channel": "canvas", "kind": "file", "patch": MISFIT}),
+        function(
+            "react__patch", {"path": "files/sales.csv", "channel": "canvas", "kind": "file", "patch": FITTING}
+        ),
+        function("react__read", {"paths": ["files/sales.csv"]}),
+        function(exec_python, {"code": sums, "contract": [{"filename": "sum.txt", "min_row": 1}]}),
+        function(exec_python, {"code": "1 + 1", "explore": True}),
+        function("react__plan", {"steps": ["repair"], "status": {"1": "done"}}),
+        function("react__memsearch", {"query": "sales", "targets": ["user"]}),
+        function("react__hide", {"path": "fi:turn_1.files/none.csv", "replacement": "gone"}),
+        {"role": "assistant", "content": "Repaired."},
+    ]
+    with answering(*script) as model:
+        assert run(model, service_url, tmp_path).splitlines()[-1] == "Repaired."
+    texts = [request["messages"][-1]["content"] for request in model.requests[1:]]
+    made_text, found, read, line, misfit, patched, again, wrong, silent, planned, searched, hidden = texts
+    csv = "region,total\nNorth,3\nSouth,SECRET-5\n"
+    assert made_text == "OK\nProduced files:\n- turn_1/files/sales.csv\nThe program printed nothing."
+    assert found == "Found: 1 files\nturn_1/files/sales.csv:3: South,SECRET-5"
+    assert read == f"Loaded: fi:turn_1.files/sales.csv\n\n{csv}"
+    assert line == "Loaded: fi:turn_1.files/sales.csv#L3-3\n\n[lines 3-3 of 3]\nSouth,SECRET-5\n"
+    assert misfit.endswith("nothing was changed\nexpected: South,6\nfound: South,SECRET-5")
+    assert patched.startswith("Patched: turn_1/files/sales.csv (1 hunks, 1 lines added, 1 removed, ")
+    assert again.endswith(csv.replace("SECRET-5", "5"))
+    assert wrong.startswith("Runtime error: invalid_artifact_spec — ")
+    assert "contract[0].description: Field required" in wrong
+    assert "did you mean min_rows?" in wrong
+    assert wrong.lower().count("nothing was") == 1
+    assert silent == "OK\nThe program printed nothing."
+    assert planned.startswith("Plan recorded:\n")
+    assert searched == "Nothing was found."
+    assert hidden.startswith("react.hide failed: hide_failed — ")
+    assert not [text for text in texts if "Runtime error: none" in text or "In view already" in text]
+
+
+MISFIT = "@@ -3 +3 @@\n-South,6\n+South,5\n"
+FITTING = "@@ -3 +3 @@\n-South,SECRET-5\n+South,5\n"

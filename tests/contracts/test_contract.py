@@ -399,7 +399,7 @@ def test_all_mistakes_of_a_contract_are_told_at_once():
         "contract[3]",
     ):
         assert place in refused.value.message
-    with pytest.raises(ContractError, match="; and 195 more entries are wrong"):
+    with pytest.raises(ContractError, match="; and 195 more mistakes"):
         parse_contract([{"filename": "a/"}] * 200, TURN)
 
 

@@ -136,6 +136,34 @@ async def test_a_client_of_each_era_lists_tools_that_hosts_accept(url, era):
     assert len(shown) < 16_000
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_query_switches_parts_of_results_off_and_the_text_suffices(url, saved, era):
+    await saved(FilePath("turn_1", Namespace.FILES, "a.txt"), b"some text")
+    link = {"conversation": "c1", "path": "a.txt"}
+    for query, kinds, is_structured in [
+        ("", ["text", "resource_link"], True),
+        ("?resource_links=false", ["text"], True),
+        ("?structured_content=0", ["text", "resource_link"], False),
+        ("?resource_links=0&structured_content=false&other=1", ["text"], False),
+    ]:
+        async with connected(f"{url}{query}", era) as client:
+            schemas = [tool.output_schema for tool in (await client.list_tools()).tools]
+            result = await client.call_tool("get_download_link", link)
+            listed = await client.call_tool("list_files", {"conversation": "c1"})
+        assert [block.type for block in result.content] == kinds, query
+        assert (result.structured_content is not None) == is_structured
+        assert any(schemas) == is_structured
+        assert "/v1/links/" in result.content[0].text
+        assert "turn_1/files/a.txt (text/plain, 9 bytes)" in listed.content[0].text
+
+
+async def test_a_switch_that_is_neither_true_nor_false_is_refused(raw):
+    answer = await raw.post("/mcp?structured_content=off", json=discover(), headers=headers())
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
+    assert answer.json()["errors"][0]["field"] == "structured_content"
+    assert "write structured_content=false" in answer.json()["errors"][0]["message"]
+
+
 async def test_the_catalogue_may_be_cached_and_files_may_not(url):
     async with connected(url, "auto") as client:
         tools = await client.list_tools()

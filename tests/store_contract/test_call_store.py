@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from proofbox.contracts.blocks import Block
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall, StoredCall
 from proofbox.service.errors import IdReusedError, StoreFailedError
+from proofbox.service.timeline.block_writer import BlockWriter, Notice
 
 
 def new_call(scope, tool_call_id="call-1", payload="a", boot_id="boot-1", idempotency_key=None):
@@ -272,3 +274,49 @@ async def test_answers_and_appends_at_once_leave_no_gap_in_the_timeline(calls_an
     )
     placed = await timelines.after(scope, 0, 100, binaries=False)
     assert [each.position for each in placed] == list(range(1, 51))
+
+
+async def test_a_refused_call_gives_its_id_away_and_leaves_its_notices(calls_and_timelines, scope):
+    calls, timelines = calls_and_timelines
+    write = BlockWriter("turn_1", "call-1", "react.write")
+    before = await timelines.append(scope, [block_of("ar:turn_1.user.prompt")])
+    blocks = [
+        write.notes("n"),
+        write.notice(Notice("c", "first")),
+        write.notice(Notice("c", "second")),
+        write.call({}),
+    ]
+    answer = ToolCallResponse(ok=False, report="r", blocks=blocks).model_dump_json()
+    stored, _ = await calls.claim(new_call(scope, idempotency_key="once"))
+    also = Alongside(is_refusal=True)
+    refused = await calls.finish(stored.key, CallState.DONE, answer, blocks, also=also)
+    last = await timelines.append(scope, [block_of("ar:turn_1.assistant.completion")])
+    assert (await calls.find(scope.principal, "call-1"))[0].answer == refused.answer == answer
+
+    new, is_new = await calls.claim(new_call(scope, payload="b", idempotency_key="once"))
+    assert (is_new, new.state, new.payload_sha256[0]) == (True, CallState.OPEN, "b")
+    assert await calls.find(scope.principal, "call-1") == [new]
+    placed = [(each.position, each.block.text) for each in await timelines.after(scope, before, 9, binaries=False)]
+    notices = [(before + 2, blocks[1].text), (before + 4, blocks[2].text)]
+    assert placed == [*notices, (last, "x")]
+    assert await timelines.last(scope) == last
+
+    done = await calls.finish(new.key, CallState.DONE, "answer")
+    assert await calls.claim(new_call(scope, payload="b", idempotency_key="once")) == (done, False)
+    with pytest.raises(IdReusedError):
+        await calls.claim(new_call(scope, payload="c"))
+
+
+async def test_of_twenty_corrections_at_once_one_is_new(call_store, scope):
+    stored, _ = await call_store.claim(new_call(scope))
+    answer = ToolCallResponse(ok=False, report="r", blocks=[]).model_dump_json()
+    await call_store.finish(stored.key, CallState.DONE, answer, also=Alongside(is_refusal=True))
+    results = await asyncio.gather(
+        *(call_store.claim(new_call(scope, payload="b", boot_id=f"boot-{number}")) for number in range(20))
+    )
+    assert [is_new for _, is_new in results].count(True) == 1
+    assert len({claimed.boot_id for claimed, _ in results}) == 1
+
+
+def block_of(path):
+    return Block(type="note", author="user", turn_id="turn_1", ts="", mime="text/plain", path=path, text="x")

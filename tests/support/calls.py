@@ -8,7 +8,7 @@ from typing import Any
 
 from proofbox.contracts.codes import ProblemCode
 from proofbox.contracts.events import TERMINAL_EVENTS, EventName
-from proofbox.contracts.problems import Problem
+from proofbox.contracts.problems import FieldError, Problem
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import CallStatus, ToolCallResponse
 from proofbox.contracts.tools import catalogue
@@ -87,6 +87,9 @@ class MemoryCalls:
         self._calls: dict[tuple[Principal, str, str], MemoryCall] = {}
         self._changes = asyncio.Condition()
         self.followers = 0
+
+    def find_mistakes(self, *_request: Any) -> list[FieldError]:
+        return []
 
     async def submit(
         self,

@@ -72,6 +72,8 @@ export interface GatewayEvent {
 export interface RunResult {
   ok: boolean;
   report: string;
+  /** The answer for a model, complete by itself: append it as the tool message. */
+  text: string;
   stdout: string;
   stderr: string;
   files: OutputFile[];

@@ -157,6 +157,7 @@ export class Proofbox {
     return {
       ok: response.ok,
       report: response.report,
+      text: response.text ?? response.report,
       stdout: response.output?.stdout ?? "",
       stderr: response.output?.stderr ?? "",
       files: stored.map((each) => new OutputFile(this, conversation, each)),

@@ -68,7 +68,7 @@ async def _run(settings: Settings) -> list[Finding]:
     response = ToolCallResponse.model_validate_json(answer.body)
     printed = response.output.stdout if response.output else ""
     if not response.ok or printed != _EXPECTED or response.sandbox is None:
-        return [Finding("sandbox", "fail", response.report, "docs/errors.md describes the codes")]
+        return [Finding("sandbox", "fail", response.text, "docs/errors.md describes the codes")]
     limits = "set" if has_total_limits else "not set (docs/engines.md#all-sandboxes-together)"
     return [
         Finding("sandbox", "ok", f"'{_PROGRAM}' printed 42 in a new container, in {total_ms:.0f} ms"),

@@ -88,7 +88,7 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 
 def show(response: ToolCallResponse, out: Path) -> None:
     """Print the report, the timings, and where the files lie."""
-    _print(f"{RULE}\nreport\n{RULE}\n{response.report}")
+    _print(f"{RULE}\nreport\n{RULE}\n{response.text}")
     timings = vars(response.timings_ms)
     _print(f"{RULE}\n" + "  ".join(f"{name} {ms:.1f} ms" for name, ms in timings.items()))
     if response.sandbox is not None:

@@ -70,6 +70,7 @@ class Outcome:
             "conversation": self.names.conversation,
             "turn": self.names.turn,
             "report": response.report,
+            "text": response.text,
             "stdout": response.output.stdout,
             "stderr": response.output.stderr,
             "output_truncated": response.output.truncated,
@@ -108,8 +109,8 @@ class Outcome:
         heading = f"── {word} in {response.timings_ms.total / 1000:.2f} s ".ljust(_HEADING_COLUMNS, "─")
         terminal.note(heading, "green" if response.ok else "red")
         if is_report_result:
-            terminal.print(response.report)
-        elif text := _shown_part(response.report):
+            terminal.print(response.text)
+        elif text := _shown_part(response.text):
             terminal.note(text)
         for saved in self.saved.values():
             terminal.note(f"saved {saved} ({saved.stat().st_size:,} bytes)")
@@ -227,6 +228,7 @@ def _not_writable(target: Path, exc: OSError) -> CommandError:
     return error
 
 
-def _shown_part(report: str) -> str:
-    """The report without the program's output, which was printed already, and without the line of no error."""
-    return report.partition("\nProgram log (tail):")[0].removeprefix("Runtime error: none").lstrip("\n")
+def _shown_part(text: str) -> str:
+    """The text of an answer without the program's output and the word of success, which were printed already."""
+    lines = text.partition("\nProgram log (tail):")[0].split("\n")
+    return "\n".join(lines[1:] if lines[0] == "OK" else lines)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -138,7 +139,8 @@ async def make_tool_call(
     """
     detached = prefers_async(prefer or [])
     await check_storage_quota(request, services)
-    call = named_call(await read_model(request, ToolCallRequest), run_lease)
+    find_more = partial(services.calls.find_mistakes, principal)
+    call = named_call(await read_model(request, ToolCallRequest, find_more=find_more), run_lease)
     ticket = await services.calls.submit(
         principal,
         call,

@@ -136,7 +136,7 @@ ${t}`:""}${a}`}function to(i){let e=[i];for(let t=0;e.length>0;t++){if(t>200)ret
     ${t&&O`
       ${t.artifacts.length>0&&O`<${Qy} watch=${i} artifacts=${t.artifacts} />`}
       <${N} title="Phases"><${vO} timings=${t.timings_ms} /><${ky} response=${t} /><//>
-      <${N} title="Report for the model"><pre class="source report" tabindex="0" role="region" aria-label="Report">${t.report}</pre><//>`}
+      <${N} title="Report for the model"><pre class="source report" tabindex="0" role="region" aria-label="Report">${t.text}</pre><//>`}
   </div>`}function vy({watch:i}){let e=i.response.value,[t,n]=i.state.value==="done"?e.ok?["good","Succeeded"]:["bad","Failed"]:Sy[i.state.value],s=e?.artifacts.filter(o=>o.visibility==="external"||o.verdict!=="produced")??[],r=s.filter(o=>o.verdict==="produced").length;return O`<div class="call-head">
     <span role="status"><${re} kind=${t}>${n}<//></span>
     <span class="number">${i.elapsed_ms.value>0&&Wt(i.elapsed_ms.value)}</span>

@@ -22,7 +22,6 @@ from proofbox.service.gateway.posting import Posting
 from proofbox.service.gateway.run_tools import OWN, audit_part, canonical_request, check_input, variant_of
 from proofbox.service.gateway.tool_call import GatewayCall, RunTool, ToolExecution
 from proofbox.service.observability.tracing import open_span, span
-from proofbox.service.timeline.block_text import FILE_TOOLS, rendered
 from proofbox.service.timeline.block_writer import embedded_text, now_text
 
 _PARENT_CHARACTERS_MAX = 110  # with the suffix an id has at most 128
@@ -156,10 +155,9 @@ def inner_call_id(parent_id: str, step: int, number: int) -> str:
 
 
 def _text_of(tool: RunTool, response: ToolCallResponse) -> str:
-    """What a model reads of a response: of our own tools their report or their blocks, else the result."""
+    """What a model reads of a response: of our own tools their text, else the result."""
     if variant_of(tool) == OWN:
-        makes_files = (tool.own_tool_id or "").startswith(FILE_TOOLS)
-        text = response.report if makes_files else rendered(response.blocks)
+        text = response.text
     elif response.error is None:
         text = compact_json(response.ret)
     else:

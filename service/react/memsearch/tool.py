@@ -82,7 +82,7 @@ class MemorySearchTool:
             hits = await self._handed_hits(call, query, since_ts, call.request.timeline)
         content = _content(hits)
         blocks = [*call.opening_blocks(), call.write.result_json(content)]
-        return call.build_response(blocks, report=_report(hits), ret=content)
+        return call.build_response(blocks, report=_report(hits), text=_text_of(content), ret=content)
 
     async def _catch_up(self, scope: ConversationKey) -> None:
         """Stores the passages of blocks since the last search; another call may do the same at the same time.
@@ -215,6 +215,14 @@ def _content(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     for row, text in zip(rows, texts, strict=True):
         row["text"] = text
     return rows
+
+
+def _text_of(rows: Sequence[dict[str, Any]]) -> str:
+    """The hits with their texts, for a model."""
+    if not rows:
+        return "Nothing was found."
+    found = [f"[{row['path']} ({row['score']:.2f}, {row['ts'][:10]})]\n{row['text']}" for row in rows]
+    return "\n\n".join([f"Found: {len(rows)}; react.read shows the whole of a path.", *found])
 
 
 def _report(hits: Sequence[Hit]) -> str:

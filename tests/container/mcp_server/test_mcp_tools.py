@@ -196,7 +196,7 @@ async def test_text_files_are_written_patched_searched_and_read_in_parts(host):
         assert not patched.raw.is_error, patched.text
         found = await call("search_files", conversation=conversation, content_regex="line seven")
         assert "turn_1/files/notes.md" in found.text
-        assert '"lines": [\n    7\n   ]' in found.text
+        assert "turn_1/files/notes.md:7: line seven" in found.text
         part = await call("read_file", conversation=conversation, path="notes.md", lines="6-8")
         assert "line seven" in part.text
         assert "artifact_path" not in part.text

@@ -15,6 +15,7 @@ from proofbox.service.execution.report import (
     UNPROMISED_LISTED_MAX,
     RunReport,
     Unpromised,
+    answer_text,
     missing_paths,
     refusal_text,
     report_text,
@@ -42,6 +43,44 @@ def report(failure=None, verdicts=(), unpromised=(), log="", total=None):
 
 def lines(*texts):
     return "\n".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (report(), lines("OK", "The program printed nothing.")),
+        (report(log="\n"), lines("OK", "The program printed nothing.")),
+        (report(log="2\n"), lines("OK", "Program log (tail):", "2")),
+        (
+            report(verdicts=[MADE], log="hello\n"),
+            lines("OK", "Produced files:", "- turn_1/files/a.csv", "Program log (tail):", "hello"),
+        ),
+        (
+            report(verdicts=[MADE, EMPTY], log="hello\n"),
+            lines(
+                "File errors:",
+                "- turn_1/files/c.csv: file is empty",
+                "Succeeded:",
+                "- turn_1/files/a.csv",
+                "Program log (tail):",
+                "hello",
+            ),
+        ),
+        (report(TIMEOUT), lines("Runtime error: Timeout after 30s", "The program printed nothing.")),
+        (
+            report(RuntimeFailure(RuntimeCode.NONZERO_EXIT, "status 3"), log="x\n"),
+            lines("Runtime error: nonzero_exit — status 3", "Program log (tail):", "x"),
+        ),
+    ],
+)
+def test_the_text_of_an_answer_begins_with_what_matters_and_says_it_once(made, text):
+    assert answer_text(made, has_run=True) == text
+
+
+def test_a_program_that_did_not_begin_printed_nothing_that_is_told():
+    cancelled = RuntimeFailure(RuntimeCode.CANCELLED, "the call was cancelled before it began: nothing was run")
+    text = "Runtime error: cancelled — the call was cancelled before it began: nothing was run"
+    assert answer_text(report(cancelled), has_run=False) == text
 
 
 @pytest.mark.parametrize(

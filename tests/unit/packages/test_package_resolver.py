@@ -30,7 +30,7 @@ async def refused(index, folder, *requirements, **limits):
         await resolve(index, folder, *requirements, **limits)
     message = str(error.value)
     assert message.startswith("packages: ")
-    assert message.endswith("; nothing was run")
+    assert "nothing was run" not in message
     assert "127.0.0.1" not in message
     return error.value.code, message
 

@@ -6048,7 +6048,8 @@ export type ToolCallRequest = {
     /**
      * Timeline
      *
-     * The blocks of a loop that keeps its own timeline; of each only ``type`` is required.
+     * The blocks of a loop that keeps and renders its own timeline; of each only ``type`` is required. The text of
+     * ``react.read`` does not repeat what a model sees there.
      */
     timeline?: Array<GivenBlock> | null;
     /**
@@ -6098,9 +6099,16 @@ export type ToolCallResponse = {
     /**
      * Report
      *
-     * The report, as the model reads it.
+     * The report of an exec call, as its block has it; a short one of every other call.
      */
     report: string;
+    /**
+     * Text
+     *
+     * The answer for a model, complete without the blocks: what was done, read, found or printed, or what is wrong
+     * and what to do. To be appended as the tool message; 64 KiB at most, and a cut shows how to read on.
+     */
+    text?: string;
     /**
      * What the program of an exec call printed; empty for every other tool.
      */

@@ -30,7 +30,7 @@ export function CallResult({ watch, hasOutput = true }) {
     ${response && html`
       ${response.artifacts.length > 0 && html`<${Files} watch=${watch} artifacts=${response.artifacts} />`}
       <${Panel} title="Phases"><${Waterfall} timings=${response.timings_ms} /><${Facts} response=${response} /><//>
-      <${Panel} title="Report for the model"><pre class="source report" tabindex="0" role="region" aria-label="Report">${response.report}</pre><//>`}
+      <${Panel} title="Report for the model"><pre class="source report" tabindex="0" role="region" aria-label="Report">${response.text}</pre><//>`}
   </div>`;
 }
 
