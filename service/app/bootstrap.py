@@ -295,7 +295,7 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
 
 
 @asynccontextmanager
-async def _kept_up(service: Service) -> AsyncIterator[None]:
+async def _upkeep(service: Service) -> AsyncIterator[None]:
     for job in service.upkeep:
         job.start()
     yield
@@ -348,7 +348,7 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         stack.push_async_callback(service.gateway.stop)
         await service.gateway.start(alone=dispatching is None)
         if dispatching is None:
-            await stack.enter_async_context(_kept_up(service))
+            await stack.enter_async_context(_upkeep(service))
         else:
             # It leaves after its calls have ended, or another process would undo what they save.
             stack.push_async_callback(dispatching.membership.stop)

@@ -33,7 +33,7 @@ _VECTOR_SET = (
 )
 _VECTOR_RENEWED = update(rows).where(rows.c.id == bindparam("of_id")).values(_NEW_VECTOR)
 _WANTED: Any = bindparam("wanted")
-# Two ranges of an index: where nothing is outdated, no passage is looked at.
+# Two ranges of an index: where nothing is outdated, no passage is read.
 _OUTDATED = select(rows.c.id, rows.c.text).where(
     rows.c.model > "", or_(rows.c.model < _WANTED, rows.c.model > _WANTED)
 )

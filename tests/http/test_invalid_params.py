@@ -40,9 +40,7 @@ def calls(stores, engine, skills_dir):
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
     rehosting = InputResolver(files, stores.sources, WorkspaceBounds(10**6, 10))
     admission = Admission(running_max=2, queue_max=2)
-    memory = MemorySearchTool(
-        stores.timelines, SqlPassageStore(stores.database), files, None, half_life_days=90
-    )
+    memory = MemorySearchTool(stores.timelines, SqlPassageStore(stores.database), files, None, half_life_days=90)
     parts = ToolDependencies(
         jobs=JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources),
         policy=CallPolicy(LIMITS, 10, 10, MIB),

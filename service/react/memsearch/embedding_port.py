@@ -14,7 +14,7 @@ class Embedder(Protocol):
         """The vector of each text that can be found, of length 1: little-endian 32-bit floats."""
 
     def embed_query(self, text: str) -> bytes:
-        """The vector of what is looked for, as `embed` makes those of what is found."""
+        """The vector of a query, to compare with those of `embed`."""
 
     def similarities(self, query: bytes, vectors: Sequence[bytes]) -> list[float]:
         """The cosine between a query and each of the vectors; -1 to 1."""

@@ -177,9 +177,9 @@ class MemorySearchTool:
         nearness = self._nearness(vector, candidates)
         now = datetime.now(UTC).timestamp()
         scored = [
-            (self._score(near, said, row.ts, now), row.number)
-            for row, near, said in zip(candidates, nearness, words, strict=True)
-            if near or said >= _WORDS_MIN
+            (self._score(near, worded, row.ts, now), row.number)
+            for row, near, worded in zip(candidates, nearness, words, strict=True)
+            if near or worded >= _WORDS_MIN
         ]
         return heapq.nlargest(len(scored), scored)
 
@@ -197,9 +197,9 @@ class MemorySearchTool:
             nearness[number] = cosine if cosine > least else 0.0
         return nearness
 
-    def _score(self, near: float, said: float, ts: str, now: float) -> float:
+    def _score(self, near: float, worded: float, ts: str, now: float) -> float:
         """Of 0 to 1: what nearness leaves open, words fill up to the half; a few that all texts have, hardly."""
-        matches = 1 - (1 - near) * (1 - said**2 / 2)
+        matches = 1 - (1 - near) * (1 - worded**2 / 2)
         age_days = max(0.0, now - datetime.fromisoformat(ts).timestamp()) / _DAY_S
         newness: float = 0.5 ** (age_days / self._half_life_days)
         return matches * (1 - _NEWNESS_SHARE + _NEWNESS_SHARE * newness)

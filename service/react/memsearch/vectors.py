@@ -19,7 +19,7 @@ _RENEWED_BETWEEN_SEARCHES = 4
 """A search waits for no more texts than these that are embedded anew."""
 _REST = 3
 """The pauses of the renewal are three times its work: it takes a quarter of a core at most."""
-_LOOKED_EVERY_S = 600.0
+_CHECKED_EVERY_S = 600.0
 log = logging.getLogger("proofbox.memory")
 
 
@@ -47,7 +47,7 @@ class PassageVectors:
         return vectors
 
     async def embed_query(self, query: str) -> bytes:
-        """The vector of what is looked for."""
+        """The vector of a query."""
         async with self._embedding:
             return await asyncio.to_thread(self._embedder.embed_query, query)
 
@@ -69,7 +69,7 @@ class PassageVectors:
         Raises:
             StoreFailedError, StoreFullError: a store failed.
         """
-        self._pause_s = _LOOKED_EVERY_S
+        self._pause_s = _CHECKED_EVERY_S
         began = time.monotonic()
         outdated = await self._store.outdated(self._embedder.model, _RENEWED_AT_ONCE)
         if not outdated:

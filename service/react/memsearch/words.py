@@ -72,5 +72,5 @@ def _count(term: str, text: str) -> int:
 @lru_cache(maxsize=4 * _TERMS_MAX)
 def _word(term: str) -> re.Pattern[str]:
     escaped = re.escape(term)
-    # The term first: texts are looked through for it at once, and not letter by letter for what stands before it.
+    # The term first: a text is searched for it as a whole, not letter by letter for what stands before it.
     return re.compile(rf"{escaped}(?!{_LETTER})(?<!{_LETTER}{escaped})")
