@@ -296,11 +296,11 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
 
 @asynccontextmanager
 async def _upkeep(service: Service) -> AsyncIterator[None]:
-    for job in service.upkeep:
-        job.start()
-    yield
-    for job in service.upkeep:
-        await job.stop()
+    async with AsyncExitStack() as stack:
+        for job in service.upkeep:
+            job.start()
+            stack.push_async_callback(job.stop)
+        yield
 
 
 @asynccontextmanager

@@ -248,11 +248,11 @@ async def test_all_languages_are_found_by_meaning_and_by_words_and_in_each_other
 
 
 async def test_hits_that_are_much_farther_than_the_best_do_not_fill_the_list(memsearch, timelines, scope):
-    others = [f"Report number {number} was sent to the office on a Tuesday morning." for number in range(20, 60)]
-    await timelines.append(scope, [block(turn, text) for turn, text in enumerate([*others, SAID[2]], start=20)])
-    assert paths(await memsearch("which nuts is the child not allowed to have?", top_k=50)) == [
-        "ar:turn_60.user.prompt"
-    ]
+    farther = ["My son likes fish for lunch.", "Too much sugar is bad for teeth."]
+    await timelines.append(scope, [block(turn, text) for turn, text in enumerate(farther, start=1)])
+    assert len((await memsearch("foods that make the child ill")).ret) == 2
+    await timelines.append(scope, [block(3, SAID[2])])
+    assert paths(await memsearch("foods that make the child ill")) == ["ar:turn_3.user.prompt"]
 
 
 async def test_without_a_model_it_is_found_by_its_words(memsearch, memory_of, timelines, scope):

@@ -172,7 +172,7 @@ class _Pieces:
 
     def __init__(self, weights: E5Weights) -> None:
         self._weights = weights
-        self._ids: Mapping[str, int] = weights.pieces()
+        self._ids: Mapping[str, int] = weights.pieces
         self._longest = max(map(len, self._ids))
         self._unknown = min(weights.scores) - 10
 

@@ -47,6 +47,7 @@ class E5Weights:
         epsilon: what its normalisations add to a variance.
         first_id, last_id, unknown_id: the tokens before and after a text, and of a character without a piece.
         scores: the logarithm of how likely each piece is, by its id.
+        pieces: the ids of the pieces that texts are made of.
         replaced: what stands for characters that the tokenizer does not know, by their code points.
 
     Raises:
@@ -64,21 +65,17 @@ class E5Weights:
         self.epsilon, _block = self._read("fi")
         count, self.first_id, self.last_id, _pad, self.unknown_id = self._read("5i")
         (pieces_bytes,) = self._read("Q")
-        self._piece_ends = self._read(f"{count + 1}I")
+        ends = self._read(f"{count + 1}I")
         self.scores: tuple[float, ...] = self._read(f"{count}f")
-        self._pieces = self._bytes[self._at : self._at + pieces_bytes]
+        pieces = self._bytes[self._at : self._at + pieces_bytes]
         self._at += pieces_bytes
-        self.replaced = self._read_replacements()
-        self._tensors = self._read_directory()
-
-    def pieces(self) -> dict[str, int]:
-        """The ids of the pieces that texts are made of."""
-        ends = self._piece_ends
-        return {
-            self._pieces[ends[number] : ends[number + 1]].decode(errors="replace"): number
-            for number in range(len(ends) - 1)
+        self.pieces = {
+            pieces[ends[number] : ends[number + 1]].decode(errors="replace"): number
+            for number in range(count)
             if number != self.unknown_id
         }
+        self.replaced = self._read_replacements()
+        self._tensors = self._read_directory()
 
     def floats(self, name: str) -> "Floats":
         """A tensor that is stored as floats, in one row."""

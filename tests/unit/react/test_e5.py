@@ -92,10 +92,11 @@ def test_vectors_are_those_that_the_name_of_the_model_stands_for():
     digests = [hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in (weights_file(), UNRELATED)]
     assert (MODEL, *digests) == ("e5-small.1", "1571fc9827503943", "2a10022fc1275b0f")
     vectors = [EMBEDDER.embed(["The tide is high."])[0], EMBEDDER.embed_query("When is the tide high?")]
-    begins = [struct.unpack("<4f", vector[:16]) for vector in vectors]
+    begins = [struct.unpack("<8f", vector[:32]) for vector in vectors]
+    # Processors and releases of onnxruntime round differently.
     assert begins == [
-        pytest.approx((-0.091, 0.066, 0.019, -0.031), abs=0.01),
-        pytest.approx((-0.017, 0.048, -0.032, 0.042), abs=0.01),
+        pytest.approx((-0.091, 0.066, 0.019, -0.031, 0.004, -0.018, 0.102, 0.008), abs=0.03),
+        pytest.approx((-0.017, 0.048, -0.032, 0.042, -0.015, -0.087, 0.028, -0.013), abs=0.03),
     ]
 
 
