@@ -77,7 +77,7 @@ class MemsearchParams(_Params):
     targets: Annotated[list[Target], BeforeValidator(parse_list), Field(min_length=1, max_length=3)]
     """Whose words to search."""
     top_k: Annotated[int, Field(ge=1, le=50)] = 5
-    days: Annotated[int, Field(ge=1, le=3_650)] = 365
+    days: Annotated[int, Field(ge=1)] = 365
     """How far back."""
 
 

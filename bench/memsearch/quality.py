@@ -1,107 +1,88 @@
-"""``python -m bench.memsearch.quality``: how often the right passage is found, by meaning and by words.
+"""``python -m bench.memsearch.quality``: how often the right turn is found, in three languages, or rightly none.
 
-The labelled set (`labelled.json`) has 66 passages of twelve topics, eight in German, and 49 queries that say it in
-other words. Each ranking answers the same queries over the same passages.
+``turns.json`` has, for each language, 20 facts, each with a question in other words and with some of its words;
+what else is said in a conversation; and questions that no turn answers. All languages are in one conversation. A
+second set (``labelled.json``) has 66 passages of twelve topics, eight in German, and 49 queries in other words.
 """
 
+import asyncio
 import json
-import math
-import re
-import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import wordllama
-from safetensors.numpy import load_file
-from tokenizers import Tokenizer
+from bench.memsearch.in_memory import InMemory, candidates
+from proofbox.service.react.memsearch.e5 import E5Embedder
 
-from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
-
-_SET = json.loads((Path(__file__).parent / "labelled.json").read_text(encoding="utf-8"))
-_WORD = re.compile(r"\w+")
-_K1, _B = 1.5, 0.75  # the usual constants of BM25
-
-Ranking = Callable[[str], Sequence[float]]
+_FOLDER = Path(__file__).parent
+_SETS = json.loads((_FOLDER / "turns.json").read_text(encoding="utf-8"))
+_LABELLED = json.loads((_FOLDER / "labelled.json").read_text(encoding="utf-8"))
+_TICKETS = [4003, 4017, 4021, 4038, 4040, 4055, 4062, 4074, 4081, 4099]
+_PARAPHRASES, _KEYWORDS, _IDENTIFIERS = 17, 20, 10
+"""The bars: of 20, of 20, of 10."""
 
 
-def by_meaning(texts: Sequence[str]) -> Ranking:
-    """Scores by the embedding that the service uses."""
-    embedder = MiniLmEmbedder()
-    vectors = embedder.embed(texts)
-    return lambda query: embedder.similarities(embedder.embed([query])[0], vectors)
-
-
-def by_static_vectors(texts: Sequence[str]) -> Ranking:
-    """Scores by the mean of static word vectors (WordLlama, 256 dimensions), some hundred times quicker."""
-    folder = Path(wordllama.__file__).parent
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    weights = load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"].astype(np.float32)
-
-    def vector(text: str) -> np.ndarray:
-        mean: np.ndarray = weights[tokenizer.encode(text, add_special_tokens=False).ids].mean(axis=0)
-        mean /= np.linalg.norm(mean)
-        return mean
-
-    vectors = np.array([vector(text) for text in texts])
-    return lambda query: (vectors @ vector(query)).tolist()
-
-
-def by_words(texts: Sequence[str]) -> Ranking:
-    """Scores by BM25 over lower-case words."""
-    documents = [Counter(_words(text)) for text in texts]
-    lengths = [sum(words.values()) for words in documents]
-    mean = sum(lengths) / len(lengths)
-    seen = Counter(word for words in documents for word in words)
-
-    def score(words: Counter[str], length: int, query: list[str]) -> float:
-        total = 0.0
-        for word in query:
-            rarity = math.log(1 + (len(texts) - seen[word] + 0.5) / (seen[word] + 0.5))
-            share = words[word] * (_K1 + 1) / (words[word] + _K1 * (1 - _B + _B * length / mean))
-            total += rarity * share
-        return total
-
-    return lambda query: [
-        score(words, length, _words(query)) for words, length in zip(documents, lengths, strict=True)
+def conversation() -> list[str]:
+    """200 turns: the facts of all languages, everyday remarks, and ten that only a number tells apart."""
+    facts = [fact for language in _SETS.values() for fact, _, _ in language["facts"]]
+    others = [text for language in _SETS.values() for text in language["others"]]
+    return [
+        *facts,
+        *others,
+        *(f"Ticket ACME-{number}: the report of this week has been sent." for number in _TICKETS),
     ]
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+async def _places(memory: InMemory, asked: Sequence[tuple[str, str]], turns: Sequence[str]) -> str:
+    """How many answers are first, and how many among the first five."""
+    found = [[turns[number] for number in await memory.search(query)] for query, _ in asked]
+    pairs = list(zip(found, (answer for _, answer in asked), strict=True))
+    return (
+        f"{sum(texts[:1] == [answer] for texts, answer in pairs)}/{sum(answer in texts for texts, answer in pairs)}"
+    )
 
 
-def measured(rank: Ranking, language: str = "") -> dict[str, float]:
-    """Recall at 1 and at 5, and the mean reciprocal rank (0 for a passage without a score)."""
-    ids = [row["id"] for row in _SET["passages"]]
-    ranks = []
-    for row in _SET["queries"]:
-        if language and row["answers"][0].startswith("de-") != (language == "de"):
-            continue
-        scores = rank(row["query"])
-        best = max(scores[ids.index(answer)] for answer in row["answers"])
-        ranks.append(1 + sum(score > best for score in scores) if best > 0 else math.inf)
-    return {
-        "recall@1": sum(place <= 1 for place in ranks) / len(ranks),
-        "recall@5": sum(place <= 5 for place in ranks) / len(ranks),  # noqa: PLR2004
-        "mrr": sum(1 / place for place in ranks) / len(ranks),
-    }
+async def measure(name: str, memory: InMemory, turns: Sequence[str]) -> None:
+    """Prints a line for each language, and one for numbers."""
+    for language, texts in _SETS.items():
+        paraphrases = await _places(memory, [(question, fact) for fact, question, _ in texts["facts"]], turns)
+        keywords = await _places(memory, [(words, fact) for fact, _, words in texts["facts"]], turns)
+        counts = [len(await memory.search(query)) for query in texts["absent"]]
+        print(
+            f"{name:6} {language}  in other words {paraphrases:6} (bar {_PARAPHRASES})  its words {keywords:6} "
+            f"(bar {_KEYWORDS})  unanswerable: nothing for {counts.count(0)} of {len(counts)}, "
+            f"{sum(counts) / len(counts):.1f} hits each"
+        )
+    named = zip(_TICKETS, turns[-len(_TICKETS) :], strict=True)
+    tickets = await _places(memory, [(f"ACME-{number}", text) for number, text in named], turns)
+    print(f"{name:6} identifiers {tickets} of {len(_TICKETS)} (bar {_IDENTIFIERS})")
 
 
-def main() -> None:
-    """Prints a line for each ranking."""
-    texts = [row["text"] for row in _SET["passages"]]
-    print(f"{len(texts)} passages, {len(_SET['queries'])} queries")
-    for name, make in (("MiniLM", by_meaning), ("static vectors", by_static_vectors), ("words (BM25)", by_words)):
-        rank = make(texts)
-        for language in ("", "en", "de"):
-            began = time.perf_counter()
-            figures = measured(rank, language)
-            took = (time.perf_counter() - began) * 1000
-            told = "  ".join(f"{key} {value:.2f}" for key, value in figures.items())
-            print(f"{name:16} {language or 'all':4} {told}  ({took:.0f} ms)")
+async def measure_labelled(name: str, memory: InMemory, others: InMemory) -> None:
+    """Prints how the second set is answered, and by the turns of the first one."""
+    ids = [row["id"] for row in _LABELLED["passages"]]
+    first = five = nothing = 0
+    for row in _LABELLED["queries"]:
+        found = [ids[number] for number in await memory.search(row["query"])]
+        first += bool(set(found[:1]) & set(row["answers"]))
+        five += bool(set(found) & set(row["answers"]))
+        nothing += not await others.search(row["query"])
+    count = len(_LABELLED["queries"])
+    print(f"{name:6} second set {first}/{five} of {count}; asked of the turns: nothing for {nothing} of {count}")
+
+
+async def main() -> None:
+    """Prints how the service answers, and how it would by words alone."""
+    embedder = E5Embedder()
+    turns, passages = conversation(), [row["text"] for row in _LABELLED["passages"]]
+    print(f"{len(turns)} turns; first/among five of 20 facts in each language")
+    for name, used in (("fused", embedder), ("words", None)):
+        first, second = (
+            InMemory(candidates(texts, [b""] * len(texts) if used is None else used.embed(texts)), used)
+            for texts in (turns, passages)
+        )
+        await measure(name, first, turns)
+        await measure_labelled(name, second, first)
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -45,6 +45,7 @@ from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.service import Calls, CallSettings
+from proofbox.service.concurrency import RepeatedJob
 from proofbox.service.conversations.retention import RetentionSweeper
 from proofbox.service.conversations.service import Conversations
 from proofbox.service.egress.policy import CallerHosts, NetworkPolicy
@@ -89,7 +90,7 @@ class Service:
         database: the records of all stores.
         artifacts: the files of conversations.
         conversations: lists and deletes conversations.
-        retention: deletes those that are not used any more.
+        upkeep: deletes those that are not used any more, and makes the vectors of an earlier model again.
         sources: the sources that citations name.
         timeline: the event logs of conversations.
         paths: resolves logical paths.
@@ -122,7 +123,7 @@ class Service:
     database: Database
     artifacts: SqlArtifactStore
     conversations: Conversations
-    retention: RetentionSweeper
+    upkeep: Sequence[RetentionSweeper | RepeatedJob]
     sources: SqlSourcePool
     timeline: Timeline
     paths: LogicalPathResolver
@@ -265,7 +266,10 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         database=stores.database,
         artifacts=stores.artifacts,
         conversations=conversations,
-        retention=build_retention(settings, stores, conversations, callers.admission, base.meter),
+        upkeep=[
+            build_retention(settings, stores, conversations, callers.admission, base.meter),
+            *([] if parts.memory is None or parts.memory.vectors is None else [parts.memory.vectors.renewal]),
+        ],
         sources=stores.sources,
         timeline=Timeline(stores.timelines, parts.tokens, cache_policy(settings)),
         paths=parts.paths,
@@ -288,6 +292,15 @@ def build(settings: Settings, containers: Containers | None = None, resolve: Res
         resolvers=base.resolvers,
         dispatching=call_parts.dispatching,
     )
+
+
+@asynccontextmanager
+async def _upkeep(service: Service) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for job in service.upkeep:
+            job.start()
+            stack.push_async_callback(job.stop)
+        yield
 
 
 @asynccontextmanager
@@ -335,14 +348,13 @@ async def running(service: Service, *, serves: bool = False) -> AsyncIterator[No
         stack.push_async_callback(service.gateway.stop)
         await service.gateway.start(alone=dispatching is None)
         if dispatching is None:
-            service.retention.start()
-            stack.push_async_callback(service.retention.stop)
+            await stack.enter_async_context(_upkeep(service))
         else:
             # It leaves after its calls have ended, or another process would undo what they save.
             stack.push_async_callback(dispatching.membership.stop)
             stack.push_async_callback(dispatching.stop_work)
             undo = partial(dispatching.undo_lost, service.artifacts)
-            jobs = SharedJobs(settings, service.gateway, service.retention, service.heads, undo)
+            jobs = SharedJobs(settings, service.gateway, service.upkeep, service.heads, undo)
             await dispatching.start(jobs.begin, jobs.end)
         stack.push_async_callback(service.conversations.close)
         yield

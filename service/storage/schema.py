@@ -320,8 +320,10 @@ passages = Table(
     Column("path", Words, nullable=False),
     Column("text", Words, nullable=False),
     Column("vector", LargeBinary, nullable=False),
+    Column("model", Words, nullable=False, server_default=""),
 )
 Index("passages_conversation", passages.c.conversation, passages.c.target, passages.c.ts)
+Index("passages_model", passages.c.model)
 
 passages_through = Table(
     "passages_through",

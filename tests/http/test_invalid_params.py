@@ -28,15 +28,6 @@ LIMITS = CallLimits(60, 1, 512 * MIB, 64, 128 * MIB, 1000, 64 * MIB, 100, 8, MIB
 TOOL_IDS = [tool.tool_id for tool in catalogue()] + list(TOOL_ALIASES)
 
 
-class NoEmbedder:
-    """The port of embeddings for calls that never search."""
-
-    dimensions = 1
-
-    def embed(self, texts):
-        raise AssertionError(f"nothing is embedded: {texts}")
-
-
 class NoPages:
     """The port of pages for calls that never fetch one."""
 
@@ -49,9 +40,7 @@ def calls(stores, engine, skills_dir):
     files = ConversationFiles(stores.artifacts, stores.timelines, AssetFolders(()))
     rehosting = InputResolver(files, stores.sources, WorkspaceBounds(10**6, 10))
     admission = Admission(running_max=2, queue_max=2)
-    memory = MemorySearchTool(
-        stores.timelines, SqlPassageStore(stores.database), files, NoEmbedder(), half_life_days=90
-    )
+    memory = MemorySearchTool(stores.timelines, SqlPassageStore(stores.database), files, None, half_life_days=90)
     parts = ToolDependencies(
         jobs=JobRunner(admission, rehosting, engine, stores.artifacts, stores.sources),
         policy=CallPolicy(LIMITS, 10, 10, MIB),

@@ -40,7 +40,7 @@ def test_every_file_of_the_image_and_every_script_is_in_the_wheel(names):
 def test_data_files_of_the_service_are_in_the_wheel(names):
     assert {
         "proofbox/service/timeline/llama_vocabulary.json",
-        "proofbox/service/react/memsearch/bert_vocabulary.txt",
+        "proofbox/service/react/memsearch/unrelated.json",
         "proofbox/contracts/schemas/tool_call_request.schema.json",
         "proofbox/demo_programs/analysis.py",
         "proofbox/docs_site.zip",

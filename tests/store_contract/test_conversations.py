@@ -118,7 +118,7 @@ async def test_what_belongs_to_others_stays_with_the_bytes_that_both_had(
         assert await stores.timelines.last(other) == 5
         assert [call.answer for call in await stores.calls.find(other.principal, f"other-{number}")] == ["answer"]
         assert len(await stores.sources.rows(other)) == 3
-        assert len(await stores.passages.vectors(other, ["user", "attachment"], "")) == 2
+        assert len(await stores.passages.candidates(other, ["user", "attachment"], "", "")) == 2
         assert await stores.artifacts.fetch_uri(other, latest.hosted_uri, stores.database.data_dir) is not None
     assert_bytes_fit_rows()
 
@@ -356,7 +356,7 @@ async def test_sources_and_passages_of_a_deleted_file_lose_its_content(stores, s
     changed = [sid for sid in after if after[sid] != before[sid]]
     assert [after[sid].title for sid in changed] == ["notes.txt"]
     assert [(after[sid].hosted_uri, after[sid].rn, after[sid].key) for sid in changed] == [(None, None, None)]
-    assert len(await stores.passages.vectors(scope, ["user", "attachment"], "")) == 1
+    assert len(await stores.passages.candidates(scope, ["user", "attachment"], "", "")) == 1
 
 
 async def test_a_path_that_is_used_again_goes_on_with_the_next_version(stores, scope, save):

@@ -14,11 +14,11 @@ from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.calls.direct_tool import DirectTool
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.e5 import E5Embedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.storage.asset_folders import AssetFolders
 
-EMBEDDER = MiniLmEmbedder()
+EMBEDDER = E5Embedder()
 SAID = {
     1: "The sensor in the harbour basin stopped reporting on Tuesday night because its battery froze.",
     2: "My daughter gets a rash and swollen lips whenever she eats cashews or pistachios.",
@@ -51,17 +51,19 @@ def attach(files, timelines, stage, scope):
 
 
 class RecordingEmbedder:
-    """The real model, with the texts that it was given."""
+    """The real model, with the texts that it was given; by another name, it is another one."""
 
-    def __init__(self):
+    embed_query = staticmethod(EMBEDDER.embed_query)
+    similarities = staticmethod(EMBEDDER.similarities)
+    similarity_by_chance = staticmethod(EMBEDDER.similarity_by_chance)
+
+    def __init__(self, model=EMBEDDER.model):
+        self.model = model
         self.texts = []
 
     def embed(self, texts):
         self.texts += texts
         return EMBEDDER.embed(texts)
-
-    def similarities(self, query, vectors):
-        return EMBEDDER.similarities(query, vectors)
 
 
 @pytest.fixture
@@ -70,17 +72,29 @@ def embedder():
 
 
 @pytest.fixture
-def memsearch(timelines_and_passages, files, scope_of, embedder):
-    """Makes a call of memsearch in turn_9."""
+def memory_of(timelines_and_passages, files):
+    """Makes a memory search with an embedder, as a service that starts does."""
     timelines, passages = timelines_and_passages
-    memory = MemorySearchTool(
-        timelines, passages, ConversationFiles(files, timelines, AssetFolders(())), embedder, half_life_days=90
-    )
-    story = DirectTool(MemsearchParams, memory.run)
+    of_conversations = ConversationFiles(files, timelines, AssetFolders(()))
+    return lambda embedder: MemorySearchTool(timelines, passages, of_conversations, embedder, half_life_days=90)
+
+
+@pytest.fixture
+def memsearch(memory_of, scope_of, embedder):
+    """Makes a call of memsearch in turn_9."""
+    usual = memory_of(embedder)
 
     async def made(
-        query, targets=("user", "assistant", "attachment"), *, scope=None, timeline=None, notes=None, **more
+        query,
+        targets=("user", "assistant", "attachment"),
+        *,
+        scope=None,
+        timeline=None,
+        notes=None,
+        memory=usual,
+        **more,
     ):
+        story = DirectTool(MemsearchParams, memory.run)
         scope = scope or scope_of()
         request = ToolCallRequest(
             tool_id="react.memsearch",
@@ -171,7 +185,7 @@ async def test_only_passages_of_the_asked_targets_are_embedded_and_each_of_them_
     ):
         embedder.texts.clear()
         await memsearch("nut allergy", targets)
-        assert embedder.texts == ["nut allergy", *new]
+        assert embedder.texts == new
 
 
 async def test_what_is_older_than_a_search_looks_back_is_embedded_by_one_that_reaches_it(
@@ -179,7 +193,7 @@ async def test_what_is_older_than_a_search_looks_back_is_embedded_by_one_that_re
 ):
     await timelines.append(scope, [block(1, SAID[2], days=40), block(2, SAID[1], days=3)])
     await memsearch("nut allergy", days=30)
-    assert embedder.texts == ["nut allergy", SAID[1]]
+    assert embedder.texts == [SAID[1]]
     assert paths(await memsearch("nut allergy", days=60)) == ["ar:turn_1.user.prompt"]
 
 
@@ -188,7 +202,7 @@ async def test_of_a_handed_in_timeline_only_blocks_of_the_asked_targets_are_embe
     assert paths(await memsearch("nut allergy", ["assistant"], timeline=given)) == [
         "ar:turn_2.assistant.completion"
     ]
-    assert embedder.texts == ["nut allergy", SAID[2]]
+    assert embedder.texts == [SAID[2]]
 
 
 async def test_of_two_that_say_the_same_the_newer_comes_first(memsearch, timelines, scope):
@@ -208,8 +222,82 @@ async def test_a_nearer_meaning_counts_more_than_newness(memsearch, timelines, s
 
 
 async def test_days_bounds_how_far_back_it_looks(memsearch, timelines, scope):
-    await timelines.append(scope, [block(1, SAID[2], days=40), block(2, SAID[2], days=3)])
+    await timelines.append(scope, [block(1, SAID[2], days=12_000), block(2, SAID[2], days=3)])
     assert paths(await memsearch("nut allergy", days=30)) == ["ar:turn_2.user.prompt"]
+    assert len((await memsearch("nut allergy", days=10**12)).ret) == 2
+
+
+async def test_all_languages_are_found_by_meaning_and_by_words_and_in_each_other(memsearch, timelines, scope):
+    texts = [
+        "Im Urlaub hat uns der Hund die Wanderkarte zerbissen.",
+        "\u533b\u751f\u4e0d\u8ba9\u5916\u5a46\u559d\u6d53\u8336\u3002",
+        "Ticket ACME-4074 was closed.",
+        "Ticket ACME-4075 was closed.",
+        "\u65b0\u3057\u3044\u6a4b\u306e\u5de5\u4e8b\u306f\u4e09\u6708\u306b\u7d42\u308f\u308b\u3002",
+    ]
+    await timelines.append(scope, [block(turn, text) for turn, text in enumerate(texts, start=1)])
+    for query, turn in [
+        ("Was hat das Haustier kaputt gemacht?", 1),
+        ("\u8001\u4eba\u5bb6\u4ec0\u4e48\u996e\u6599\u4e0d\u80fd\u78b0\uff1f", 2),
+        ("What must grandma not drink?", 2),
+        ("ACME-4074", 3),
+        ("acme-4075", 4),
+        ("\u6a4b\u306e\u5de5\u4e8b", 5),
+    ]:
+        assert paths(await memsearch(query))[0] == f"ar:turn_{turn}.user.prompt", query
+
+
+async def test_hits_that_are_much_farther_than_the_best_do_not_fill_the_list(memsearch, timelines, scope):
+    farther = ["My son likes fish for lunch.", "Too much sugar is bad for teeth."]
+    await timelines.append(scope, [block(turn, text) for turn, text in enumerate(farther, start=1)])
+    assert len((await memsearch("foods that make the child ill")).ret) == 2
+    await timelines.append(scope, [block(3, SAID[2])])
+    assert paths(await memsearch("foods that make the child ill")) == ["ar:turn_3.user.prompt"]
+
+
+async def test_without_a_model_it_is_found_by_its_words(memsearch, memory_of, timelines, scope):
+    await timelines.append(scope, [block(turn, text) for turn, text in SAID.items()])
+    memory = memory_of(None)
+    assert paths(await memsearch("cashews and pistachios", memory=memory)) == ["ar:turn_2.user.prompt"]
+    assert paths(await memsearch("cashews", memory=memory, timeline=[block(4, SAID[2])])) == [
+        "ar:turn_4.user.prompt"
+    ]
+    assert (await memsearch("nut allergy", memory=memory)).ret == []
+    assert paths(await memsearch("nut allergy")) == ["ar:turn_2.user.prompt"]
+
+
+async def test_vectors_of_an_old_model_are_compared_with_none_and_renewed_in_the_background(
+    memsearch, memory_of, timelines, scope
+):
+    await timelines.append(scope, [block(turn, text) for turn, text in SAID.items()])
+    await memsearch("nut allergy", memory=memory_of(RecordingEmbedder("old")))
+    embedder = RecordingEmbedder()
+    memory = memory_of(embedder)
+    by_meaning = await memsearch("nut allergy", memory=memory)
+    assert (by_meaning.ret, embedder.texts) == ([], [])
+    assert "3 passages were searched by words alone: their vectors are being renewed." in by_meaning.report
+    assert paths(await memsearch("cashews", memory=memory)) == ["ar:turn_2.user.prompt"]
+    await timelines.append(scope, [block(4, SAID[2])])
+    assert paths(await memsearch("nut allergy", memory=memory)) == ["ar:turn_4.user.prompt"]
+    await memory.vectors.renew()
+    assert sorted(embedder.texts) == sorted([*SAID.values(), SAID[2]])
+    renewed = await memsearch("nut allergy", memory=memory)
+    assert sorted(paths(renewed)) == ["ar:turn_2.user.prompt", "ar:turn_4.user.prompt"]
+    assert "renewed" not in renewed.report
+
+
+async def test_the_renewal_is_done_in_bounded_rounds_and_goes_on_after_a_restart(
+    memsearch, memory_of, timelines, timelines_and_passages, scope
+):
+    await timelines.append(scope, [block(turn, f"Note {turn}.") for turn in range(10, 110)])
+    await memsearch("note", memory=memory_of(RecordingEmbedder("old")))
+    rounds = []
+    for _ in range(3):
+        embedder = RecordingEmbedder()  # of a process that has just started
+        await memory_of(embedder).vectors.renew()
+        rounds.append(len(embedder.texts))
+    assert rounds == [64, 36, 0]
+    assert await timelines_and_passages[1].outdated(EMBEDDER.model, 1) == {}
 
 
 @pytest.mark.slow
@@ -231,6 +319,7 @@ async def test_what_has_nothing_to_do_with_anything_said_finds_nothing(memsearch
     await timelines.append(scope, [block(3, SAID[3])])
     answer = await memsearch("photosynthesis in deep sea algae")
     assert (answer.ok, answer.ret, answer.blocks[-1].text) == (True, [], "[]")
+    assert answer.report == "Nothing was found that has to do with the query."
 
 
 async def test_what_was_said_since_the_last_search_is_found_by_the_next(memsearch, timelines, scope):
@@ -242,11 +331,11 @@ async def test_what_was_said_since_the_last_search_is_found_by_the_next(memsearc
 
 
 async def test_searches_at_the_same_time_index_every_block_once(
-    memsearch, timelines, timelines_and_passages, scope
+    memsearch, timelines, timelines_and_passages, embedder, scope
 ):
     await timelines.append(scope, [block(turn, SAID[2]) for turn in range(1, 31)])
     answers = await asyncio.gather(*(memsearch("nut allergy", top_k=50) for _ in range(4)))
-    stored = await timelines_and_passages[1].vectors(scope, ["user"], "")
+    stored = await timelines_and_passages[1].candidates(scope, ["user"], "", embedder.model)
     assert ([len(answer.ret) for answer in answers], len(stored)) == ([29] * 4, 30)  # turn_9 is the current one
 
 

@@ -26,6 +26,7 @@ from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.schema import metadata
 from proofbox.service.storage.migrations import revisions, upgrade
+from proofbox.service.storage.passages import SqlPassageStore
 
 SCOPE = ConversationKey(Principal("acme", "books", "registered", "ann"), "conv-1")
 
@@ -351,6 +352,30 @@ def first_release_to(connection, revision):
         "visibility, description, created) VALUES (1, 1, 'turn_1', 'files', 'a.txt', 1, "
         f"'{'0' * 64}', 7, 'text/plain', 'internal', '', '2026-01-01T00:00:00.000Z')"
     )
+
+
+async def test_vectors_of_the_first_release_are_those_of_its_model(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/proofbox.sqlite3")
+    with engine.begin() as connection:
+        first_release_to(connection, "0009")
+        connection.exec_driver_sql(
+            "INSERT INTO passages (conversation, position, turn, target, ts, path, text, vector) VALUES "
+            "(1, 1, 'turn_1', 'user', 'now', 'ar:1', 'embedded', x'0a0b'), "
+            "(1, 2, 'turn_1', 'user', 'now', 'ar:2', 'not yet', x'')"
+        )
+    engine.dispose()
+    database = Database(tmp_path)
+    await database.open()
+    try:
+        passages = SqlPassageStore(database)
+        assert list((await passages.outdated("e5-small.1", 10)).values()) == ["embedded"]
+        found = await passages.candidates(SCOPE, ["user"], "", "e5-small.1")
+        assert [(row.text, row.vector, row.is_outdated) for row in found] == [
+            ("embedded", b"", True),
+            ("not yet", b"", False),
+        ]
+    finally:
+        await database.close()
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

@@ -107,9 +107,9 @@ async def test_a_range_of_sids_beyond_any_number_is_picked(source_pool, scope):
 async def test_nul_and_half_of_a_surrogate_pair_in_a_passage_become_question_marks(passage_store, scope):
     given = Passage(1, "turn_1", "user", "2026-11-22T10:00:00.000Z", LONG, "a\0b \ud83d ü", struct.pack("<f", 1))
     assert await passage_store.add(scope, [given], since=0, through=1)
-    ((number, _, _),) = await passage_store.vectors(scope, ["user"], "")
-    picked = await passage_store.pick(scope, [number])
-    assert (picked[number].text, picked[number].path) == ("a?b ? ü", LONG)
+    [row] = await passage_store.candidates(scope, ["user"], "", "")
+    picked = await passage_store.pick(scope, [row.number])
+    assert (picked[row.number].text, picked[row.number].path) == ("a?b ? ü", LONG)
 
 
 async def test_a_file_with_the_longest_path_and_an_odd_description_is_kept(artifact_store, scope, save):

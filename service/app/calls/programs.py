@@ -1,12 +1,13 @@
 """Build what runs programs: the dependencies of the tools, reruns, and jobs without a conversation."""
 
+import logging
 import os
 from dataclasses import dataclass, replace
 from functools import partial
 
 from proofbox.contracts.provenance import AuditService
 from proofbox.service.app.calls.callers import CallerParts
-from proofbox.service.app.extras import missing_modules
+from proofbox.service.app.extras import can_search_memory, missing_modules
 from proofbox.service.app.packages.wiring import SandboxParts, build_packages
 from proofbox.service.app.settings import Settings
 from proofbox.service.app.stores import Stores
@@ -21,7 +22,7 @@ from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
 from proofbox.service.jobs.output_retry import RetriedOutputs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
-from proofbox.service.react.memsearch.minilm import MiniLmEmbedder
+from proofbox.service.react.memsearch.e5 import E5Embedder
 from proofbox.service.react.memsearch.tool import MemorySearchTool
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.sandbox.image_inventory import ImageInventory
@@ -35,6 +36,8 @@ from proofbox.service.storage.skill_folder import FolderSkills
 from proofbox.service.timeline.bpe_tokens import BpeTokenCounter
 from proofbox.service.web.client.resolver import SystemResolver
 
+log = logging.getLogger("proofbox.memory")
+
 
 def call_limits(settings: Settings) -> CallLimits:
     """The limits of a call that asks for no others."""
@@ -42,14 +45,16 @@ def call_limits(settings: Settings) -> CallLimits:
 
 
 def _memory_search(settings: Settings, stores: Stores, files: ConversationFiles) -> MemorySearchTool | None:
-    """The search of past turns; None if its libraries are not installed."""
-    if missing_modules("memory"):
+    """The search of past turns; by words alone without the model, None without the libraries that run it."""
+    if not can_search_memory():
         return None
+    if missing := missing_modules("memory"):
+        log.warning("memory searches compare words alone: %s is not installed", *missing)
     return MemorySearchTool(
         stores.timelines,
         SqlPassageStore(stores.database),
         files,
-        MiniLmEmbedder(max(1, (os.cpu_count() or 1) // 2)),
+        None if missing else E5Embedder(max(1, (os.cpu_count() or 1) // 2)),
         half_life_days=settings.memory_half_life_days,
     )
 

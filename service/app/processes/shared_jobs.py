@@ -1,7 +1,7 @@
 """What one process does for all processes of a service, as long as it leads."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from proofbox.service.app.gateway import Gateway
 from proofbox.service.app.settings import Settings
@@ -14,14 +14,14 @@ log = logging.getLogger("proofbox.dispatch")
 
 
 class SharedJobs:
-    """Timers of waits and plans, the sweeps of runs, retention, and signed heads.
+    """Timers of waits and plans, the sweeps of runs, retention, the renewal of vectors, and signed heads.
 
     Heads are signed only with a key and a file that the settings name: all processes have to have the same ones.
 
     Args:
         settings: the settings.
         gateway: runs, waits and plans.
-        retention: deletes conversations.
+        upkeep: deletes conversations, and makes outdated vectors again.
         heads: signs heads of audit lines.
         undo_lost: undoes the saves of files that lost processes left.
     """
@@ -30,12 +30,12 @@ class SharedJobs:
         self,
         settings: Settings,
         gateway: Gateway,
-        retention: RetentionSweeper,
+        upkeep: Sequence[RetentionSweeper | RepeatedJob],
         heads: HeadSigner,
         undo_lost: Callable[[], Awaitable[None]],
     ) -> None:
         self._gateway = gateway
-        self._retention = retention
+        self._upkeep = upkeep
         self._heads = heads
         self._undoing = RepeatedJob(undo_lost, _UNDONE_EVERY_S, "the saves of lost processes cannot be undone")
         files = settings.audit_key_file, settings.audit_heads_file
@@ -45,7 +45,8 @@ class SharedJobs:
         """Begin, because this process leads."""
         log.info("this process does the jobs of the service")
         await self._gateway.start_jobs()
-        self._retention.start()
+        for job in self._upkeep:
+            job.start()
         self._undoing.start(at_once=True)
         if self._signs:
             self._heads.start()
@@ -53,7 +54,8 @@ class SharedJobs:
     async def end(self) -> None:
         """End: another process begins."""
         await self._gateway.stop_jobs()
-        await self._retention.stop()
+        for job in self._upkeep:
+            await job.stop()
         await self._undoing.stop()
         if self._signs:
             await self._heads.stop()

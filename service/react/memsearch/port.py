@@ -19,6 +19,7 @@ class Passage:
         path: the logical path of its block.
         text: its text.
         vector: its embedding: little-endian 32-bit floats; empty until a search needs it.
+        model: what made the embedding; empty as long as there is none.
     """
 
     position: int
@@ -28,6 +29,30 @@ class Passage:
     path: str
     text: str
     vector: bytes
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a search compares of a passage.
+
+    Attributes:
+        number: its id.
+        turn_id: its turn.
+        target: ``assistant``, ``user`` or ``attachment``.
+        ts: when it was written.
+        text: its text.
+        vector: its embedding by the model that was asked for; empty without one.
+        is_outdated: whether it has an embedding by another model.
+    """
+
+    number: int
+    turn_id: str
+    target: str
+    ts: str
+    text: str
+    vector: bytes
+    is_outdated: bool = False
 
 
 class PassageStore(Protocol):
@@ -42,13 +67,23 @@ class PassageStore(Protocol):
         False, and nothing added, if the store does not end at ``since`` any more.
         """
 
-    async def vectors(
-        self, scope: ConversationKey, targets: Collection[str], since_ts: str
-    ) -> list[tuple[int, str, bytes]]:
-        """Id, time and embedding (empty if there is none yet) of the passages of some targets from a time on."""
+    async def candidates(
+        self, scope: ConversationKey, targets: Collection[str], since_ts: str, model: str
+    ) -> list[Candidate]:
+        """The passages of some targets from a time on, with their embeddings by a model; empty: without any."""
 
-    async def set_vectors(self, scope: ConversationKey, vectors: Mapping[int, bytes]) -> None:
-        """Stores the embeddings of passages by their ids.
+    async def set_vectors(self, scope: ConversationKey, vectors: Mapping[int, bytes], model: str) -> None:
+        """Stores the embeddings of passages by their ids, and what made them.
+
+        Raises:
+            StoreFullError: no space is left.
+        """
+
+    async def outdated(self, model: str, limit: int) -> dict[int, str]:
+        """Ids and texts of some passages of any conversation whose embeddings another model made."""
+
+    async def renew_vectors(self, vectors: Mapping[int, bytes], model: str) -> None:
+        """Stores embeddings in place of outdated ones; of passages that are gone by now, none.
 
         Raises:
             StoreFullError: no space is left.

