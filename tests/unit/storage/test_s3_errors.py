@@ -8,9 +8,8 @@ from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutErro
 
 from proofbox.service.app.blob_stores import build_blob_store
 from proofbox.service.app.settings import Settings
-from proofbox.service.artifacts.port import StoreAwayError
+from proofbox.service.artifacts.port import DamagedBytesError, StoreAwayError
 from proofbox.service.errors import StoreFailedError, StoreFullError
-from proofbox.service.artifacts.port import DamagedBytesError
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.s3_client import refused, translate_errors
