@@ -33,7 +33,7 @@ fail() {
 }
 
 input_files() {
-  local found=(Dockerfile requirements.txt sbom.py fonts skel) program
+  local found=(Dockerfile requirements.txt data.txt data.py slim.sh sbom.py fonts site skel) program
   for program in "${PROGRAMS[@]}"; do
     [ -d "$here/$program" ] && found+=("$program")
   done
@@ -65,6 +65,7 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
     cp "$here/$file" "$target"
   done < <(input_files)
   lend_settings "$context/host"
+  lend_npm_settings "$context/host"
   # A checkout under a strict umask must not make files that the sandbox's user cannot read.
   chmod -R u=rwX,go=rX "$context"
 }

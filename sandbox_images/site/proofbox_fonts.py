@@ -1,0 +1,267 @@
+"""Which face stands for a font that programs name, and which faces have the letters that it lacks.
+
+matplotlib and Pillow look here when they have no font of a name: those of other systems are in many programs, and their letters in any
+script are to be drawn without a word.
+"""
+
+import io
+import mmap
+import os
+import re
+from collections.abc import Iterable
+from functools import lru_cache, wraps
+from pathlib import Path
+from typing import Any
+
+_SANS, _SERIF, _MONO = "Liberation Sans", "Liberation Serif", "Liberation Mono"
+_WIDE, _WIDE_MONO = "DejaVu Sans", "DejaVu Sans Mono"
+_CHINESE, _KOREAN, _SYMBOLS = "Droid Sans Fallback", "NanumGothic", "Symbola"
+_FACES = {
+    _SANS: "arial, helvetica, helvetica neue, nimbus sans, arimo, freesans, arial narrow, arial black, arial unicode ms, swiss",
+    _SERIF: "times new roman, times, nimbus roman, tinos, freeserif, georgia, garamond, eb garamond, palatino, palatino linotype,"
+    "book antiqua, baskerville, bookman, bookman old style, charter, didot, century, century schoolbook, computer modern roman,"
+    "cmu serif, latin modern roman, playfair display, merriweather, lora, stix, new century schoolbook, utopia, itc bookman",
+    _MONO: "courier new, courier, nimbus mono, cousine, freemono, fixed, terminal",
+    "Carlito": "calibri",
+    "Caladea": "cambria",
+    "Noto Sans": "open sans, roboto, lato, inter, segoe ui, ubuntu, source sans pro, source sans 3, droid sans, montserrat, poppins,"
+    "nunito, raleway, work sans, sf pro, sf pro display, sf pro text, san francisco, system-ui, -apple-system, blinkmacsystemfont,"
+    "ibm plex sans, pt sans, fira sans, candara, corbel, optima, avenir, avenir next, gill sans, gill sans mt, futura, myriad pro,"
+    "century gothic, franklin gothic, trebuchet ms, dm sans, helvetica light, aptos",
+    "Noto Serif": "noto serif cjk, constantia, source serif pro, pt serif",
+    _WIDE: "verdana, tahoma, geneva, lucida grande, lucida sans, lucida sans unicode, lucid, avant garde, bitstream vera sans,"
+    "comic sans ms, comic neue, xkcd, xkcd script, humor sans, impact, chicago, charcoal, sand, script mt, felipa, textile,"
+    "apple chancery, zapf chancery, itc zapf chancery, western, cursive, fantasy",
+    _WIDE_MONO: "consolas, menlo, monaco, andale mono, lucida console, lucida sans typewriter, cascadia code, cascadia mono, fira code,"
+    "fira mono, jetbrains mono, source code pro, sf mono, ubuntu mono, roboto mono, inconsolata, hack, ibm plex mono, cmtt10,"
+    "computer modern typewriter, bitstream vera sans mono, space mono",
+    _CHINESE: "simhei, simsun, nsimsun, simkai, kaiti, fangsong, simfang, stheiti, stsong, stkaiti, stxihei, heiti sc, heiti tc, songti sc,"
+    "microsoft yahei, microsoft yahei ui, microsoft jhenghei, mingliu, pmingliu, dfkai-sb, pingfang sc, pingfang tc, pingfang hk,"
+    "hiragino sans gb, source han sans, source han sans cn, source han sans sc, source han serif sc, source han sans jp,"
+    "wenquanyi micro hei, wenquanyi zen hei, wenquanyi bitmap song, ar pl umming cn, ar pl ukai cn, noto sans sc, noto sans tc,"
+    "noto serif sc, noto sans hans, droid sans fallback full, lihei pro, lisong pro, youyuan, lisu, heiti, songti, dengxian, "
+    "hiragino sans, hiragino kaku gothic pro, hiragino kaku gothic pron, hiragino mincho pron, hiragino maru gothic pro, meiryo,"
+    "meiryo ui, ms gothic, ms pgothic, ms ui gothic, ms mincho, ms pmincho, yu gothic, yu mincho, yugothic, takao, takaogothic,"
+    "takaopgothic, ipagothic, ipapgothic, ipaexgothic, ipamincho, vl gothic, noto sans jp, noto serif jp, source han serif",
+    _KOREAN: "malgun gothic, apple sd gothic neo, applegothic, nanum gothic, nanumbarungothic, nanummyeongjo, nanumsquare, gulim,"
+    "batang, dotum, gungsuh, noto sans kr, noto serif kr, un dotum, undotum, baekmuk gulim, source han sans kr, source han sans k",
+    "Noto Sans Devanagari": "mangal, nirmala ui, nirmala text, kokila, aparajita, utsaah, kohinoor devanagari, lohit devanagari, kruti dev,"
+    "devanagari mt, devanagari sangam mn, sanskrit text, gargi, sarai",
+    "Noto Sans Bengali": "vrinda, shonar bangla, kohinoor bangla, lohit bengali, solaimanlipi",
+    "Noto Sans Tamil": "latha, vijaya, tamil sangam mn, lohit tamil",
+    "Noto Sans Telugu": "gautami, vani, lohit telugu, kohinoor telugu",
+    "Noto Sans Kannada": "tunga",
+    "Noto Sans Malayalam": "kartika",
+    "Noto Sans Gujarati": "shruti",
+    "Noto Sans Gurmukhi": "raavi",
+    "Noto Sans Thai": "leelawadee, leelawadee ui, cordia new, cordiaupc, angsana new, angsanaupc, browallia new, thonburi, th sarabun new,"
+    "sarabun, tahoma thai, loma, garuda, norasi, waree, ayuthaya, krungthep, silom, sathu",
+    "Noto Naskh Arabic": "arabic typesetting, traditional arabic, simplified arabic, sakkal majalla, geeza pro, amiri, scheherazade,"
+    "al bayan, baghdad, damascus, tajawal, cairo, droid arabic naskh, b nazanin, iransans, vazir, vazirmatn",
+    "Noto Sans Hebrew": "david, miriam, frankruehl, arial hebrew, gisha, aharoni, levenim mt, rod",
+    "Noto Sans Khmer": "daunpenh, khmer ui, moolboran",
+    "Noto Sans Lao": "dokchampa, lao ui",
+    "Noto Sans Myanmar": "myanmar text, padauk",
+    "Noto Sans Ethiopic": "nyala, ebrima, kefa",
+    "Noto Sans Georgian": "sylfaen",
+    "Noto Sans Armenian": "mshtakan",
+    "Noto Serif Tibetan": "microsoft himalaya, kailasa",
+    "Noto Sans Mongolian": "mongolian baiti",
+    # Faces in colour cannot be drawn by matplotlib.
+    _SYMBOLS: "segoe ui emoji, segoe ui symbol, apple color emoji, apple symbols, noto emoji, noto color emoji, twemoji, openmoji",
+}
+_FACE_OF = {name.strip(): face for face, names in _FACES.items() for name in names.split(",")}
+# Of names that nobody knows here, parts that say what kind of face is meant.
+_KINDS = (
+    (re.compile(r"\b(cjk kr|kr|korean|hangul|nanum)\b"), _KOREAN),
+    (re.compile(r"\b(cjk|sc|tc|hk|jp|gb|cn|han|hei|heiti|song|songti|kai|kaiti|ming|mincho|hiragino|pingfang|wenquanyi)\b"), _CHINESE),
+    (re.compile(r"mono|code|console|typewriter|courier|terminal"), _WIDE_MONO),
+    (re.compile(r"(?<!sans )(?<!sans-)serif|roman|times"), _SERIF),
+)
+# In this order a letter is looked for that a face lacks. What lacks in all of them is a box.
+_FALLBACKS = (
+    *(_WIDE, _CHINESE, _KOREAN, "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Telugu"),
+    *("Noto Sans Kannada", "Noto Sans Malayalam", "Noto Sans Gujarati", "Noto Sans Gurmukhi", "Noto Sans Oriya", "Noto Sans Sinhala"),
+    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Khmer", "Noto Sans Lao", "Noto Sans Myanmar", "Noto Sans Ethiopic"),
+    *("Noto Sans Armenian", "Noto Sans Georgian", "Noto Serif Tibetan", "Noto Sans Mongolian", "Noto Sans Thaana", "Noto Sans Syriac"),
+    *("Noto Sans Symbols", "Noto Sans Symbols2", _SYMBOLS, "Noto Sans Math"),
+)
+_BOLD_FROM = 600
+_STYLE = re.compile(r"(?:[\s_-]*(?:semi|extra|demi)?(?:bold|italic|oblique|regular|medium|light|black|thin)|[\s_-](?:bi|bd|b|i))+$|(?:bd|bi)$")
+_FOLDER = "/usr/share/fonts/truetype"
+# How Windows and macOS name the files of their fonts, where that is not the name of the font.
+_FILES = {
+    "seguiemj": "segoe ui emoji", "seguisym": "segoe ui symbol", "arialuni": "arial", "times": "times new roman", "cour": "courier new",
+    "consola": "consolas", "segoeui": "segoe ui", "trebuc": "trebuchet ms",
+    "comic": "comic sans ms", "msyh": "microsoft yahei", "msjh": "microsoft jhenghei", "simkai": "kaiti",
+    "malgun": "malgun gothic", "msgothic": "ms gothic", "yugoth": "yu gothic", "micross": "arial",
+    "pingfang": "pingfang sc", "helveticaneue": "helvetica", "sfnsdisplay": "sf pro", "nirmala": "nirmala ui", "lucon": "lucida console",
+    "pala": "palatino",
+}  # fmt: skip
+
+
+def face_of(name: str) -> tuple[str, bool]:
+    """The family that stands for one of this name, and whether the name is one that is known."""
+    plain = " ".join(name.lower().split())
+    if (face := _FACE_OF.get(plain)) is not None:
+        return face, True
+    for words, face in _KINDS:
+        if words.search(plain):
+            return face, face in {_KOREAN, _CHINESE}
+    return _WIDE, False
+
+
+def file_of(path: str) -> str | None:
+    """The font file that stands for one of a name such as ``arialbd.ttf``; None if the name says nothing."""
+    stem = Path(path.replace("\\", "/")).stem.lower()
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", Path(path.replace("\\", "/")).stem).lower()
+    bold = "bold" in stem or stem.endswith(("bd", "-b"))
+    plain = [_STYLE.sub("", name) for name in (spaced, stem)]
+    for candidate in (stem, spaced, *plain, re.sub(r"[-_]", " ", plain[0]), stem[:-1]):
+        face, known = face_of(_FILES.get(candidate, candidate))
+        if known:
+            return _file_with(face, bold=bold)
+    return None
+
+
+@lru_cache
+def _file_with(face: str, *, bold: bool) -> str | None:
+    name = {_CHINESE: "DroidSansFallbackFull"}.get(face, face.replace(" ", ""))
+    endings = ("-Bold", "Bold", "-Regular", "") if bold else ("-Regular", "")
+    found = {path.name: path for path in Path(_FOLDER).rglob("*.ttf")}
+    return next((str(found[f"{name}{end}.ttf"]) for end in endings if f"{name}{end}.ttf" in found), None)
+
+
+class _Mapped(mmap.mmap):
+    """A font file that needs no descriptor: a program may draw with more faces than it may open files."""
+
+    name: str
+
+    @classmethod
+    def of(cls, path: str) -> "_Mapped":
+        with open(path, "rb") as file:
+            mapped = cls(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
+        mapped.name = path
+        return mapped
+
+
+def complete_font_manager(names: dict[str, Any]) -> None:
+    """Has matplotlib's list of fonts find a face for every name, and letters of every script behind it."""
+    manager, aliases, log = names["FontManager"], names["font_family_aliases"], names["_log"]
+    properties, fonts = names["FontProperties"], names["fontManager"]
+    find_one, find_all, open_fonts = manager.findfont, manager._find_fonts_by_props, names["_get_font"]
+    unknown: set[str] = set()
+    known_of: dict[str, Any] = {"list": None}
+
+    def known(self: Any) -> dict[str, Any]:
+        """By family the files, and the fallbacks; made anew when a font was added."""
+        key = (id(self.ttflist), len(self.ttflist))
+        if known_of["list"] != key:
+            entries: dict[str, list[Any]] = {}
+            for entry in self.ttflist:
+                entries.setdefault(entry.name.lower(), []).append(entry)
+            known_of.update(list=key, entries=entries, fallbacks={})
+        return known_of
+
+    def replaced(self: Any, family: str, installed: Iterable[str]) -> list[str]:
+        lower = family.lower()
+        if lower in aliases:
+            options = [*self._expand_aliases(lower)]
+            if not options or any(option.lower() in installed for option in options):
+                return [family]
+            return [face_of(option)[0] for option in options]
+        if lower in installed and _FACE_OF.get(lower) != _SYMBOLS:
+            return [family]
+        face, is_known = face_of(family)
+        if not is_known and family not in unknown:
+            unknown.add(family)
+            log.warning("findfont: Font family %r not found; %r is used.", family, face)
+        return [face]
+
+    def resolved(self: Any, prop: Any) -> Any:
+        prop = properties._from_any(prop)
+        if prop.get_file() is not None:
+            return prop
+        installed, families = known(self)["entries"], prop.get_family()
+        faces = [face for family in families for face in replaced(self, family, installed)]
+        if faces != families:
+            prop = prop.copy()
+            prop.set_family(faces)
+        return prop
+
+    def is_plain(fontext: str, directory: object) -> bool:
+        return fontext == "ttf" and directory is None
+
+    @wraps(find_one)
+    def findfont(
+        self: Any, prop: Any, fontext: str = "ttf", directory: Any = None, fallback_to_default: bool = True, *others: Any, **named: Any
+    ) -> Any:
+        if is_plain(fontext, directory) and fallback_to_default:
+            prop = resolved(self, prop)
+        return find_one(self, prop, fontext, directory, fallback_to_default, *others, **named)
+
+    def fallbacks(self: Any, prop: Any) -> list[str]:
+        weight = prop.get_weight()
+        bold = (names["weight_dict"].get(weight, 400) if isinstance(weight, str) else weight) >= _BOLD_FROM
+        there = known(self)
+        if bold not in there["fallbacks"]:
+            chosen = []
+            for face in _FALLBACKS:
+                of_face = [e for e in there["entries"].get(face.lower(), ()) if e.style == "normal"]
+                of_face.sort(key=lambda e: (e.weight if isinstance(e.weight, int) else 400) * (-1 if bold else 1))
+                if of_face:
+                    chosen.append(os.path.realpath(of_face[0].fname))
+            there["fallbacks"][bold] = chosen
+        return there["fallbacks"][bold]
+
+    @wraps(find_all)
+    def _find_fonts_by_props(self: Any, prop: Any, fontext: str = "ttf", directory: Any = None, *others: Any, **named: Any) -> list[str]:
+        if not is_plain(fontext, directory):
+            return find_all(self, prop, fontext, directory, *others, **named)
+        prop = resolved(self, prop)
+        return list(dict.fromkeys([*find_all(self, prop, *others, **named), *fallbacks(self, prop)]))
+
+    @lru_cache(64)
+    @wraps(open_fonts.__wrapped__)
+    def _get_font(paths: Any, *settings: Any, **named: Any) -> Any:
+        opener: Any = io
+        real = opener.open
+        opener.open = lambda path, *mode: _Mapped.of(path) if mode == ("rb",) else real(path, *mode)
+        try:
+            return open_fonts.__wrapped__(paths, *settings, **named)
+        finally:
+            opener.open = real
+
+    manager.findfont, manager._find_fonts_by_props = findfont, _find_fonts_by_props
+    names["findfont"] = fonts.findfont
+    names["_get_font"] = _get_font
+    os.register_at_fork(after_in_child=_get_font.cache_clear)
+
+
+def complete_text_helpers(names: dict[str, Any]) -> None:
+    """Has the warning of a letter that no face has name the one that was asked, and not all that were looked at."""
+    warn = names["warn_on_missing_glyph"]
+
+    @wraps(warn)
+    def warn_on_missing_glyph(codepoint: int, fontnames: str) -> None:
+        asked = [name for name in fontnames.split(", ") if name not in _FALLBACKS]
+        warn(codepoint, ", ".join(sorted(asked)) or _WIDE)
+
+    names["warn_on_missing_glyph"] = warn_on_missing_glyph
+
+
+def complete_truetype(names: dict[str, Any]) -> None:
+    """Has Pillow open the face that stands for a font file of another system."""
+    open_as_ever = names["truetype"]
+
+    @wraps(open_as_ever)
+    def truetype(font: Any = None, *others: Any, **named: Any) -> Any:
+        try:
+            return open_as_ever(font, *others, **named)
+        except OSError:
+            path = file_of(os.fspath(font)) if isinstance(font, (str, os.PathLike)) else None
+            if path is None:
+                raise
+            return open_as_ever(path, *others, **named)
+
+    names["truetype"] = truetype
