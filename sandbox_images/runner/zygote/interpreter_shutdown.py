@@ -48,6 +48,8 @@ class InterpreterShutdown:
     def _take_apart(self) -> bool:
         """Takes the program's modules apart; False if Python has to end the process, and show why."""
         own = [name for name in sys.modules if name not in self._libraries]
+        # As in Python, where nothing can be opened any more to show the lines of a traceback.
+        sys.modules["io"] = None  # type: ignore[assignment]
         for name in own:
             sys.modules.pop(name, None)
         gc.collect()
@@ -63,7 +65,9 @@ def _cleared_what_is_held(own: list[str]) -> bool:
         for found in gc.get_objects()
         if type(found) is dict and found.get("__name__") in own and "__builtins__" in found
     ]
-    for names in held:
+    # As in Python: what was imported last goes first, so that it can still use what it is made of.
+    place = {name: at for at, name in enumerate(own)}
+    for names in sorted(held, key=lambda names: place[names["__name__"]], reverse=True):
         _clear(names)
     return bool(held)
 

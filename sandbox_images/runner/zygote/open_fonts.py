@@ -1,8 +1,8 @@
 """Fonts that matplotlib has opened in a zygote: its forks use them, and read them from memory.
 
-matplotlib reads a font through a Python file, some fourteen times for each glyph, and every process that is forked opens
-its fonts anew: files that processes share have one position for all of them. The image's own addition maps them into
-memory, which has no position that is shared.
+matplotlib reads a font through a Python file, some fourteen times for each glyph, and every process that is
+forked opens its fonts anew: files that processes share have one position for all of them. The image's own addition
+to matplotlib maps fonts into memory, which has no position that is shared.
 """
 
 import functools

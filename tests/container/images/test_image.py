@@ -143,8 +143,8 @@ def test_the_image_starts_the_runner_as_an_unprivileged_user_in_the_output_folde
     }
 
 
-def test_the_image_is_at_most_1100_megabytes(sandbox):
-    assert sandbox.inspect("{{.Size}}") <= 1_100_000_000
+def test_the_image_is_at_most_1300_megabytes(sandbox):
+    assert sandbox.inspect("{{.Size}}") <= 1_300_000_000
 
 
 def test_the_history_of_the_image_names_no_address_and_no_build_argument(engine):
