@@ -4,10 +4,10 @@
 set -euo pipefail
 
 # Test suites (numpy.testing needs one file of them), headers and sources of extensions, notebook widgets, second copies of libraries,
-# pyarrow Flight, which speaks to a network, and plans of Substrait; raw data beside a data set; locales of small languages.
+# pyarrow Flight, which speaks to a network, raw data beside a data set; locales of small languages.
 find . -type d \( -name tests -o -name test \) -prune -not -path './numpy/_core/tests' -exec rm -rf {} +
 find numpy/_core/tests -mindepth 1 -not -name '_natype.py' -delete
-rm -rf numpy/_core/_simd.*.so pyarrow/include pyarrow/*flight* pyarrow/*substrait* pyarrow/libarrow_python*.so pyarrow/libarrow_python*.so.*.*.* \
+rm -rf numpy/_core/_simd.*.so pyarrow/include pyarrow/*flight* pyarrow/_substrait* pyarrow/libarrow_python*.so pyarrow/libarrow_python*.so.*.*.* \
   plotly/labextension plotly/package_data/widgetbundle.js statsmodels/datasets/randhie/src ../../../share/jupyter ../../../share/man
 find . -type f -regextype egrep -regex '.*[.](a|c|cc|cpp|h|hpp|map|pxd|pxi|pyi|pyx)' -not -path './skimage/*' -not -path './lazy_loader/*' -delete
 languages='root|ar|bn|cs|da|de|el|en|es|fa|fi|fr|he|hi|hu|id|it|ja|ko|nb|nl|no|pl|pt|ro|ru|sv|th|tr|uk|vi|zh'
@@ -42,7 +42,7 @@ done
 # and inner workings that no traceback is read for have nothing but their bytecode.
 compile() { "$VIRTUAL_ENV/bin/python" -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$@"; }
 compile .
-for folder in babel dateparser/data faker/providers fontTools mpmath narwhals plotly/graph_objs pygments pypdf reportlab sqlalchemy; do
+for folder in babel dateparser/data faker/providers fontTools fpdf mpmath narwhals networkx plotly/graph_objs pygments pypdf reportlab sqlalchemy; do
   find "$folder" -name __pycache__ -prune -exec rm -rf {} +
   compile -b "$folder"
   find "$folder" -name '*.py' -delete

@@ -1,6 +1,6 @@
 """Which face stands for a font that programs name, and which faces have the letters that it lacks.
 
-matplotlib and Pillow look here when they have no font of a name: those of other systems are in many programs, and letters
+matplotlib and Pillow ask here when they have no font of a name: those of other systems are in many programs, and letters
 of any script are to be drawn without a warning.
 """
 
@@ -72,7 +72,7 @@ _FACES = {
     _SYMBOLS: "segoe ui emoji, segoe ui symbol, apple color emoji, apple symbols, noto emoji, noto color emoji, twemoji, openmoji",
 }
 _FACE_OF = {name.strip(): face for face, names in _FACES.items() for name in names.split(",")}
-# Of names that nobody knows here, parts that say what kind of face is meant.
+# Of names that nobody knows here, parts by which a kind of face is meant.
 _KINDS = (
     (re.compile(r"\b(cjk kr|kr|korean|hangul|nanum)\b"), _KOREAN),
     (
@@ -84,7 +84,7 @@ _KINDS = (
     (re.compile(r"mono|code|console|typewriter|courier|terminal"), _WIDE_MONO),
     (re.compile(r"(?<!sans )(?<!sans-)serif|roman|times"), _SERIF),
 )
-# In this order a letter is looked for that a face lacks. What lacks in all of them is a box.
+# In this order, a letter that a face lacks is searched. What lacks in all of them is drawn as a rectangle.
 _FALLBACKS = (
     *(
         _WIDE,
@@ -150,7 +150,7 @@ def face_of(name: str) -> tuple[str, bool]:
 
 
 def file_of(path: str) -> str | None:
-    """The font file that stands for one of a name such as ``arialbd.ttf``; None if the name says nothing."""
+    """The font file that stands for one of a name such as ``arialbd.ttf``; None if the name means nothing."""
     stem = Path(path.replace("\\", "/")).stem.lower()
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", Path(path.replace("\\", "/")).stem).lower()
     bold = "bold" in stem or stem.endswith(("bd", "-b"))
@@ -226,7 +226,7 @@ class _Resolver:
         self._latest: tuple[tuple[int, int], _Faces] | None = None
 
     def faces(self, manager: Any) -> _Faces:
-        """What a list has; looked up anew when a font was added."""
+        """What a list has; read anew when a font was added."""
         key = (id(manager.ttflist), len(manager.ttflist))
         if self._latest is None or self._latest[0] != key:
             self._latest = key, _Faces(manager.ttflist, self._names["weight_dict"])
@@ -304,7 +304,7 @@ def complete_font_manager(names: dict[str, Any]) -> None:
 
 
 def complete_text_helpers(names: dict[str, Any]) -> None:
-    """Has the warning of a letter that no face has name the one that was asked, and not all that were looked at."""
+    """Has the warning of a letter that no face has name the one that was asked, and not all that were tried."""
     warn = names["warn_on_missing_glyph"]
 
     @wraps(warn)
