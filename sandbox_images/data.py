@@ -68,7 +68,7 @@ def lay_out_nltk(wheels: Path, wordnet: Path, target: Path) -> None:
 
 
 def _zip(path: Path) -> zipfile.ZipFile:
-    return zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+    return zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
 def lay_out_amaro(target: Path, settings: Path) -> None:

@@ -42,7 +42,7 @@ done
 # and inner workings that no traceback is read for have nothing but their bytecode.
 compile() { "$VIRTUAL_ENV/bin/python" -m compileall -q -f -j 0 --invalidation-mode unchecked-hash "$@"; }
 compile .
-for folder in babel dateparser/data faker/providers fontTools fpdf mpmath narwhals networkx plotly/graph_objs pygments pypdf reportlab sqlalchemy; do
+for folder in babel dateparser/data faker/providers fontTools fpdf mpmath narwhals networkx patsy pdfminer plotly/graph_objs pygments pypdf reportlab sqlalchemy; do
   find "$folder" -name __pycache__ -prune -exec rm -rf {} +
   compile -b "$folder"
   find "$folder" -name '*.py' -delete

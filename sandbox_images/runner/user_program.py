@@ -145,7 +145,7 @@ class Program(list[Any]):
         module.__builtins__ = builtins  # type: ignore[attr-defined]  # as the interpreter sets it
         sys.modules["__main__"] = module
         try:
-            self += compile(source, self._path, "exec", dont_inherit=True), module.__dict__
+            self.extend((compile(source, self._path, "exec", dont_inherit=True), module.__dict__))
         except BaseException as exc:
             if not self.__exit__(type(exc), exc, exc.__traceback__):
                 raise

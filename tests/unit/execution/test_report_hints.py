@@ -102,10 +102,7 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
         (
             "No module named 'polars'",
             True,
-            (
-                "the library polars is not installed; use pandas, or duckdb; "
-                'call again with packages: ["polars"]'
-            ),
+            ('the library polars is not installed; use pandas, or duckdb; call again with packages: ["polars"]'),
         ),
         ("No module named 'h5py'", True, 'the library h5py is not installed; call again with packages: ["h5py"]'),
         ("No module named 'pip'", False, "nothing can be installed while a program runs"),
