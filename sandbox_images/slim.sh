@@ -8,7 +8,7 @@ set -euo pipefail
 find . -type d \( -name tests -o -name test \) -prune -not -path './numpy/_core/tests' -exec rm -rf {} +
 find numpy/_core/tests -mindepth 1 -not -name '_natype.py' -delete
 rm -rf numpy/_core/_simd.*.so pyarrow/include pyarrow/*flight* pyarrow/_substrait* pyarrow/libarrow_python*.so pyarrow/libarrow_python*.so.*.*.* \
-  plotly/labextension plotly/package_data/widgetbundle.js statsmodels/datasets/randhie/src ../../../share/jupyter ../../../share/man
+  plotly/labextension plotly/package_data/widgetbundle.js statsmodels/datasets/randhie/src skimage/data/lfw_subset.npy ../../../share/jupyter ../../../share/man
 find . -type f -regextype egrep -regex '.*[.](a|c|cc|cpp|h|hpp|map|pxd|pxi|pyi|pyx)' -not -path './skimage/*' -not -path './lazy_loader/*' -delete
 languages='root|ar|bn|cs|da|de|el|en|es|fa|fi|fr|he|hi|hu|id|it|ja|ko|nb|nl|no|pl|pt|ro|ru|sv|th|tr|uk|vi|zh'
 find babel/locale-data -type f -regextype egrep -not -regex ".*/($languages)(_[^/]*)?[.]dat" -delete
