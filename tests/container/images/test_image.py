@@ -503,7 +503,8 @@ def test_what_is_kept_of_matplotlib_s_search_for_fonts_depends_on_all_that_the_s
         "listed = re.findall(r'\"font[.](.+?)\"', source)\n"
         "parameters = list(inspect.signature(FontManager._find_fonts_by_props).parameters)[:2]\n"
         "settings = [name.removeprefix('font.') for name in font_lookups._SETTINGS]\n"
-        "print(json.dumps([len(listed) == 5 and set(listed) <= set(settings), source.count('rcParams['), parameters]))\n"
+        "is_covered = len(listed) == 5 and set(listed) <= set(settings)\n"
+        "print(json.dumps([is_covered, source.count('rcParams['), parameters]))\n"
     )
     done = sandbox.run("sh", "-c", PREPARED_PYTHON, stdin=program)
     assert json.loads(done.stdout or "null") == [True, 1, ["self", "prop"]], done.stderr
