@@ -38,7 +38,7 @@ SUBSTITUTES = {
     **dict.fromkeys(("chromium", "google-chrome", "chrome"), _RENDERING),
     **dict.fromkeys(("torch", "tensorflow", "keras"), "sklearn, whose neural_network has MLPClassifier"),
     **dict.fromkeys(("convert", "magick", "wand"), "PIL"),
-    **dict.fromkeys(("ffmpeg", "moviepy"), "cv2.VideoCapture and cv2.VideoWriter"),
+    **dict.fromkeys(("moviepy", "imageio_ffmpeg"), "cv2.VideoCapture and cv2.VideoWriter"),
     **dict.fromkeys(("geopandas", "fiona", "cartopy"), "shapely for shapes, folium for maps"),
     **dict.fromkeys(("textblob", "spacy", "gensim"), "nltk, or sklearn.feature_extraction.text"),
     **dict.fromkeys(("bokeh", "altair", "pygal"), "plotly, or matplotlib"),
