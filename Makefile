@@ -37,7 +37,7 @@ $(VENV)/.done: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.PHONY: venv engine images image-with readers services services-stop
+.PHONY: venv engine images image-with image-newest readers services services-stop
 venv: $(VENV)/.done ## make the Python environment from the lock file
 
 engine: ## find a container engine, or install and start one
@@ -46,8 +46,11 @@ engine: ## find a container engine, or install and start one
 images: ## build the sandbox image; returns at once if nothing changed
 	@sandbox_images/build.sh
 
-image-with: ## build the sandbox image with more packages: TAG=mine [PIP='duckdb polars'] [APT='tesseract-ocr']
+image-with: ## build the sandbox image with more packages: TAG=mine [PIP='polars'] [APT='tesseract-ocr'], or all of TAG=full
 	@sandbox_images/variant.sh "$(TAG)" $(if $(PIP),--pip "$(PIP)") $(if $(APT),--apt "$(APT)")
+
+image-newest: venv ## build proofbox-sandbox:newest, with the newest pandas, numpy and matplotlib
+	@sandbox_images/build.sh --newest
 
 readers: ## build the programs that open rendered files after us, for the tests; returns at once if nothing changed
 	@tests/readers/build.sh

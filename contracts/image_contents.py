@@ -17,6 +17,10 @@ MAIN_LIBRARIES = (
     "seaborn",
     "plotly",
     "networkx",
+    "duckdb",
+    "nltk",
+    "xgboost-cpu",
+    "opencv-python-headless",
     "pillow",
     "openpyxl",
     "xlsxwriter",
@@ -37,8 +41,9 @@ MAIN_LIBRARIES = (
     "docxtpl",
     "xlrd",
     "tqdm",
-    "regex",
-    "markdown-it-py",
+    "faker",
+    "sqlalchemy",
+    "scikit-image",
 )
 # Beyond what every Debian has.
 MAIN_COMMANDS = (

@@ -4,6 +4,7 @@
 #
 #   build.sh                   builds what is missing: an engine, the base image, the sandbox image
 #   build.sh --fresh           builds base and image anew, which takes in Debian's security updates
+#   build.sh --newest          builds proofbox-sandbox:newest, with the newest pandas, numpy and matplotlib in place of those models know
 #   build.sh --clean           removes from the engine every image that these scripts made, the base image included
 #   build.sh --print-inputs    prints the hash of everything that goes into the image, as its label proofbox.inputs has it
 #   build.sh --print-reference prints the name of the image, which the service uses unless PROOFBOX_IMAGE names another
@@ -24,6 +25,8 @@ BASE=proofbox-base:trixie
 LOG=$(log_file image)
 # Our own programs: each a folder with a __main__.py that ends up below /opt/proofbox.
 PROGRAMS=(runner inspector render page_text inventory)
+# What --newest takes, whatever requirements.in says.
+NEWEST='matplotlib>=3.11 numpy>=2.4 pandas>=3'
 # What the runner has in common with the service.
 PROTOCOL=runner_protocol
 
@@ -33,7 +36,7 @@ fail() {
 }
 
 input_files() {
-  local found=(Dockerfile requirements.txt sbom.py fonts skel) program
+  local found=(Dockerfile requirements.txt data.txt data.py slim.sh sbom.py fonts site skel) program
   for program in "${PROGRAMS[@]}"; do
     [ -d "$here/$program" ] && found+=("$program")
   done
@@ -65,8 +68,18 @@ prepare_context() { # FOLDER: exactly the hashed files, and beside them what thi
     cp "$here/$file" "$target"
   done < <(input_files)
   lend_settings "$context/host"
+  lend_npm_settings "$context/host"
   # A checkout under a strict umask must not make files that the sandbox's user cannot read.
   chmod -R u=rwX,go=rX "$context"
+}
+
+take_newest() { # CONTEXT
+  local uv index
+  uv=$(command -v "$here/../.venv/bin/uv" uv | head -n 1) || fail "--newest needs uv: pip install uv"
+  index=$(pip_setting index-url "${PIP_INDEX_URL:-}")
+  (cd "$here" && "$uv" pip compile --quiet --upgrade --python-version 3.13 --python-platform x86_64-manylinux_2_28 --generate-hashes \
+    --no-header --no-emit-index-url ${index:+--index-url "$index"} --override <(printf '%s\n' $NEWEST) requirements.in) \
+    >"$1/requirements.txt" || fail "no set of packages has the newest ones"
 }
 
 docker_build() { # CONTEXT FLAG...
@@ -98,7 +111,7 @@ build() { # CONTEXT INPUTS FLAG...
     wait "$pid" || { kill "${pids[@]}" 2>/dev/null; return 1; }
   done
   docker_build "$context" --label "proofbox.inputs=$inputs" --label "proofbox.sources=$(print_sources)" \
-    --tag "$image" --tag "$NAME:latest"
+    --tag "$image" $([ "$image" = "$NAME:newest" ] || printf -- '--tag %s:latest' "$NAME")
 }
 
 clean() { # what a container still uses stays, with the engine's own words for it
@@ -118,13 +131,13 @@ short_id() {
 
 fresh=''
 case ${1:-} in
-  '' | --print-inputs | --clean) ;;
+  '' | --print-inputs | --clean | --newest) ;;
   --fresh) fresh=--no-cache ;;
   --print-reference)
     reference
     exit 0
     ;;
-  *) fail "unknown argument $1: use no argument, --fresh, --clean, --print-inputs or --print-reference" ;;
+  *) fail "unknown argument $1: use no argument, --fresh, --newest, --clean, --print-inputs or --print-reference" ;;
 esac
 
 if [ "${1:-}" = --clean ] && ! "$here/engine.sh" --print-host >/dev/null 2>&1; then
@@ -152,7 +165,7 @@ docker image inspect "$BASE" >/dev/null 2>&1 || "$here/base.sh"
 inputs=$(print_inputs)
 image=$(reference)
 built=$(docker image inspect --format '{{index .Config.Labels "proofbox.inputs"}}' "$image" 2>/dev/null || true)
-if [ -z "$fresh" ] && [ "$built" = "$inputs" ]; then
+if [ -z "$fresh" ] && [ "${1:-}" != --newest ] && [ "$built" = "$inputs" ]; then
   printf 'image: %s %s up to date\n' "$image" "$(short_id)"
   exit 0
 fi
@@ -160,6 +173,10 @@ fi
 context=$(mktemp -d "${TMPDIR:-/tmp}/proofbox-image.XXXXXX")
 trap 'rm -rf "$context"' EXIT
 prepare_context "$context"
+if [ "${1:-}" = --newest ]; then
+  image=$NAME:newest
+  take_newest "$context"
+fi
 progress_run 'sandbox image' "$LOG" steps build "$context" "$inputs" $fresh || fail "the build failed: see $LOG"
 # The SBOM is made inside the build; an image that cannot show it is not finished.
 docker run --rm --network none --entrypoint cat "$image" /opt/proofbox/sbom.cdx.json >"$LOG.sbom" ||

@@ -2,8 +2,10 @@
 # Builds a variant of the sandbox image: the same, and packages of Python and Debian that are named here.
 #
 #   variant.sh TAG [--pip 'NAME…'] [--apt 'NAME…']
+#   variant.sh full
 #
-# makes proofbox-sandbox:TAG from the sandbox image. A Python package may have a version, as pip takes it: 'duckdb==1.5.*'.
+# makes proofbox-sandbox:TAG from the sandbox image. A Python package may have a version, as pip takes it: 'polars==1.*'.
+# The variant full has what is too large for the image itself.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=progress.sh
@@ -12,6 +14,9 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/build_settings.sh"
 
 NAME=proofbox-sandbox
+FULL_PIP='geopandas graphviz numba polars<2 pydub pypandoc pytesseract'
+FULL_APT='ffmpeg g++ gcc graphviz libc6-dev libreoffice-calc-nogui libreoffice-impress-nogui libreoffice-writer-nogui make pandoc
+  tesseract-ocr'
 LOG=$(log_file variant)
 
 fail() {
@@ -48,6 +53,7 @@ while [ $# -gt 0 ]; do
   esac
   shift 2 || fail "give names of packages after $1"
 done
+[ "$tag" != full ] || [ -n "$pip$apt" ] || { pip=$FULL_PIP && apt=$FULL_APT; }
 [ -n "$pip$apt" ] || fail "name packages: --pip 'NAME…' for Python's, --apt 'NAME…' for Debian's"
 
 "$here/build.sh"

@@ -12,7 +12,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "sandbox_images"
 REPOSITORY = "proofbox-sandbox"
 _SOURCES = (
-    *("Dockerfile", "requirements.txt", "sbom.py", "fonts", "skel"),
+    *("Dockerfile", "requirements.txt", "data.txt", "data.py", "slim.sh", "sbom.py", "fonts", "site", "skel"),
     *("runner", "inspector", "render", "page_text", "inventory", "runner_protocol"),
 )
 _TAG_CHARS = 12

@@ -14,6 +14,7 @@ from proofbox.service.sandbox.program_output import stderr_text
 _SIGBUS_REASON = "a mapped file was cut short, or found no room to grow"
 _CHILD = "a child process of the program"
 _DISK_WORDS = re.compile(r"No space left on device|Disk quota exceeded|\[Errno (?:28|122)\]")
+_HEAP_WORDS = re.compile(r"JavaScript heap out of memory|invalid (?:array|table) size Allocation failed")
 _FILE_WORDS = re.compile(r"File too large|File size limit exceeded|\[Errno 27\]")
 _PROCESS_WORDS = re.compile(
     r"Resource temporarily unavailable|can't start new thread|fork: retry|Cannot fork|\[Errno 11\]"
@@ -90,6 +91,11 @@ def _failed_exit(outcome: ProcessOutcome, limits: CallLimits, job: Job | None) -
         return _too_many_processes(last or "no more could be started", limits)
     if outcome.signal == signal.SIGBUS:
         return _build_killed(outcome.signal, f": {_SIGBUS_REASON}; {_rooms_text(outcome.rooms, limits)}")
+    if outcome.signal == signal.SIGABRT and (heap := _HEAP_WORDS.search(stderr)) is not None:
+        return RuntimeFailure(
+            RuntimeCode.OUT_OF_MEMORY,
+            f"Node.js ended with {heap[0]!r}: its heap may have 3/4 of {limits.memory_bytes} bytes of memory",
+        )
     if outcome.signal is not None:
         return _build_killed(outcome.signal)
     message = f"exit status {outcome.exit_code}"

@@ -105,3 +105,41 @@ async def test_code_block_of_a_program_is_javascript(call: Caller) -> None:
     response = await call("1", language=Language.NODE)
     [block] = [block for block in response.blocks if block.type == "react.tool.code"]
     assert (block.mime, block.text, block.path) == ("text/javascript", "1", f"fi:turn_1.code.{call.last_id}")
+
+
+TYPED = """\
+interface Row { x: number }
+enum Colour { Red, Green = 5 }
+import { basename } from 'node:path';
+class Box<T> { constructor(private y: T) {} get(): T { return this.y } }
+const first = (row: Row): number => row.x!;
+const box = new Box<number>(4);
+console.log(first({ x: 1 }), Colour.Green, box.get(), basename('/a/b') as string, await Promise.resolve(2));
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "message"),
+    [
+        (TYPED, "1 5 4 b 2\n", ""),
+        ("const a: number = 1;\nconsole.log(a satisfies number)", "1\n", ""),
+        ("const a: number = 1;\n\nthrow new Error(`boo ${a}`)", "", "/job/main.js:3"),
+        ("enum A { B }\ntype C = string;\n\nthrow new Error(A[0])", "", "/job/main.js:4"),
+        ("const a: number = ;", "", "SyntaxError"),
+    ],
+)
+async def test_typescript_runs_and_keeps_its_lines(call: Caller, code: str, printed: str, message: str) -> None:
+    response = await call(code, language=Language.NODE)
+    assert await call.output() == printed, response.report
+    assert response.ok is not bool(message), response.report
+    assert message in await call.output("stderr")
+
+
+async def test_a_full_heap_is_named_and_follows_the_memory(call: Caller) -> None:
+    fill = "const kept = []; for (;;) kept.push(new Array(1e5).fill(kept.length + 0.5))"
+    response = await call(fill, language=Language.NODE, limits={"memory_bytes": 256 * 1024 * 1024})
+    assert response.report.startswith("Runtime error: out_of_memory"), response.report
+    assert "JavaScript heap out of memory" in response.report.splitlines()[0]
+    code = "console.log(require('v8').getHeapStatistics().heap_size_limit >> 20)"
+    assert (await call(code, language=Language.NODE, limits={"memory_bytes": 512 * 1024 * 1024})).ok
+    assert 384 <= int(await call.output()) < 512

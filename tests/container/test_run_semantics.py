@@ -320,9 +320,9 @@ if __name__ == "__main__":
         ("..", "/job/main.py"),
     ],
 )
-async def test_prog_name_is_argv_0_and_a_harmless_file_name(call: Caller, prog_name: str, file: str) -> None:
+async def test_prog_name_is_a_harmless_file_name_and_argv_0(call: Caller, prog_name: str, file: str) -> None:
     response = await call("import sys; print(sys.argv, __file__)", prog_name=prog_name)
-    assert (response.ok, await call.output()) == (True, f"{[prog_name]} {file}\n"), response.report
+    assert (response.ok, await call.output()) == (True, f"{[file]} {file}\n"), response.report
 
 
 async def test_environment_tells_the_folder_and_the_turn(call: Caller) -> None:

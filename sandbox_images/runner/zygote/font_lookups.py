@@ -31,7 +31,7 @@ def cache_font_lookups() -> None:
     """Has matplotlib's own list of fonts answer a question that was asked before from memory.
 
     It is asked anew when properties or settings are others, and when the cache of `findfont` was emptied, as
-    `addfont` does. What lacks a family is not cached, as it warns of that each time.
+    `addfont` does. The image's own addition to the list warns of a family that is not there at its first use only.
     """
     manager, settings = font_manager.fontManager, cast("dict[str, Any]", rcParams)
     owner: Any = font_manager.FontManager
@@ -53,8 +53,7 @@ def cache_font_lookups() -> None:
         known = found.fonts.get(question)
         if known is None:
             known = tuple(find(self, prop))
-            if len(known) == len(prop.get_family()) and (len(known) > 1 or _has_family(self, prop)):
-                found.fonts[question] = known
+            found.fonts[question] = known
         return list(known)
 
     def clear_both(clear: Callable[[], None] = cache.cache_clear) -> None:
@@ -64,12 +63,3 @@ def cache_font_lookups() -> None:
 
     owner._find_fonts_by_props = find_once  # noqa: SLF001
     cache.cache_clear = clear_both
-
-
-def _has_family(manager: Any, prop: Any) -> bool:
-    """Whether what was found for properties of one family is of that; if not, it is the default one's."""
-    try:
-        manager.findfont(prop, fallback_to_default=False)
-    except ValueError:
-        return False
-    return True

@@ -11,8 +11,21 @@ import gc
 import io
 import os
 import sys
+import types
 
 _WRITERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+_MADE_OF = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    type,
+    int,
+    float,
+    str,
+    bytes,
+    tuple,
+    frozenset,
+)
 _LONG_MAX = 2**63 - 1
 _STATUS_OVERFLOW = 255
 _fflush = ctypes.CDLL(None).fflush
@@ -48,6 +61,8 @@ class InterpreterShutdown:
     def _take_apart(self) -> bool:
         """Takes the program's modules apart; False if Python has to end the process, and show why."""
         own = [name for name in sys.modules if name not in self._libraries]
+        # As in Python, where nothing can be opened any more to show the lines of a traceback.
+        sys.modules["io"] = None  # type: ignore[assignment]
         for name in own:
             sys.modules.pop(name, None)
         gc.collect()
@@ -63,6 +78,13 @@ def _cleared_what_is_held(own: list[str]) -> bool:
         for found in gc.get_objects()
         if type(found) is dict and found.get("__name__") in own and "__builtins__" in found
     ]
+    # As in Python: objects go while what they are made of, functions, classes and constants, is still there.
+    for names in held:
+        for name, value in list(names.items()):
+            if name != "__builtins__" and not issubclass(type(value), _MADE_OF):
+                names[name] = None
+    if held:
+        gc.collect()
     for names in held:
         _clear(names)
     return bool(held)

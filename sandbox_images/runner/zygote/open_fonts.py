@@ -1,29 +1,18 @@
 """Fonts that matplotlib has opened in a zygote: its forks use them, and read them from memory.
 
-matplotlib 3.11 reads a font through a Python file, some fourteen times for each glyph, and every process that is
-forked opens its fonts anew: files that processes share have one position for all of them. Memory has no position
-that is shared.
+matplotlib reads a font through a Python file, some fourteen times for each glyph, and every process that is
+forked opens its fonts anew: files that processes share have one position for all of them. The image's own addition
+to matplotlib maps fonts into memory, which has no position that is shared.
 """
 
-import contextlib
 import functools
-import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from matplotlib import font_manager, ft2font
 
 _NEW_POINTS, _NEW_DPI = 12, 72
 _UPRIGHT, _IN_PLACE = ((0x10000, 0), (0, 0x10000)), (0, 0)
-
-
-class _Content(io.BytesIO):
-    """A file in memory, with the name that a font reports as its file."""
-
-    def __init__(self, path: str) -> None:
-        with open(path, "rb") as file:
-            super().__init__(file.read())
-        self.name = path
 
 
 def share_open_fonts(draw: Callable[[], object]) -> None:
@@ -42,8 +31,7 @@ def share_open_fonts(draw: Callable[[], object]) -> None:
     def open_and_keep(paths: Any, **settings: Any) -> Any:
         question = question_of(paths, settings)
         if question not in shared:
-            with _files_in_memory():
-                shared[question] = open_as_ever.__wrapped__(paths, **settings)
+            shared[question] = open_as_ever.__wrapped__(paths, **settings)
         return shared[question]
 
     @functools.wraps(open_as_ever)
@@ -63,18 +51,6 @@ def share_open_fonts(draw: Callable[[], object]) -> None:
         font.set_size(_NEW_POINTS, _NEW_DPI)
     _read_tables_once(shared.values())
     _set_sizes_once(shared.values())
-
-
-@contextlib.contextmanager
-def _files_in_memory() -> Iterator[None]:
-    """What opens a file by ``io.open(path, "rb")``, as fonts do, gets its content."""
-    opener: Any = io
-    real = opener.open
-    opener.open = lambda path, _mode: _Content(path)
-    try:
-        yield
-    finally:
-        opener.open = real
 
 
 def _read_tables_once(fonts: Iterable[Any]) -> None:

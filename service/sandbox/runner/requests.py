@@ -1,6 +1,7 @@
 """What a runner is asked for: a program, and what is collected after it, as frames."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 
 from proofbox.service.sandbox.network import ProgramNetwork
@@ -55,6 +56,8 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
         "spellings": list(job.spellings),
         "turn_id": job.turn_id,
         "wall_s": job.limits.wall_s,
+        "cpus": math.ceil(job.limits.cpus),
+        "memory_bytes": job.limits.memory_bytes,
         "file_bytes": job.limits.file_bytes,
         "output_bytes": job.limits.output_bytes,
         "pass_on_bytes": pass_on_bytes,

@@ -100,12 +100,9 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
     [
         ("No module named 'PyPDF2'", False, "the library PyPDF2 is not installed; use pypdf"),
         (
-            "No module named 'duckdb'",
+            "No module named 'polars'",
             True,
-            (
-                "the library duckdb is not installed; use sqlite3, with DataFrame.to_sql; "
-                'call again with packages: ["duckdb"]'
-            ),
+            ('the library polars is not installed; use pandas, or duckdb; call again with packages: ["polars"]'),
         ),
         ("No module named 'h5py'", True, 'the library h5py is not installed; call again with packages: ["h5py"]'),
         ("No module named 'pip'", False, "nothing can be installed while a program runs"),

@@ -138,6 +138,8 @@ async def test_a_job_is_sent_whole_and_its_end_is_told():
         "spellings": [],
         "turn_id": "turn_1",
         "wall_s": 0.05,
+        "cpus": 1,
+        "memory_bytes": 1 << 30,
         "file_bytes": 1_000,
         "output_bytes": 1_000,
         "pass_on_bytes": 100,

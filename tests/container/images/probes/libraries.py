@@ -12,6 +12,8 @@ MODULES = """
     scipy.optimize scipy.signal scipy.spatial scipy.stats seaborn sklearn.cluster sklearn.ensemble
     sklearn.linear_model sklearn.model_selection sklearn.pipeline statsmodels.api statsmodels.formula.api
     statsmodels.tsa.api sympy tabulate tqdm.auto weasyprint xlrd xlsxwriter
+    chardet cv2 dotenv duckdb faker folium fpdf httpx humanize lightgbm markdown nltk psutil pydantic pytest qrcode
+    rich.table shapely.geometry skimage.filters sqlalchemy.orm tenacity wordcloud xgboost
     bz2 ctypes curses decimal hashlib lzma multiprocessing readline sqlite3 ssl xml.etree.ElementTree zoneinfo zlib
 """
 for module in MODULES.split():
