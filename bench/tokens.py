@@ -145,7 +145,7 @@ async def counted_calls(client: httpx.AsyncClient) -> tuple[list[Figure], Conver
     hidden = {"path": f"fi:{TURN}.files/notes.md", "replacement": "notes on the sales"}
     figures = [
         await figure(EXEC, 1_354, 900, "exec_tools.execute_code_python", {"contract": CONTRACT}),
-        await figure("failed react.read", 370, 150, "react.read", {"paths": [f"fi:{TURN}.files/raport.md"]}),
+        await figure("failed react.read", 370, 200, "react.read", {"paths": [f"fi:{TURN}.files/raport.md"]}),
         await figure("react.plan of four steps", 347, 150, "react.plan", plan),
         await figure(
             "react.write of 600 characters",

@@ -34,7 +34,7 @@ STDIN_PATH = "/job/stdin"  # no program has these two names: each has a suffix
 RECORD_PATH = "/job/shown"
 _SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts")
 _SPELLINGS = (b"files/", b"attachments/", b"turn_")  # in scripts of the workspace, which the program may start
-# How a program says that it means the folder that it lies in.
+# By these a program means the folder that it lies in.
 _BESIDE_ITSELF = (b"__file__", b"argv[0]", b"__dirname", b"import.meta", b"BASH_SOURCE", b"$0", b"{0")
 _SUFFIX = {
     "python": ".py",

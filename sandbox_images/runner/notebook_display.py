@@ -92,6 +92,7 @@ def fill(module: Any, display: Any) -> None:
     module.display = display
     if module.__name__ == "IPython":
         module.get_ipython = lambda: None
+        module.version_info = (9, 0, 0, "")  # matplotlib asks for it
         return
     module.clear_output = clear_output
     for shown in (HTML, SVG, Image, Markdown, Latex, Math, JSON, Pretty, Code):

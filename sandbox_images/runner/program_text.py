@@ -15,6 +15,8 @@ _ONLY_AST = _ast.PyCF_ONLY_AST
 _TOP_LEVEL_AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _REPAIRS_MAX = 50
 _SHOWN_CHARS = 80
+# Calls whose value, a number of bytes or an open file, nobody asks for.
+_WRITING = frozenset({"write", "writelines", "write_text", "write_bytes", "open"})
 _OUTSIDE = re.compile(r"'(?:await|async for|async with)' outside|asynchronous comprehension outside of an async")
 # They set up a notebook, of which there is none.
 _SILENT = re.compile(
@@ -81,6 +83,8 @@ def _keep_value(tree: _ast.Module) -> None:
         return
     value = last.value
     if isinstance(value, _ast.Constant) and (value.value is Ellipsis or isinstance(value.value, str)):
+        return
+    if isinstance(value, _ast.Call) and getattr(value.func, "attr", getattr(value.func, "id", "")) in _WRITING:
         return
     place = {name: getattr(last, name) for name in ("lineno", "col_offset", "end_lineno", "end_col_offset")}
     target = _ast.Name(VALUE_NAME, _ast.Store(), **place)

@@ -1,7 +1,7 @@
 """What of a workspace is no stored file, as an archive: packed after a program, restored before the next.
 
-It has links, empty folders, files beyond those that are stored one by one, and modes that say more than the
-content. An archive is a sequence of entries in the order of their paths: a line of JSON, then the bytes of a file.
+It has links, empty folders, files beyond those that are stored one by one, and modes that differ from those of the
+content. An archive is a sequence of entries in the order of their paths: a line of JSON, then a file's bytes.
 While this module works, no process of the program runs; no link is followed.
 """
 

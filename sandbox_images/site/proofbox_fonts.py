@@ -312,6 +312,9 @@ def complete_text_helpers(names: dict[str, Any]) -> None:
         asked = [name for name in fontnames.split(", ") if name not in _FALLBACKS]
         warn(codepoint, ", ".join(sorted(asked)) or _WIDE)
 
+    # A warning names the first line that is not of matplotlib: the program's.
+    code = warn_on_missing_glyph.__code__
+    warn_on_missing_glyph.__code__ = code.replace(co_filename=warn.__code__.co_filename)
     names["warn_on_missing_glyph"] = warn_on_missing_glyph
 
 

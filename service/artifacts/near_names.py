@@ -8,7 +8,7 @@ from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.artifacts.conversation_files import CallFiles
 from proofbox.service.visible_text import visible_line
 
-_LISTED = 5
+_LISTED = 3
 _COMPARED = 500  # names for each path that is not there
 _PATH_CHARS_MAX = 120
 _CUTOFF = 0.75
@@ -16,7 +16,9 @@ _WILDCARDS = frozenset("*?[")
 
 
 async def describe_near(files: CallFiles, path: FilePath, turn_id: str) -> str:
-    """A clause on what there is instead of a file, such as ``the conversation has turn_1/files/a.csv``.
+    """A clause on what there is instead of a file, such as ``the conversation has a.csv``.
+
+    The newest versions are named as in the workspace, others by their paths.
 
     Args:
         files: those of the call.
@@ -27,10 +29,12 @@ async def describe_near(files: CallFiles, path: FilePath, turn_id: str) -> str:
         StoreFailedError: a store failed.
     """
     newest = await files.newest_by_name(turn_id)
-    known = {file.path.physical: name for name, file in newest.items()}
+    known = {name: name for name in newest}
     if path.turn_id != turn_id or path.namespace is not Namespace.FILES:
         of_turn = await files.by_rel(path.turn_id, path.namespace)
-        known = {file.path.physical: name for name, file in of_turn.items()} | known
+        of_path = {file.path: name for name, file in of_turn.items()}
+        older = {at.physical: name for at, name in of_path.items() if name not in newest or newest[name].path != at}
+        known = older | known
     rel = path.rel.rstrip("/")
     below = sorted(physical for physical, name in known.items() if name.startswith(f"{rel}/"))
     if below:

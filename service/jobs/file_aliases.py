@@ -28,19 +28,22 @@ _FOLDER = (
     r"|(?:^|[;&|]\s*)\s*(?:cd|ls|find|du|zip|tar|cp|mv|rm|mkdir|cat|grep|tree)\b[^\n;&|]*\s{0}(?=$|[\s;&|)/])"
 )
 _FOLDERS = {name: re.compile(_FOLDER.format(name), re.MULTILINE) for name in (Namespace.FILES.value, "attachments")}
+_OWN_PROGRAMS = frozenset({"render", "page_text", "inventory"})
 _SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".ipynb")
 
 
 def named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
     """The files that are put in, each where it lies, with the further path that it has."""
-    text = "\n".join(_texts(job))
+    if job.language in _OWN_PROGRAMS:
+        return list(inputs.files.values())
+    text, rels = "\n".join(_texts(job)), inputs.rels
     names_turn = _NAMES_A_TURN.search(text) is not None
     # A script of the workspace that the program starts may name what it does not.
     has_path = names_turn or any(rel.endswith(_SCRIPTS) for rel in inputs.names)
     left_bytes = COPIES_BYTES_MAX if names_turn else 0
     placed = []
     for physical, file in inputs.files.items():
-        rel = inputs.rels.get(physical)
+        rel = rels.get(physical)
         if rel is None:
             placed.append(file)
             continue
@@ -55,6 +58,8 @@ def named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
 
 def with_spellings(job: Job, turns: Iterable[str]) -> Job:
     """The program with the folders that it puts in front of names: ``files``, ``attachments``, and some turns."""
+    if job.language in _OWN_PROGRAMS:
+        return job
     text, turns = "\n".join(_texts(job)), {*turns, job.turn_id}
     found = [name for name, form in _FOLDERS.items() if form.search(text)]
     named = {match["turn"] for match in _NAMES_A_TURN.finditer(text)} - {None}

@@ -307,7 +307,7 @@ class _Resolution:
             await self._files.fetch_stored(waiting, self._staging)
             for file in waiting:
                 await self._take("workspace", file)
-        self._tell_left_out(left_out)
+        self._report_left_out(left_out)
 
     async def _add_names(self, mentions: Sequence[Mention]) -> None:
         """The files of the working directory: all, or those that the program names and the smallest of the others.
@@ -356,7 +356,7 @@ class _Resolution:
                 size, count = size + file.size_bytes, count + 1
             pages, inodes = pages + more_pages, inodes + more_inodes
             taken[rel] = file
-        self._tell_left_out(list(self._inputs.left_out))
+        self._report_left_out(list(self._inputs.left_out))
         return taken
 
     async def _note_versions(self) -> None:
@@ -364,7 +364,7 @@ class _Resolution:
         stored = await self._all_files.artifacts.of_turn(self._request.scope, self._request.turn_id)
         self._inputs.known_versions = {artifact.path.physical: artifact.version for artifact in stored}
 
-    def _tell_left_out(self, left_out: Sequence[str]) -> None:
+    def _report_left_out(self, left_out: Sequence[str]) -> None:
         if left_out:
             self._inputs.notices.append(
                 Notice(

@@ -89,7 +89,7 @@ def merge_archives(base: FileContent | None, theirs: FileContent, ours: FileCont
     Args:
         base: what our call began with; None for nothing.
         theirs: what other calls stored since.
-        ours: what our call left; its entries say whether they are those of ``base``.
+        ours: what our call left; its entries state whether they are those of ``base``.
         into: the new file of the result.
 
     Raises:
@@ -131,7 +131,7 @@ def _without_flag(entry: _Entry) -> dict[str, Any]:
 
 def _entries(archive: FileContent) -> Iterator[tuple[str, _Entry]]:
     with archive.open() as file:
-        count = 0
+        count = at = 0
         while text := file.readline(_LINE_BYTES_MAX + 1):
             try:
                 line = json.loads(text)
@@ -141,5 +141,7 @@ def _entries(archive: FileContent) -> Iterator[tuple[str, _Entry]]:
                     raise ValueError(size)  # noqa: TRY301 - as what is no number
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
                 raise StoreFailedError("a stored workspace is damaged; it is replaced by the next call") from exc
-            yield path, _Entry(line, archive, file.tell(), size)
-            file.seek(size, 1)
+            at += len(text)
+            yield path, _Entry(line, archive, at, size)
+            at += size
+            file.seek(at)

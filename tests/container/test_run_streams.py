@@ -97,7 +97,10 @@ async def test_traceback_stands_in_one_piece_after_what_was_printed_before_it(ca
 
 async def test_log_of_a_failed_run_is_its_last_4000_characters(call: Caller) -> None:
     response = await call("print('é' * 9000 + 'x' * 3000, end='')\nraise SystemExit(1)")
-    assert response.report.partition("Program log (tail):\n")[2] == "é" * 1000 + "x" * 3000
+    path = f"fi:turn_1.output.{call.last_id}"
+    head, _, log = response.report.partition("Program log (tail):\n")[2].partition("\n")
+    assert head == f"[… {12_000 - len(log)} characters left out, all of it is {path} …]"
+    assert (log, len(head) + 1 + len(log)) == ("é" * (len(log) - 3_000) + "x" * 3_000, 4_000)
 
 
 async def test_what_a_run_that_went_well_printed_is_in_the_report(call: Caller) -> None:

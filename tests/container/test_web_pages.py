@@ -91,7 +91,7 @@ async def test_a_page_is_read_in_the_sandbox_and_becomes_a_source_and_blocks(dat
         "content": "# Ebbe und Flut\n\nDer Mond zieht das Wasser der Meere an, und darum steigt die See an den "
         "meisten Küsten zweimal am Tag.\n\nBei Neumond und bei Vollmond hilft die Sonne mit, und das Wasser "
         "steigt höher als an anderen Tagen.\n\n| Ort | Hub | \n|---|---|\n| Husum | 3,5 m |",
-        "title": "Ebbe und Flut",
+        "title": "Gezeiten",
         "sid": 1,
         "mime": "text/html",
         "language": "de-DE",

@@ -214,17 +214,12 @@ def test_a_program_sees_no_process_but_its_own_container_and_no_secret_in_any(se
         "/opt/proofbox/venv/bin/python3 -B /opt/proofbox/runner/launcher.py",
         "/opt/proofbox/venv/bin/python3 -I -S /opt/proofbox/runner",
     ]
-    assert told["environment"] == sorted(
+    names = [name for name in told["environment"] if not name.endswith("_NUM_THREADS")]
+    assert names == sorted(
         [
-            "HOME",
-            "LANG",
-            "OUTPUT_DIR",
-            "OUT_DIR",
-            "PATH",
-            "PYTHONDONTWRITEBYTECODE",
-            "PYTHONINTMAXSTRDIGITS",
-            "TMPDIR",
-            "TURN_ID",
+            *("HOME", "LANG", "NODE_OPTIONS", "OUTPUT_DIR", "OUT_DIR", "PATH", "PYTHONDONTWRITEBYTECODE"),
+            *("PYTHONINTMAXSTRDIGITS", "PYTHONUSERBASE", "PYTHON_CPU_COUNT", "TMPDIR", "TURN_ID"),
+            *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"),
         ]
     )
     assert canary not in str(told)
@@ -412,14 +407,14 @@ def test_output_that_looks_like_a_report_stays_in_the_log(service):
 def test_nothing_of_one_call_is_there_in_the_next_call_of_the_same_conversation(service):
     first = request(
         "import os\n"
-        "for path in ('/tmp/left', '/dev/shm/left', '/job/left', os.path.expanduser('~/left')):\n"
+        "for path in ('/tmp/left', '/dev/shm/left', '/job/left', '/tmp/home/left'):\n"
         "    open(path, 'w').write('left')\n"
         "open('out.txt', 'w').write('x')",
     )
     assert service.post(first).json()["ok"] is True
     told = service.probe(
         "import os\n"
-        "told['left'] = [p for p in ('/tmp/left', '/dev/shm/left', '/job/left', os.path.expanduser('~/left'))"
+        "told['left'] = [p for p in ('/tmp/left', '/dev/shm/left', '/tmp/home/left')"
         " if os.path.exists(p)]",
         conversation_id=first["conversation_id"],
         tool_call_id="call_next",

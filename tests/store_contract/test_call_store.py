@@ -10,7 +10,7 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.port import Alongside, CallKey, CallState, NewCall, StoredCall
 from proofbox.service.errors import IdReusedError, StoreFailedError
-from proofbox.service.timeline.block_writer import BlockWriter, Notice
+from proofbox.service.timeline.block_writer import BlockWriter, Notice, now_text
 
 
 def new_call(scope, tool_call_id="call-1", payload="a", boot_id="boot-1", idempotency_key=None):
@@ -278,14 +278,9 @@ async def test_answers_and_appends_at_once_leave_no_gap_in_the_timeline(calls_an
 
 async def test_a_refused_call_gives_its_id_away_and_leaves_its_notices(calls_and_timelines, scope):
     calls, timelines = calls_and_timelines
-    write = BlockWriter("turn_1", "call-1", "react.write")
+    write = BlockWriter("turn_1", "call-1", "react.write", now_text())
     before = await timelines.append(scope, [block_of("ar:turn_1.user.prompt")])
-    blocks = [
-        write.notes("n"),
-        write.notice(Notice("c", "first")),
-        write.notice(Notice("c", "second")),
-        write.call({}),
-    ]
+    blocks = write.opening({}, [Notice("c", "first"), Notice("c", "second")], notes="n")
     answer = ToolCallResponse(ok=False, report="r", blocks=blocks).model_dump_json()
     stored, _ = await calls.claim(new_call(scope, idempotency_key="once"))
     also = Alongside(is_refusal=True)

@@ -24,20 +24,20 @@ def share_open_fonts(draw: Callable[[], object]) -> None:
     open_as_ever = owner._get_font  # noqa: SLF001 - this module's purpose
     shared: dict[tuple[Any, ...], Any] = {}
 
-    def question_of(paths: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
+    def question_of(paths: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
         # The thread is one of the settings: a font is for the one that it was opened in.
-        return (paths, *settings.items())
+        return (*paths, *settings.items())
 
-    def open_and_keep(paths: Any, **settings: Any) -> Any:
+    def open_and_keep(*paths: Any, **settings: Any) -> Any:
         question = question_of(paths, settings)
         if question not in shared:
-            shared[question] = open_as_ever.__wrapped__(paths, **settings)
+            shared[question] = open_as_ever.__wrapped__(*paths, **settings)
         return shared[question]
 
     @functools.wraps(open_as_ever)
-    def get_font(paths: Any, **settings: Any) -> Any:
+    def get_font(*paths: Any, **settings: Any) -> Any:
         font = shared.get(question_of(paths, settings))
-        return open_as_ever(paths, **settings) if font is None else font
+        return open_as_ever(*paths, **settings) if font is None else font
 
     owner._get_font = open_and_keep  # noqa: SLF001
     try:
@@ -79,14 +79,15 @@ def _set_sizes_once(fonts: Iterable[Any]) -> None:
     again: more than half of what drawing the glyph takes.
     """
     owner: Any = ft2font.FT2Font
-    resize, transform = owner.set_size, owner._set_transform  # noqa: SLF001 - this module's purpose
+    resize, transform = owner.set_size, getattr(owner, "_set_transform", None)  # matplotlib 3.10 turns no font
     sizes: dict[int, tuple[Any, Any] | None] = {id(font): None for font in fonts}  # none ever goes
 
     @functools.wraps(resize)
     def set_size(self: Any, ptsize: Any, dpi: Any) -> None:
         size, font = (ptsize, dpi), id(self)
         if sizes.get(font) == size:
-            transform(self, _UPRIGHT, _IN_PLACE)  # as a new size does
+            if transform is not None:
+                transform(self, _UPRIGHT, _IN_PLACE)  # as a new size does
             return
         # A font sets those that it falls back on too, so another may be such a one, and is not what its font knows.
         known = font in sizes

@@ -171,7 +171,7 @@ def test_no_file_is_setuid_or_setgid(sandbox):
 
 def test_nothing_of_the_build_is_left_no_installer_no_compiler_no_package_source(sandbox):
     # The list of authorities in certifi stays: requests looks for it before it notices that there is no network.
-    tools = "pip pip3 ensurepip apt apt-get npm npx corepack cc gcc g++ clang ld strip make curl wget uv conda"
+    tools = "pip pip3 ensurepip apt apt-get npm npx corepack cc gcc g++ clang ld strip make wget uv conda"
     files = (
         r"find / -xdev \( -name '*.crt' -o -name '*.pem' -not -path '*/certifi/cacert.pem'"
         r" -o -name 'pip.conf' -o -name 'sources.list*'"

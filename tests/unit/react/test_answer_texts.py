@@ -37,7 +37,8 @@ async def test_several_paths_have_heads_and_what_is_missing_comes_first(conversa
     read = await conversation.read("fi:turn_1.files/a.txt", "fi:turn_1.files/p.png", "fi:turn_1.files/no.txt")
     assert read.text == (
         "Loaded: fi:turn_1.files/a.txt, fi:turn_1.files/p.png\n"
-        "Missing: fi:turn_1.files/no.txt (the conversation has nothing at this path)\n\n"
+        "Missing: fi:turn_1.files/no.txt (the conversation has nothing at this path; the conversation has "
+        "p.png, a.txt)\n\n"
         "[fi:turn_1.files/a.txt]\none\n\n"
         "[fi:turn_1.files/p.png]\n[image/png: no text; a program can open it]"
     )
@@ -69,7 +70,7 @@ async def test_a_read_of_nothing_says_why_once(conversation):
     read = await conversation.read("fi:turn_1.files/no.txt")
     assert read.text == (
         "react.read failed: missing — nothing could be loaded: "
-        "fi:turn_1.files/no.txt (the conversation has nothing at this path)"
+        "fi:turn_1.files/no.txt (the conversation has nothing at this path; the conversation has no files yet)"
     )
 
 
