@@ -102,7 +102,8 @@ def answer_text(report: RunReport, *, has_run: bool) -> str:
         names_code = failure.message.lower().startswith(failure.code.replace("_", " "))
         first = [f"Runtime error: {failure.message if names_code else f'{failure.code} — {failure.message}'}"]
     lines = [*map(visible_line, first), *_lines(report)]
-    return "\n".join(lines if report.log.strip() or not has_run else [*lines, "The program printed nothing."])
+    is_silent = has_run and not report.log.strip() and report.last_value is None
+    return "\n".join([*lines, "The program printed nothing."] if is_silent else lines)
 
 
 def _lines(report: RunReport) -> list[str]:

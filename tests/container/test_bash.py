@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
         ("cat <<'END'\n$kept  as\tit is\nEND\ncat <<END\n$TURN_ID\nEND", "$kept  as\tit is\nturn_1\n"),
         ("printf '3\\n1\\n2\\n' | sort | head -n 2 | tr '\\n' ' '", "1 2 "),
         ("yes | head -n 1; echo ${PIPESTATUS[@]}", "y\n141 0\n"),
-        ("echo $PWD $OUT_DIR $OUTPUT_DIR $0 $# $-", "/out /out /out /job/main.sh 0 hB\n"),
+        ("echo $PWD $OUT_DIR $OUTPUT_DIR $0 $# $-", "/out/turn_1/files /out /out /job/main.sh 0 hB\n"),
         ("read line || echo no input", "no input\n"),
         ("f() { local a=1; echo $a; }; f; (exit 3); echo $?", "1\n3\n"),
         ("diff <(echo a) <(echo a) && echo same", "same\n"),

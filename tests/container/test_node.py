@@ -43,7 +43,7 @@ socket.bind(0, '127.0.0.1', () => { socket.setTTL(2); socket.send('sent', socket
         ("const { basename } = await import('path');\nconsole.log(basename('/a/b.txt'))", "b.txt\n"),
         (
             "console.log(process.cwd(), process.argv.slice(1), process.env.OUT_DIR)",
-            "/out [ '/job/main.js' ] /out\n",
+            "/out/turn_1/files [ '/job/main.js' ] /out\n",
         ),
         ("console.log(process.env.TURN_ID, typeof fetch)", "turn_1 function\n"),
         ("setTimeout(() => console.log('later'), 20); console.log('now')", "now\nlater\n"),

@@ -41,6 +41,7 @@ INHERENT = {
     "frames": "below a program is one frame, of the file that starts it",
     "gc": "what was imported before the fork is frozen",
     "modules loaded": "some modules are imported before the fork",
+    "sys.path": "the working directory comes first: it has the modules that earlier calls wrote",
     "recursion": "one frame fewer than Python's limit is left",
     "recursion limit": "the same",
     "traceback format": "the one frame below is shown",
@@ -79,6 +80,6 @@ async def test_programs_behave_as_under_plain_python(call: Caller, begin: int) -
     assert different.keys() == known, json.dumps(different, indent=1, ensure_ascii=False)
 
 
-def test_there_are_enough_programs() -> None:
+async def test_there_are_enough_programs() -> None:
     assert len(PROGRAMS) >= 100
     assert INHERENT.keys() < PROGRAMS.keys()

@@ -163,9 +163,9 @@ def test_a_model_that_reads_searches_and_repairs_gets_all_that_it_needs_as_text(
     assert "contract[0].description: Field required" in wrong
     assert "did you mean min_rows?" in wrong
     assert wrong.lower().count("nothing was") == 1
-    assert silent == "OK\nThe program printed nothing."
+    assert silent == "OK\nLast value: 2"
     assert planned.startswith("Plan recorded:\n")
-    assert searched == "Nothing was found."
+    assert searched == "Nothing was found that has to do with the query."
     assert hidden.startswith("react.hide failed: hide_failed — ")
     assert not [text for text in texts if "Runtime error: none" in text or "In view already" in text]
 

@@ -73,7 +73,7 @@ def test_linked_folders_are_not_walked(service):
 def test_a_link_in_place_of_a_folder_of_ours_leads_nowhere(service, replaced, target):
     answer = service.call(
         "import os, shutil\n"
-        f"path = '/out/' + {replaced!r}.replace('turn_1', os.environ['TURN_ID'])\n"
+        f"path = '/out/' + {replaced.replace('turn_1', '@')!r}.replace('@', os.environ['TURN_ID'])\n"
         "if os.path.islink(path): os.unlink(path)\n"
         "elif os.path.isdir(path): shutil.rmtree(path)\n"
         f"os.symlink({target!r}, path)\n"
@@ -94,7 +94,7 @@ def test_a_folder_of_ours_that_is_gone_costs_no_file_beside_it(service, replaced
     makers = {"file": "open(path, 'w').write('x')", "fifo": "os.mkfifo(path)", "nothing": "pass"}
     answer = service.call(
         "import os, shutil\n"
-        f"path = '/out/' + {replaced!r}.replace('turn_1', os.environ['TURN_ID'])\n"
+        f"path = '/out/' + {replaced.replace('turn_1', '@')!r}.replace('@', os.environ['TURN_ID'])\n"
         "os.unlink(path) if os.path.islink(path) else shutil.rmtree(path)\n"
         f"{makers[by]}\n"
         f"{KEEPS_ITS_PROMISE}",
