@@ -205,8 +205,7 @@ async def test_file_that_is_not_in_the_contract_is_reported_kept_internal_and_ha
         "Runtime error: none\n"
         "Produced files:\n"
         "- turn_1/files/notes.txt\n"
-        "Not in the contract: turn_1/files/scratch.txt\n"
-        "Last value: 1"
+        "Not in the contract: turn_1/files/scratch.txt"
     )
     scratch = artifact_of(response, "scratch.txt")
     hosting = (scratch.hosted_uri, scratch.rn, scratch.key)
