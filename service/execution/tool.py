@@ -172,7 +172,7 @@ class ExecTool:
         files = ProducedFiles(verdicts, contents, stored, removed)
         notes = [
             *notes_on(result.collected, inputs, wanted.workspace),
-            *_replaced(inputs, stored),
+            *_replaced(inputs),
             *_hosted_before(inputs, stored),
         ]
         use = None if network is None else network.use
@@ -256,16 +256,13 @@ def _new_artifacts(
     return [_promise(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
 
 
-def _replaced(inputs: JobInputs, stored: Mapping[str, StoredArtifact]) -> list[str]:
+def _replaced(inputs: JobInputs) -> list[str]:
     """What of the files of a call replaced one that another call wrote meanwhile."""
-    replaced = inputs.replaced + [
-        artifact.path.rel
-        for path, artifact in stored.items()
-        if artifact.version > inputs.known_versions.get(path, 0) + 1
-    ]
-    if not replaced:
+    if not inputs.replaced:
         return []
-    return [f"{_some(replaced)}: another call wrote it while this one ran; the file of this call is the newest"]
+    return [
+        f"{_some(inputs.replaced)}: another call wrote it while this one ran; the file of this call is the newest"
+    ]
 
 
 def _hosted_before(inputs: JobInputs, stored: Mapping[str, StoredArtifact]) -> list[str]:

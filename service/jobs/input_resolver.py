@@ -316,7 +316,6 @@ class _Resolution:
         """
         request, inputs = self._request, self._inputs
         newest = await self._files.newest_by_name(request.turn_id)
-        await self._note_versions()
         handed_over = list(inputs.names)
         waiting = {rel: file for rel, file in newest.items() if rel not in inputs.names}
         named = set[str]()
@@ -358,11 +357,6 @@ class _Resolution:
             taken[rel] = file
         self._report_left_out(list(self._inputs.left_out))
         return taken
-
-    async def _note_versions(self) -> None:
-        """Notes the latest versions of the turn's files, by which a file of a call beside this one is known."""
-        stored = await self._all_files.artifacts.of_turn(self._request.scope, self._request.turn_id)
-        self._inputs.known_versions = {artifact.path.physical: artifact.version for artifact in stored}
 
     def _report_left_out(self, left_out: Sequence[str]) -> None:
         if left_out:

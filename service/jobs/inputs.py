@@ -79,7 +79,6 @@ class JobInputs:
         left_out: files that are not in the working directory, and their sizes in bytes.
         lost: physical paths of files whose stored bytes are missing or damaged, and that nothing names.
         replaced: files of the workspace, by name, that another call wrote while this one ran.
-        known_versions: the latest version of each file of the current turn when the call began, by physical path.
     """
 
     files: dict[str, InputFile] = field(default_factory=dict)
@@ -98,7 +97,6 @@ class JobInputs:
     left_out: dict[str, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
-    known_versions: dict[str, int] = field(default_factory=dict)
 
     def yields(self, stored: StoredArtifact | None) -> bool:
         """Whether what the workspace has in the place of a file stays."""

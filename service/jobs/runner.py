@@ -306,7 +306,19 @@ class SandboxJob:
                     new = await on_newest(new, inputs, store, scope, self.staging)
                     stored = await self._outputs.save(scope, list(once.values()), workspace=new)
         self._context.observer.on_stored(stored)
+        if inputs is not None and inputs.workspace is not None:
+            await self._note_replaced(stored, inputs, inputs.workspace.covers)
         return {version.path.physical: version for version in stored}
+
+    async def _note_replaced(self, stored: Sequence[StoredArtifact], inputs: JobInputs, covers: int) -> None:
+        """Notes files whose version before was stored after the call took its inputs, by another call."""
+        scope, store = self._context.scope, self._runner.artifacts
+        for artifact in stored:
+            if artifact.version <= 1:
+                continue
+            before = await store.version(scope, artifact.path, artifact.version - 1)
+            if before is not None and before.number > covers and before.tool_call_id != artifact.tool_call_id:
+                inputs.replaced.append(artifact.path.rel)
 
     async def remove_files(self, inputs: JobInputs, collected: Collected) -> list[str]:
         """Marks the files that the program removed from the working directory: no later call gets them.
