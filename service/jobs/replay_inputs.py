@@ -63,14 +63,14 @@ class ReplayInputs:
             if used.path == workspace_path(self._request.turn_id or ""):
                 await self._restore_workspace(inputs, request.scope, used, staging)
                 continue
-            source = await self._content(request.scope, used, staging, number)
+            stored = await self._stored(request.scope, used)
+            source = await self._content(request.scope, used, stored, staging, number)
             size, sha256 = (0, "") if source is None else await asyncio.to_thread(source.measure)
             if source is None or sha256 != used.sha256:
                 raise NotRerunnableError(f"the input '{used.path}' cannot be had any more as it was")
             path = FilePath.from_physical(used.path)
             inputs.places.take(path)
             writable = path.turn_id == self._request.turn_id
-            stored = await self._stored(request.scope, used)
             yields = used.source not in {"asset", "uri"} and inputs.yields(stored)
             made_ns = None if stored is None else nanoseconds(stored.created)
             inputs.files[used.path] = InputFile(path, source, size, writable, yields=yields, made_ns=made_ns)
@@ -136,11 +136,15 @@ class ReplayInputs:
         return [source.sid for source in self._line.sources if now.get(source.sid) != source.sha256]
 
     async def _content(
-        self, scope: ConversationKey, used: AuditInput, staging: Staging, number: int
+        self,
+        scope: ConversationKey,
+        used: AuditInput,
+        stored: StoredArtifact | None,
+        staging: Staging,
+        number: int,
     ) -> FileContent | None:
         path = FilePath.from_physical(used.path)
         if used.version is not None:
-            stored = await self._stored(scope, used)
             if stored is None:
                 return None
             (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())
