@@ -6,7 +6,7 @@ further path is there, and whether it is a copy, does.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from proofbox.contracts.paths import FilePath, Namespace
@@ -32,41 +32,44 @@ _OWN_PROGRAMS = frozenset({"render", "page_text", "inventory"})
 _SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".ipynb")
 
 
-def named_inputs(job: Job, inputs: JobInputs) -> list[InputFile]:
-    """The files that are put in, each where it lies, with the further path that it has."""
+def placed(job: Job, inputs: JobInputs) -> tuple[Job, list[InputFile]]:
+    """The program with the folders that it puts in front of names, and the files where they are put in."""
     if job.language in _OWN_PROGRAMS:
-        return list(inputs.files.values())
-    text, rels = "\n".join(_texts(job)), inputs.rels
+        return job, list(inputs.files.values())
+    text = "\n".join(_texts(job))
+    return replace(job, spellings=_spellings(text, {*inputs.turns, job.turn_id})), _place(job, inputs, text)
+
+
+def _place(job: Job, inputs: JobInputs, text: str) -> list[InputFile]:
+    """The files, each where it lies, with the further path that it has."""
+    rels = inputs.rels
     names_turn = _NAMES_A_TURN.search(text) is not None
     # A script of the workspace that the program starts may name what it does not.
     has_path = names_turn or any(rel.endswith(_SCRIPTS) for rel in inputs.names)
     left_bytes = COPIES_BYTES_MAX if names_turn else 0
-    placed = []
+    files = []
     for physical, file in inputs.files.items():
         rel = rels.get(physical)
         if rel is None:
-            placed.append(file)
+            files.append(file)
             continue
         place = FilePath(job.turn_id, Namespace.FILES, rel)
         further = (physical,) if has_path and place != file.path else ()
         is_copied = bool(further) and file.size_bytes <= left_bytes
         left_bytes -= file.size_bytes if is_copied else 0
         links, copies = ((), further) if is_copied else (further, ())
-        placed.append(replace(file, path=place, writable=True, links=links, copies=copies))
-    return placed
+        files.append(replace(file, path=place, writable=True, links=links, copies=copies))
+    return files
 
 
-def with_spellings(job: Job, turns: Iterable[str]) -> Job:
-    """The program with the folders that it puts in front of names: ``files``, ``attachments``, and some turns."""
-    if job.language in _OWN_PROGRAMS:
-        return job
-    text, turns = "\n".join(_texts(job)), {*turns, job.turn_id}
+def _spellings(text: str, turns: set[str]) -> tuple[str, ...]:
+    """The folders that a program puts in front of names: ``files``, ``attachments``, and some turns."""
     found = [name for name, form in _FOLDERS.items() if form.search(text)]
     named = {match["turn"] for match in _NAMES_A_TURN.finditer(text)} - {None}
     # Of a name that the program builds, as in f"turn_{n}", any turn may be meant.
     every = any(f"turn_{begin}" not in turns for begin in named)
     found += [turn for turn in sorted(turns) if every or turn.removeprefix("turn_") in named]
-    return replace(job, spellings=tuple(found))
+    return tuple(found)
 
 
 def _texts(job: Job) -> Iterator[str]:

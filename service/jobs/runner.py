@@ -20,7 +20,7 @@ from proofbox.service.calls.observer import CallObserver, UsedReference
 from proofbox.service.calls.param_references import Reference
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
-from proofbox.service.jobs.file_aliases import named_inputs, with_spellings
+from proofbox.service.jobs.file_aliases import placed
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
 from proofbox.service.jobs.workspace import new_workspace, on_newest
 from proofbox.service.observability.log_context import about
@@ -262,9 +262,10 @@ class SandboxJob:
             try:
                 with timer.phase("run") as phase:
                     archive = inputs.workspace.archive if inputs.workspace is not None else None
-                    await sandbox.put(program.job.turn_id, named_inputs(program.job, inputs), archive)
-                    job = with_spellings(program.job, inputs.turns)
+                    job, files = placed(program.job, inputs)
+                    await sandbox.put(job.turn_id, files, archive)
                     inputs.files.clear()
+                    files.clear()
                     outcome = await sandbox.run(job, on_output=program.on_output, wanted=program.wanted)
                     phase.set(_span_attributes(outcome))
                 if outcome.lost is None:
