@@ -33,7 +33,7 @@ _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is on
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 _LOST_MAX = 1_000  # are remembered
 RECENT_MAX = 100
-"""How many files of other turns are known without being named."""
+"""How many files that only blocks have are known without being named."""
 NAMES_MAX = 20_000
 """How many names of files a conversation is known by: no OUT_DIR of the usual size holds more."""
 
@@ -103,7 +103,6 @@ class CallFiles:
         self._scope = scope
         self.memory = memory
         self._turns: dict[str, list[ConversationFile]] = {}
-        self._recent: dict[str, list[ConversationFile]] = {}
         self._removed: dict[FilePath, ConversationFile] = {}
         self._block_paths: dict[str, list[FilePath]] = {}
         self._newest: dict[str, dict[str, ConversationFile]] = {}
@@ -136,26 +135,6 @@ class CallFiles:
                     found[path] = file
             self._turns[turn_id] = _newest_per_path(sorted(found.values(), key=lambda file: file.path))
         return self._turns[turn_id]
-
-    async def recent(self, except_turn: str) -> list[ConversationFile]:
-        """The newest files and attachments of the other turns, the newest first, `RECENT_MAX` at most.
-
-        Raises:
-            StoreFailedError: a store failed.
-        """
-        if except_turn not in self._recent:
-            stored = await self._files.artifacts.recent(self._scope, RECENT_MAX, except_turn=except_turn)
-            found = {artifact.path: ConversationFile.of_store(artifact) for artifact in stored}
-            paths = [file for path in await self.memory.newest_files(RECENT_MAX) if (file := _file_path(path))]
-            gone = await self._removed_in_blocks(paths)
-            for path in paths:
-                if path.turn_id == except_turn or path in found or path in gone:
-                    continue
-                latest = await self.latest(path)
-                if latest is not None and not (latest.stored is not None and latest.stored.removed):
-                    found[path] = latest
-            self._recent[except_turn] = _newest_per_path(list(found.values()))[:RECENT_MAX]
-        return self._recent[except_turn]
 
     async def newest_by_name(self, turn_id: str) -> dict[str, ConversationFile]:
         """The workspace: each name of the conversation with its newest version, newest first, `NAMES_MAX` at most.

@@ -202,12 +202,6 @@ class ArtifactStore(Protocol):
         Those that a program removed are among them, as ``removed``.
         """
 
-    async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
-        """The latest versions of at most ``limit`` paths of all turns but one, the newest first.
-
-        Those that a program removed are not among them.
-        """
-
     async def newest_of_names(self, scope: ConversationKey, limit: int) -> list[StoredArtifact]:
         """The newest version of each of at most ``limit`` names, the newest first.
 

@@ -110,17 +110,6 @@ _LISTED = (
     .order_by(artifacts.c.id)
     .limit(bindparam("rows_max"))
 )
-_RECENT = (
-    select(artifacts)
-    .where(
-        artifacts.c.conversation == CONVERSATION,
-        artifacts.c.turn != bindparam("not_turn"),
-        artifacts.c.removed.is_(None),
-        _IS_LATEST,
-    )
-    .order_by(artifacts.c.id.desc())
-    .limit(bindparam("at_most"))
-)
 _SAME_CONVERSATION = artifacts.alias("same_conversation")
 # The last row of a name is its newest version, or its removal: numbers rise with every version of every turn.
 _NEWEST_OF_NAMES = (
@@ -336,12 +325,6 @@ def listed(connection: Connection, scope: ConversationKey, after: int, limit: in
     """At most ``limit`` latest versions of files with a number greater than ``after``, by their numbers."""
     values = {**scope_values(scope), "after_number": after, "rows_max": limit}
     return [_row(row) for row in connection.execute(_LISTED, values)]
-
-
-def recent(connection: Connection, scope: ConversationKey, limit: int, except_turn: str) -> list[ArtifactRow]:
-    """The latest versions of at most ``limit`` paths of all turns but one, not the removed ones, newest first."""
-    values = {**scope_values(scope), "not_turn": except_turn, "at_most": limit}
-    return [_row(row) for row in connection.execute(_RECENT, values).all()]
 
 
 def newest_of_names(connection: Connection, scope: ConversationKey, limit: int) -> list[ArtifactRow]:

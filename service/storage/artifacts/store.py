@@ -145,11 +145,6 @@ class SqlArtifactStore(SqlWorkspaces):
         return [(row.number, self._build_stored(scope, row)) for row in found]
 
     @override
-    async def recent(self, scope: ConversationKey, limit: int, *, except_turn: str) -> list[StoredArtifact]:
-        found = await self._database.read(lambda connection: rows.recent(connection, scope, limit, except_turn))
-        return [self._build_stored(scope, row) for row in found]
-
-    @override
     async def newest_of_names(self, scope: ConversationKey, limit: int) -> list[StoredArtifact]:
         found = await self._database.read(lambda connection: rows.newest_of_names(connection, scope, limit))
         return [self._build_stored(scope, row) for row in found]
