@@ -5,6 +5,8 @@ and paragraphs, variation selectors, blank letters and what Unicode has not assi
 """
 
 import unicodedata
+from collections.abc import Collection
+from itertools import islice
 
 _HIDDEN_CATEGORIES = frozenset({"Cf", "Cc", "Cn", "Co", "Cs", "Zl", "Zp"})
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -51,6 +53,12 @@ def visible_text(text: str) -> str:
 def visible_line(text: str) -> str:
     """A text as `visible_text` shows it, on one line."""
     return visible_text(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def list_first(names: Collection[str], shown_max: int) -> str:
+    """The first of some names, each on the one line, and how many more there are."""
+    more = len(names) - shown_max
+    return ", ".join(map(visible_line, islice(names, shown_max))) + (f" and {more} more" if more > 0 else "")
 
 
 def without_hidden(text: str, mark: str) -> str:

@@ -64,9 +64,9 @@ class ConversationFiles:
         self._assets = assets
         self._lost: dict[tuple[str, str], None] = {}
 
-    def report_lost(self, scope: ConversationKey, artifact: StoredArtifact) -> None:
-        """Logs once that the bytes of a version are missing or damaged."""
-        what = (scope.conversation_id, f"{artifact.path.physical} {artifact.version}")
+    def report_lost(self, scope: ConversationKey, name: str, version: int) -> None:
+        """Logs once that the bytes of a version of something are missing or damaged."""
+        what = (scope.conversation_id, f"{name} {version}")
         if what in self._lost:
             return
         if len(self._lost) >= _LOST_MAX:
@@ -75,8 +75,8 @@ class ConversationFiles:
         log.warning(
             "conversation %s: the stored bytes of %s, version %d, are missing or damaged; calls go on without it",
             scope.conversation_id,
-            artifact.path.physical,
-            artifact.version,
+            name,
+            version,
         )
 
     def of_call(self, scope: ConversationKey, timeline: Sequence[Block] | None = None) -> "CallFiles":
@@ -340,7 +340,7 @@ class CallFiles:
             return await self._all_bytes_of(stored, staging)
         except DamagedBytesError:
             if len(stored) == 1:
-                self._files.report_lost(self._scope, stored[0])
+                self._files.report_lost(self._scope, stored[0].path.physical, stored[0].version)
                 return {}
         half = len(stored) // 2
         return {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.artifacts.conversation_files import CallFiles
-from proofbox.service.visible_text import visible_line
+from proofbox.service.visible_text import list_first
 
 _LISTED = 3
 _COMPARED = 500  # names for each path that is not there
@@ -64,9 +64,4 @@ def _find_near(rel: str, known: dict[str, str]) -> list[str]:
 
 
 def _list(paths: Collection[str] | Iterable[str]) -> str:
-    found = list(paths)
-    shown = [
-        visible_line(path if len(path) <= _PATH_CHARS_MAX else f"…{path[-_PATH_CHARS_MAX:]}") for path in found
-    ]
-    more = len(found) - _LISTED
-    return ", ".join(shown[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return list_first([p if len(p) <= _PATH_CHARS_MAX else f"…{p[-_PATH_CHARS_MAX:]}" for p in paths], _LISTED)

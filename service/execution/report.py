@@ -9,7 +9,7 @@ from proofbox.contracts.tool_call_response import EnvelopeError
 from proofbox.service.execution.printed_log import printed_log, printed_value
 from proofbox.service.jobs.failures import RuntimeFailure
 from proofbox.service.jobs.verdicts import Verdict, produced_once
-from proofbox.service.visible_text import visible_line
+from proofbox.service.visible_text import list_first, visible_line
 
 LISTED_MAX = 100
 UNPROMISED_LISTED_MAX = 50
@@ -123,9 +123,10 @@ def _lines(report: RunReport) -> list[str]:
     if report.unpromised:
         lines.append(_unpromised_line(report))
     if report.removed:
-        lines.append(f"Deleted: {_some(report.removed)}")
+        lines.append(f"Deleted: {list_first(report.removed, CHANGES_LISTED_MAX)}")
     if report.in_other_turns:
-        lines.append(f"Not stored: {_some(report.in_other_turns)} (folder of another turn; write to files/)")
+        not_stored = list_first(report.in_other_turns, CHANGES_LISTED_MAX)
+        lines.append(f"Not stored: {not_stored} (folder of another turn; write to files/)")
     lines += [f"Note: {note}" for note in report.notes]
     lines += [f"Hint: {hint}" for hint in report.hints]
     lines = [visible_line(line) for line in lines]
@@ -172,11 +173,6 @@ def _unpromised_line(report: RunReport) -> str:
     more = report.unpromised_total - len(shown)
     heading = "Files written (internal)" if report.explored else "Not in the contract"
     return f"{heading}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
-
-
-def _some(paths: list[str]) -> str:
-    more = len(paths) - CHANGES_LISTED_MAX
-    return ", ".join(paths[:CHANGES_LISTED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def _bound_message(message: str) -> str:

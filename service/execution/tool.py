@@ -12,11 +12,10 @@ from proofbox.contracts.blocks import TEXT_BYTES_MAX
 from proofbox.contracts.codes import ContractCode
 from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.media_types import is_text, mime_of_name
-from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language
-from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
@@ -38,7 +37,7 @@ from proofbox.service.jobs.runner import (
     collected_artifact,
 )
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
-from proofbox.service.jobs.workspace import notes_on
+from proofbox.service.jobs.workspace import WorkspaceUse, notes_on
 from proofbox.service.packages.port import InstalledPackages, Packages, check_packages
 from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.image_inventory import ImageInventory
@@ -47,7 +46,6 @@ from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpe
 from proofbox.service.timeline.token_counter import TokenCounter
 
 EXTRAS_MAX = 50
-_LISTED_MAX = 10
 
 
 class ExecTool:
@@ -164,17 +162,15 @@ class ExecTool:
             verdicts, result = check_promises(contract, result, call.bounds.limits)
             contents = await self._read_contents(call.scope, verdicts)
             new = _new_artifacts(call, contract, result, verdicts)
-            lasts = wanted.workspace is not None
-            stored = await job.store(new, inputs if lasts else None, result.collected)
-            removed = await job.remove_files(inputs, result.collected) if lasts else []
+            if wanted.workspace is None:
+                stored, removed = await job.store(new), []
+            else:
+                stored = await job.store(new, WorkspaceUse(inputs, result.collected, wanted.workspace))
+                removed = await job.remove_files(inputs, result.collected)
         libraries = await self._list_libraries(contract, result, verdicts)
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
-        notes = [
-            *notes_on(result.collected, inputs, wanted.workspace),
-            *_replaced(inputs),
-            *_hosted_before(inputs, stored),
-        ]
+        notes = notes_on(result.collected, inputs, wanted.workspace, stored)
         use = None if network is None else network.use
         notes = notes if network is None else [*notes, *network.notes]
         has_index = self._packages is not None
@@ -254,32 +250,6 @@ def _new_artifacts(
     promised = [verdict for verdict in verdicts if verdict.produced] + failed_with_bytes(verdicts)
     unpromised = [found for found in extras(result.collected, contract.promises) if found.source is not None]
     return [_promise(call, verdict) for verdict in promised] + [_unpromised(call, found) for found in unpromised]
-
-
-def _replaced(inputs: JobInputs) -> list[str]:
-    """What of the files of a call replaced one that another call wrote meanwhile."""
-    if not inputs.replaced:
-        return []
-    return [
-        f"{_some(inputs.replaced)}: another call wrote it while this one ran; the file of this call is the newest"
-    ]
-
-
-def _hosted_before(inputs: JobInputs, stored: Mapping[str, StoredArtifact]) -> list[str]:
-    """Of which files the user still has the version before the one that the program wrote."""
-    older = []
-    for artifact in stored.values():
-        before = inputs.stored.get(inputs.names.get(artifact.path.rel, ""))
-        if before is not None and before.path.namespace is Namespace.FILES:
-            older += [artifact.path.rel] if artifact.hosted_uri is None and before.hosted_uri is not None else []
-    if not older:
-        return []
-    listed = _some(older)
-    return [f"{listed}: the copy that the user has is the version before this one; promise the file to renew it"]
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_LISTED_MAX]) + (" and others" if len(names) > _LISTED_MAX else "")
 
 
 def _may_cite(verdicts: list[Verdict]) -> bool:

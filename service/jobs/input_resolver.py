@@ -150,6 +150,8 @@ class _Resolution:
     async def _open_workspace(self) -> None:
         began, turn_id = time.perf_counter(), self._request.turn_id
         workspace = await open_workspace(self._all_files.artifacts, self._request.scope, self._staging)
+        if workspace.lost is not None:
+            self._all_files.report_lost(self._request.scope, "the workspace's archive", workspace.lost.number)
         self._inputs.add_workspace(workspace, turn_id, _ms_since(began))
 
     async def _fetch_together(self, mentions: Sequence[Mention]) -> None:

@@ -22,7 +22,7 @@ from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
 from proofbox.service.jobs.file_aliases import placed
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
-from proofbox.service.jobs.workspace import new_workspace, on_newest
+from proofbox.service.jobs.workspace import WorkspaceUse, new_workspace, on_newest
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.tracing import Attributes, Span, span
 from proofbox.service.sandbox.limits import CallBounds, CallLimits, room_bytes
@@ -277,14 +277,13 @@ class SandboxJob:
         return JobResult(outcome, collected, sandbox.info, failure)
 
     async def store(
-        self, artifacts: Sequence[NewArtifact], inputs: JobInputs | None = None, collected: Collected | None = None
+        self, artifacts: Sequence[NewArtifact], use: WorkspaceUse | None = None
     ) -> dict[str, StoredArtifact]:
         """Stores files and the workspace, all or nothing; returns the files by path; external ones become sources.
 
         Args:
             artifacts: the files.
-            inputs: of a program whose workspace lasts, what it began with.
-            collected: with ``inputs``: what it left.
+            use: the workspace of a program, if it lasts.
 
         Raises:
             StoreFailedError, StoreFullError: the store failed.
@@ -293,22 +292,20 @@ class SandboxJob:
         once: dict[FilePath, NewArtifact] = {}
         for artifact in artifacts:
             once.setdefault(artifact.path, artifact)
-        new = None
-        if inputs is not None and inputs.workspace is not None and collected is not None:
-            new = new_workspace(self._context.request, inputs.workspace, collected)
+        new = None if use is None else new_workspace(self._context.request, use)
         if not once and new is None:
             return {}
         scope, store = self._context.scope, self._runner.artifacts
         with self._context.timer.phase("host"):
-            if new is None or inputs is None:
+            if new is None or use is None:
                 stored = await self._outputs.save(scope, list(once.values()))
             else:
                 async with store.hold_workspace(scope):
-                    new = await on_newest(new, inputs, store, scope, self.staging)
+                    new = await on_newest(new, use, store, scope, self.staging)
                     stored = await self._outputs.save(scope, list(once.values()), workspace=new)
         self._context.observer.on_stored(stored)
-        if inputs is not None and inputs.workspace is not None:
-            await self._note_replaced(stored, inputs, inputs.workspace.covers)
+        if use is not None and use.inputs.workspace is not None:
+            await self._note_replaced(stored, use.inputs, use.inputs.workspace.covers)
         return {version.path.physical: version for version in stored}
 
     async def _note_replaced(self, stored: Sequence[StoredArtifact], inputs: JobInputs, covers: int) -> None:

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 from proofbox.contracts.paths import Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
-from proofbox.service.artifacts.port import ArtifactStore, NewWorkspace, StoredArtifact, StoredWorkspace
+from proofbox.service.artifacts.port import (
+    ArtifactStore,
+    DamagedBytesError,
+    NewWorkspace,
+    StoredArtifact,
+    StoredWorkspace,
+)
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.sandbox.port import Collected
 from proofbox.service.sandbox.workspace import ArchiveBounds, WorkspaceArchive, merge_archives
+from proofbox.service.visible_text import list_first
 
 if TYPE_CHECKING:
     from proofbox.service.jobs.inputs import JobInputs
@@ -29,11 +36,13 @@ class WorkspaceInput:
         covers: the number of the newest artifact when the workspace was read.
         stored: the stored workspace; None for the first call that asks for one.
         archive: its archive.
+        lost: the stored workspace whose archive is missing or damaged; the call begins without one.
     """
 
     covers: int = 0
     stored: StoredWorkspace | None = None
     archive: WorkspaceArchive | None = None
+    lost: StoredWorkspace | None = None
 
     def is_new(self, file: StoredArtifact | None) -> bool:
         """Whether a file was stored after the workspace, so that it replaces what the workspace has there.
@@ -41,6 +50,21 @@ class WorkspaceInput:
         Of a file that only blocks have (None) that is not known.
         """
         return self.stored is None or (file is not None and self.stored.is_older(file))
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceUse:
+    """The workspace of one call, before and after its program.
+
+    Attributes:
+        inputs: what the call began with; gets what the report notes.
+        collected: what it left.
+        bounds: how large what is no stored file may be.
+    """
+
+    inputs: "JobInputs"
+    collected: Collected
+    bounds: ArchiveBounds
 
 
 def workspace_path(turn_id: str) -> str:
@@ -65,6 +89,8 @@ async def open_workspace(
 ) -> WorkspaceInput:
     """Returns the newest workspace of a conversation, or the one with a number; valid while ``staging`` is.
 
+    If its archive is missing or damaged, the call begins without it: `lost` names it.
+
     Raises:
         StoreFailedError: the store failed.
     """
@@ -72,14 +98,17 @@ async def open_workspace(
     stored = await artifacts.workspace(scope, number)
     if stored is None:
         return WorkspaceInput(covers)
-    local = await artifacts.fetch_workspace(scope, stored, await staging.folder())
+    try:
+        local = await artifacts.fetch_workspace(scope, stored, await staging.folder())
+    except DamagedBytesError:
+        return WorkspaceInput(covers, lost=stored)
     return WorkspaceInput(covers, stored, WorkspaceArchive(FileContent(local), stored.size_bytes))
 
 
-def new_workspace(request: ToolCallRequest, begun: WorkspaceInput, collected: Collected) -> NewWorkspace | None:
+def new_workspace(request: ToolCallRequest, use: WorkspaceUse) -> NewWorkspace | None:
     """The workspace that a call leaves; None if it is what the call began with, or cannot be stored."""
-    found = collected.workspace
-    if found is None or found.source is None or request.turn_id is None:
+    found, begun = use.collected.workspace, use.inputs.workspace
+    if found is None or found.source is None or request.turn_id is None or begun is None:
         return None
     return NewWorkspace(
         request.turn_id,
@@ -93,57 +122,102 @@ def new_workspace(request: ToolCallRequest, begun: WorkspaceInput, collected: Co
 
 
 async def on_newest(
-    new: NewWorkspace, inputs: "JobInputs", artifacts: ArtifactStore, scope: ConversationKey, staging: Staging
-) -> NewWorkspace:
+    new: NewWorkspace, use: WorkspaceUse, artifacts: ArtifactStore, scope: ConversationKey, staging: Staging
+) -> NewWorkspace | None:
     """The workspace that a call leaves, on what calls beside it stored: for each path the last one counts.
+
+    None if both together are more than the bounds: then that of the other calls stays.
 
     Raises:
         StoreFailedError: the store failed.
     """
-    begun = inputs.workspace or WorkspaceInput()
+    begun = use.inputs.workspace or WorkspaceInput()
     newest = await artifacts.workspace(scope)
-    before = None if begun.stored is None else begun.stored.number
-    if newest is None or newest.number == before:
+    if newest is None or newest == (begun.stored or begun.lost):
         return new
     folder = await staging.folder()
-    theirs = FileContent(await artifacts.fetch_workspace(scope, newest, folder))
+    try:
+        theirs = FileContent(await artifacts.fetch_workspace(scope, newest, folder))
+    except DamagedBytesError:
+        return new
     base = None if begun.archive is None else begun.archive.source
     merged = await asyncio.to_thread(merge_archives, base, theirs, new.source, folder / "workspace-merged")
-    inputs.replaced += merged.replaced
     size, sha256 = await asyncio.to_thread(merged.content.measure)
+    if merged.entries > use.bounds.entries_max or size > use.bounds.bytes_max:
+        use.inputs.unmerged = True
+        return None
+    use.inputs.replaced += merged.replaced
     covers = max(new.covers, newest.covers)
     return replace(
         new, source=merged.content, size_bytes=size, sha256=sha256, entries=merged.entries, covers=covers
     )
 
 
-def notes_on(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds | None) -> list[str]:
-    """What of the workspace the program did not have, and what the next call will not have."""
-    notes = [f"not in the working directory: {_listed(inputs.left_out)}; name a file in the code to have it"]
-    notes = notes if inputs.left_out else []
+def notes_on(
+    collected: Collected,
+    inputs: "JobInputs",
+    bounds: ArchiveBounds | None,
+    stored: Mapping[str, StoredArtifact],
+) -> list[str]:
+    """What of the workspace the program did not have, what the next call will not have, and what was replaced.
+
+    Args:
+        collected: what the program left.
+        inputs: what it had.
+        bounds: those of what is no stored file; None if nothing lasts.
+        stored: the files that the call stored.
+    """
+    notes = []
+    if inputs.left_out:
+        listed = list_first([f"{rel} ({_bytes(size)})" for rel, size in inputs.left_out.items()], _LISTED_MAX)
+        notes.append(f"not in the working directory: {listed}; name a file in the code to have it")
     if inputs.lost:
-        lost = ", ".join(inputs.lost[:_LISTED_MAX]) + _and_more(len(inputs.lost))
+        lost = list_first(inputs.lost, _LISTED_MAX)
         notes.append(f"the stored bytes of {lost} are missing or damaged; the program ran without them")
-    found = collected.workspace
-    if found is None or bounds is None:
-        return notes
-    if found.is_too_large:
+    if inputs.workspace is not None and inputs.workspace.lost is not None:
+        entries = _entries(inputs.workspace.lost.entries)
+        notes.append(
+            f"the stored links, empty folders and modes of the working directory ({entries}) are missing or "
+            "damaged; the program ran without them"
+        )
+    notes += [] if bounds is None else _notes_on_rest(collected, inputs, bounds)
+    if inputs.replaced:
+        listed = list_first(inputs.replaced, _LISTED_MAX)
+        notes.append(f"{listed}: another call wrote it while this one ran; the file of this call is the newest")
+    return [*notes, *_hosted_before(inputs, stored)]
+
+
+def _notes_on_rest(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds) -> list[str]:
+    found, notes = collected.workspace, []
+    if found is not None and (found.is_too_large or inputs.unmerged):
+        of_others = " and those of calls beside it are more than the limits" if inputs.unmerged else ""
         notes.append(
             "of the working directory only the files that the report lists were stored: others, links and empty "
-            f"folders are {found.entries} entries of {found.size_bytes} bytes (limits "
+            f"folders are {_entries(found.entries)} of {_bytes(found.size_bytes)}{of_others} (limits "
             f"{bounds.entries_max} and {bounds.bytes_max}); delete some, or work in /tmp"
         )
-    if found.left_out:
+    if found is not None and found.left_out:
         what = "sockets, pipes, paths over 4,096 bytes, folders in whose place in files/ is a file or link"
-        entries = "1 entry" if found.left_out == 1 else f"{found.left_out} entries"
-        notes.append(f"{entries} of the working directory cannot be stored ({what})")
+        notes.append(f"{_entries(found.left_out)} of the working directory cannot be stored ({what})")
     return notes
 
 
-def _listed(sizes: Mapping[str, int]) -> str:
-    shown = [f"{rel} ({size:,} byte{'' if size == 1 else 's'})" for rel, size in list(sizes.items())[:_LISTED_MAX]]
-    return ", ".join(shown) + _and_more(len(sizes))
+def _hosted_before(inputs: "JobInputs", stored: Mapping[str, StoredArtifact]) -> list[str]:
+    """Of which files the user still has the version before the one that the program wrote."""
+    older = []
+    for artifact in stored.values():
+        before = inputs.stored.get(inputs.names.get(artifact.path.rel, ""))
+        if before is not None and before.path.namespace is Namespace.FILES:
+            older += [artifact.path.rel] if artifact.hosted_uri is None and before.hosted_uri is not None else []
+    if not older:
+        return []
+    listed = list_first(older, _LISTED_MAX)
+    return [f"{listed}: the copy that the user has is the version before this one; promise the file to renew it"]
 
 
-def _and_more(count: int) -> str:
-    return f" and {count - _LISTED_MAX} more" if count > _LISTED_MAX else ""
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"
+
+
+def _bytes(size: int) -> str:
+    return "1 byte" if size == 1 else f"{size:,} bytes"

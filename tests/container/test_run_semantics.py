@@ -230,6 +230,20 @@ threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
     assert (await call.output("stderr")).splitlines()[-1] == "ValueError: in a thread"
 
 
+async def test_daemon_thread_does_not_run_on_in_modules_that_are_taken_apart(call: Caller) -> None:
+    code = """
+import threading
+guard = threading.Lock()
+def spin():
+    while True:
+        with guard:
+            pass
+threading.Thread(target=spin, daemon=True).start()
+"""
+    response = await call(code)
+    assert (response.ok, await call.output("stderr")) == (True, "")
+
+
 async def test_thread_is_waited_for_after_the_main_one_has_ended_alone(call: Caller) -> None:
     code = """
 import ctypes, platform, threading, time

@@ -168,6 +168,14 @@ async def test_calls_side_by_side_lose_nothing_and_wait_for_none(call: Caller, s
     assert replaced >= sum(each.output.stdout.strip() == "0" for each in responses) - 1
 
 
+async def test_what_calls_side_by_side_leave_stays_within_the_bounds_of_one(call: Caller) -> None:
+    code = "import os\nos.mkdir('{n}')\nfor i in range(6_000): os.symlink('x', f'{n}/{i}')"
+    responses = await asyncio.gather(*(call(code.replace("{n}", n), **LOOK) for n in "ab"))
+    assert sum("only the files that the report lists were stored" in each.report for each in responses) == 1
+    after = await call("ls | wc -l; ls * | wc -l", turn_id="turn_2", **BASH)
+    assert after.output.stdout.split() == ["1", "6000"]
+
+
 async def test_what_cannot_be_stored_is_noted_and_the_rest_stays(call: Caller) -> None:
     await call("echo 1 >a", **BASH)
     response = await call(
@@ -211,3 +219,22 @@ async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptur
     assert named.error.code == "pre_exec_missing_paths"
     (line,) = [record.getMessage() for record in caplog.records if "turn_1/files/a.txt" in record.getMessage()]
     assert call.conversation in line
+
+
+async def test_a_lost_archive_costs_what_is_no_stored_file(call: Caller, caplog: pytest.LogCaptureFixture) -> None:
+    await call(f"mkdir {call.conversation}; echo 1 >a", **BASH)
+    stored = await call.service.artifacts.workspace(call.scope)
+    assert stored is not None
+    (blob,) = call.service.settings.data_dir.rglob(stored.sha256)
+    blob.unlink()
+    with caplog.at_level(logging.WARNING):
+        plain = await call("ls", turn_id="turn_2", **BASH)
+        await call("ls", turn_id="turn_2", **BASH)
+    assert plain.output.stdout == "a\n"
+    note = "Note: the stored links, empty folders and modes of the working directory (1 entry) are missing"
+    assert note in plain.report
+    (line,) = [record.getMessage() for record in caplog.records if "archive" in record.getMessage()]
+    assert call.conversation in line
+    await call("mkdir new", turn_id="turn_2", **BASH)
+    after = await call("ls", turn_id="turn_3", **BASH)
+    assert (after.output.stdout, "Note:" in after.report) == ("a\nnew\n", False)

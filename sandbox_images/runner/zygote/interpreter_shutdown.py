@@ -2,7 +2,8 @@
 
 Python takes every module apart when it ends, which for large libraries takes tens of milliseconds and copies most
 of what forks share. Here that is done to the program's own modules alone: what they hold is deleted, written and
-closed as ever, and then the process ends. Only what a program has put into a library itself is not deleted.
+closed as ever, and then the process ends. Only what a program has put into a library itself is not deleted. A
+process in which a daemon thread still runs is left to Python.
 """
 
 import contextlib
@@ -54,7 +55,9 @@ class InterpreterShutdown:
 
     def __call__(self) -> None:
         """To be called after all functions that were registered for the end of the interpreter."""
-        if self._status is not None and self._take_apart():
+        # A daemon thread would go on in what is taken apart; Python's own end stops it.
+        alone = len(sys._current_frames()) == 1
+        if self._status is not None and alone and self._take_apart():
             os.closerange(1, 3)  # standard output and error: by that process 1 sees at once that this is the end
             os._exit(self._status)
 
