@@ -232,12 +232,17 @@ threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 
 async def test_daemon_thread_does_not_run_on_in_modules_that_are_taken_apart(call: Caller) -> None:
     code = """
-import threading
+import json, threading, time
 guard = threading.Lock()
 def spin():
     while True:
         with guard:
             pass
+class Last:
+    def __del__(self, sleep=time.sleep):
+        sleep(0.1)
+json.held = spin  # so that the names of the program are still there when they are taken apart
+last = Last()
 threading.Thread(target=spin, daemon=True).start()
 """
     response = await call(code)
