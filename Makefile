@@ -78,10 +78,10 @@ serve: ready ## serve the HTTP API at 127.0.0.1:$PORT (8080)
 	@$(ENGINE) $(BIN)/proofbox serve --port $(PORT)
 
 exec: ready ## run a script on this machine: CODE=x.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']
-	@[ -n "$$CODE" ] || { echo "usage: make exec CODE=script.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']"; exit 2; }
-	@set -f; if [ -f "$$IN" ]; then set -- --in "$$IN"; else set --; for name in $$IN; do \
+	@[ -n "$${CODE:-}" ] || { echo "usage: make exec CODE=script.py [CONTRACT='a.md b.pdf'] [IN='data.csv'] [OUT=out] [ARGS='--timeout 60']"; exit 2; }
+	@set -f; if [ -f "$${IN:-}" ]; then set -- --in "$${IN:-}"; else set --; for name in $${IN:-}; do \
 	  case "$$name" in *=*) ;; *) [ -e "$$name" ];; esac || { echo "IN: $$name: no such file; a name with a blank goes into ARGS: make exec CODE=x.py ARGS=\"--in 'my data.csv' --promise 'my report.pdf'\""; exit 2; }; \
-	  set -- "$$@" --in "$$name"; done; fi; for name in $$CONTRACT; do set -- "$$@" --promise "$$name"; done; set +f; \
+	  set -- "$$@" --in "$$name"; done; fi; for name in $${CONTRACT:-}; do set -- "$$@" --promise "$$name"; done; set +f; \
 	  $(ENGINE) $(BIN)/proofbox run --local "$$CODE" "$$@" --out "$(OUT)" $(ARGS)
 
 render: ready ## render a document: IN=doc.md OUT=report.pdf [TITLE='…'] [THEME=…] [PARAMS='{"toc": true}'] [WATCH=1]

@@ -14,7 +14,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/build_settings.sh"
 
 NAME=proofbox-sandbox
-FULL_PIP='geopandas graphviz numba polars<2 pydub pypandoc pytesseract'
+FULL_PIP='audioop-lts geopandas graphviz numba polars<2 pydub pypandoc pytesseract'
 FULL_APT='ffmpeg g++ gcc graphviz libc6-dev libreoffice-calc-nogui libreoffice-impress-nogui libreoffice-writer-nogui make pandoc
   tesseract-ocr'
 LOG=$(log_file variant)
