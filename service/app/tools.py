@@ -26,6 +26,7 @@ from proofbox.service.artifacts.port import ArtifactStore, SourcePool
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.direct_tool import DirectTool, ReactCall, ToolRefusedError
 from proofbox.service.calls.param_references import References
+from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.tool import Tool
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.execution.tool import ExecTool
@@ -62,6 +63,7 @@ class ToolDependencies:
         artifacts: the files of conversations.
         sources: what citations stand for.
         timelines: the event logs.
+        calls: the accepted calls.
         paths: resolves the paths of a call, stored or handed in.
         tokens: counts tokens.
         memory: searches past turns by meaning; None if its libraries are not installed.
@@ -77,6 +79,7 @@ class ToolDependencies:
     artifacts: ArtifactStore
     sources: SourcePool
     timelines: TimelineStore
+    calls: CallStore
     paths: LogicalPathResolver
     tokens: TokenCounter
     memory: MemorySearchTool | None
@@ -105,6 +108,7 @@ def program_tools(settings: Settings, parts: ToolDependencies, jobs: JobRunner) 
                 parts.policy,
                 parts.tokens,
                 parts.image,
+                calls=parts.calls,
                 network=parts.network,
                 packages=parts.packages,
             )

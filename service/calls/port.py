@@ -226,6 +226,15 @@ class CallStore(Protocol):
     async def left_open(self, boot_id: str) -> list[StoredCall]:
         """Open calls of other processes of the service than ``boot_id``."""
 
+    async def newest_requests(self, scope: ConversationKey, limit: int, chars_max: int) -> list[tuple[str, str]]:
+        """The ids and requests, as JSON text, of the newest answered calls of a conversation, the newest first.
+
+        Args:
+            scope: the conversation.
+            limit: how many.
+            chars_max: longer requests are left out.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class RecentCall:

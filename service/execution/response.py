@@ -64,6 +64,7 @@ class ExecRun:
         network: the connections of the program; None for one without network.
         packages: what was installed for the program; None for one that asks for no packages.
         has_index: calls may have packages installed.
+        earlier: the hint on a name that an earlier program assigned.
     """
 
     inputs: JobInputs
@@ -74,6 +75,7 @@ class ExecRun:
     network: NetworkUse | None = None
     packages: InstalledPackages | None = None
     has_index: bool = False
+    earlier: str | None = None
 
 
 def refuse(
@@ -189,7 +191,9 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         ],
         removed=run.files.removed,
         in_other_turns=list(collected.in_other_turns),
-        hints=run_hints(
+        hints=[run.earlier]
+        if run.earlier is not None
+        else run_hints(
             RanProgram(
                 call.request.code or "",
                 call.language,

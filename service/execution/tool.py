@@ -14,14 +14,16 @@ from proofbox.contracts.exec_params import ExecParams
 from proofbox.contracts.media_types import is_text, mime_of_name
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.contracts.tools import Language
+from proofbox.contracts.tools import Language, exec_tool_id
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
+from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.egress.policy import CallNetwork, NetworkPolicy
 from proofbox.service.execution.call import ExecCall, parse_call
+from proofbox.service.execution.earlier_names import earlier_hint, missing_name
 from proofbox.service.execution.report_hints import names_missing_library
 from proofbox.service.execution.response import ExecRun, build_interrupted, build_response, refuse
 from proofbox.service.identity import ConversationKey
@@ -46,6 +48,8 @@ from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpe
 from proofbox.service.timeline.token_counter import TokenCounter
 
 EXTRAS_MAX = 50
+_EARLIER_CALLS = 30
+_EARLIER_CHARS_MAX = 200_000
 
 
 class ExecTool:
@@ -57,6 +61,7 @@ class ExecTool:
         policy: the operator's decisions about any call.
         tokens: counts tokens.
         image: lists the libraries of the sandbox image; None if they are not known.
+        calls: the accepted calls, for hints on what an earlier program assigned.
         network: decides about the network of programs.
         packages: installs packages for programs; None if the operator has no index.
     """
@@ -69,12 +74,14 @@ class ExecTool:
         tokens: TokenCounter,
         image: ImageInventory | None = None,
         *,
+        calls: CallStore,
         network: NetworkPolicy,
         packages: Packages | None = None,
     ) -> None:
         self._language = language
         self._jobs = jobs
         self._image = image
+        self._calls = calls
         self._policy = policy
         self._tokens = tokens
         self._network = network
@@ -168,13 +175,14 @@ class ExecTool:
                 stored = await job.store(new, WorkspaceUse(inputs, result.collected, wanted.workspace))
                 removed = await job.remove_files(inputs, result.collected)
         libraries = await self._list_libraries(contract, result, verdicts)
+        earlier = await self._find_earlier(call, result)
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
         notes = notes_on(result.collected, inputs, wanted.workspace, stored)
         use = None if network is None else network.use
         notes = notes if network is None else [*notes, *network.notes]
         has_index = self._packages is not None
-        run = ExecRun(inputs, result, files, libraries, notes, use, packages, has_index=has_index)
+        run = ExecRun(inputs, result, files, libraries, notes, use, packages, has_index=has_index, earlier=earlier)
         return build_response(call, contract, run, timer.timings)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
@@ -211,6 +219,15 @@ class ExecTool:
             return call
         code = await self._jobs.resolve_reference(context, reference)
         return replace(call, request=call.request.model_copy(update={"code": code}))
+
+    async def _find_earlier(self, call: ExecCall, result: JobResult) -> str | None:
+        """The hint on a name that a failed program misses and an earlier one assigned; None if there is none."""
+        name = None if result.failure is None else missing_name(result.outcome.output, call.language)
+        if name is None:
+            return None
+        tool_id = exec_tool_id(call.language)
+        found = await self._calls.newest_requests(call.scope, _EARLIER_CALLS, _EARLIER_CHARS_MAX)
+        return await asyncio.to_thread(earlier_hint, name, call.language, tool_id, found)
 
     async def _read_contents(self, scope: ConversationKey, verdicts: list[Verdict]) -> dict[str, Content]:
         """Reads what the blocks of kept files carry, before the store may move the files."""

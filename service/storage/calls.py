@@ -67,6 +67,16 @@ _BY_NAME = NAMED_CALLS.join(idempotency_keys, idempotency_keys.c.call == calls.c
 )
 _BY_ID = NAMED_CALLS.where(conversations.c.principal == PRINCIPAL, calls.c.tool_call_id == bindparam("call_id"))
 _LEFT_OPEN = NAMED_CALLS.where(_IS_OPEN, calls.c.boot_id != bindparam("boot_id"))
+_NEWEST = (
+    select(calls.c.tool_call_id, calls.c.request)
+    .where(
+        calls.c.conversation == CONVERSATION,
+        calls.c.state == CallState.DONE.value,
+        func.length(calls.c.request) <= bindparam("chars_max"),
+    )
+    .order_by(calls.c.id.desc())
+    .limit(bindparam("limit"))
+)
 _NEW = insert(calls).returning(calls.c.id)
 _NEW_NAME = insert(idempotency_keys)
 _FINISHED = (
@@ -234,6 +244,15 @@ class SqlCallStore(CallStore):
         def work(connection: Connection) -> list[StoredCall]:
             found = connection.execute(_LEFT_OPEN.order_by(calls.c.id), {"boot_id": boot_id})
             return [build_stored_call(connection, row) for row in found]
+
+        return await self._database.read(work)
+
+    @override
+    async def newest_requests(self, scope: ConversationKey, limit: int, chars_max: int) -> list[tuple[str, str]]:
+        values = {**scope_values(scope), "limit": limit, "chars_max": chars_max}
+
+        def work(connection: Connection) -> list[tuple[str, str]]:
+            return [(row.tool_call_id, row.request) for row in connection.execute(_NEWEST, values)]
 
         return await self._database.read(work)
 

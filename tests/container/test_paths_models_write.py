@@ -137,6 +137,28 @@ async def test_what_is_not_found_gets_a_hint(call: Caller, language: Language, c
     assert any(hint in line for line in hints), response.report
 
 
+@pytest.mark.parametrize(
+    ("language", "first", "second"),
+    [
+        (Language.PYTHON, "df = [1]", "print(df)"),
+        (Language.PYTHON, "a, *df = range(3)", "print(len(df))"),
+        (Language.PYTHON, "def df(): pass", "df()"),
+        (Language.PYTHON, "import json as df", "df.dumps(1)"),
+        (Language.NODE, "const df = [1]", "console.log(df)"),
+    ],
+)
+async def test_a_name_that_an_earlier_program_assigned_is_explained(
+    call: Caller, language: Language, first: str, second: str
+) -> None:
+    await call(first, language=language, explore=True)
+    assigned = call.last_id
+    await call("x = df = 2" if language is Language.NODE else "const df = 1", language=Language.BASH, explore=True)
+    response = await call(second, language=language, turn_id="turn_2")
+    assert f"Hint: df was assigned in the call {assigned}, and variables end with their call" in response.report
+    other = await call(second.replace("df", "other"), language=language, turn_id="turn_2")
+    assert "was assigned in" not in other.report
+
+
 async def test_a_write_into_the_folder_of_another_turn_is_named(call: Caller) -> None:
     code = "import os\nfolder = 'turn_' + '0/files'\nos.makedirs(folder)\nopen(folder + '/a.txt', 'w').write('x')"
     response = await call(code)

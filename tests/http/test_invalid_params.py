@@ -47,6 +47,7 @@ def calls(stores, engine, skills_dir):
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
+        calls=SqlCallStore(stores.database),
         paths=LogicalPathResolver(files, stores.sources, FolderSkills(skills_dir)),
         tokens=BpeTokenCounter(),
         memory=memory,

@@ -70,15 +70,21 @@ async def calls(stores, engine, admission, grace_s):
         await engine.begin()
         return call.build_response([], report="written")
 
+    store = SqlCallStore(stores.database)
     tools = {
         "exec_tools.execute_code_python": ExecTool(
-            Language.PYTHON, jobs, POLICY, BpeTokenCounter(), network=no_network()
+            Language.PYTHON,
+            jobs,
+            POLICY,
+            BpeTokenCounter(),
+            calls=store,
+            network=no_network(),
         ),
         "rendering_tools.write_pdf": RenderTool(OutputFormat.PDF, jobs, RenderPolicy(POLICY, 60)),
         "react.file": DirectTool(FileParams, written),
     }
     settings = CallSettings(MIB, "boot-1", lost_connection_grace_s=grace_s)
-    calls = Calls(tools, admission, SqlCallStore(stores.database), settings)
+    calls = Calls(tools, admission, store, settings)
     yield calls
     await calls.close(grace_s=0)
 

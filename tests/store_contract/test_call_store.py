@@ -249,6 +249,18 @@ async def test_open_calls_of_other_lives_are_listed_oldest_first(call_store, sco
     assert await call_store.left_open("boot-2") == [old, older]
 
 
+async def test_the_newest_answered_requests_of_a_conversation_are_had_without_long_ones(call_store, scope, others):
+    for number in range(4):
+        call, _ = await call_store.claim(new_call(scope, f"call-{number}"))
+        await call_store.finish(call.key, CallState.DONE, "answer")
+    await call_store.claim(new_call(scope, "open"))
+    other, _ = await call_store.claim(new_call(others[0], "call-9"))
+    await call_store.finish(other.key, CallState.DONE, "answer")
+    newest = [(f"call-{number}", f"request of call-{number}") for number in (3, 2)]
+    assert await call_store.newest_requests(scope, 2, len(call.request)) == newest
+    assert await call_store.newest_requests(scope, 2, len(call.request) - 1) == []
+
+
 async def test_of_many_conversations_that_give_one_idempotency_key_at_once_one_has_the_call(call_store, scope_of):
     scopes = [scope_of(conversation=f"conv-{number}") for number in range(4)]
     for scope in scopes:

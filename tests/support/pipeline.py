@@ -177,6 +177,7 @@ class Pipeline:
             artifacts=artifacts,
             sources=self.sources,
             timelines=self.timelines,
+            calls=SqlCallStore(database),
             paths=self.paths,
             tokens=BpeTokenCounter(),
             memory=MemorySearchTool(self.timelines, SqlPassageStore(database), self.files, None, half_life_days=30),

@@ -109,17 +109,19 @@ def build_tool_dependencies(
         settings.inline_bytes_max,
         ArchiveBounds(settings.full_workspace_entries_max, settings.full_workspace_bytes_max),
     )
+    calls = SqlCallStore(stores.database)
     return ToolDependencies(
         jobs=jobs,
         policy=policy,
         artifacts=stores.artifacts,
         sources=stores.sources,
         timelines=stores.timelines,
+        calls=calls,
         paths=LogicalPathResolver(
             files,
             stores.sources,
             FolderSkills(settings.skills_dir),
-            partial(find_printed_output, SqlCallStore(stores.database)),
+            partial(find_printed_output, calls),
         ),
         tokens=BpeTokenCounter(),
         memory=_memory_search(settings, stores, files),
