@@ -1,6 +1,7 @@
-"""A program's text without what it does not run: comments, docstrings and the text that it only prints.
+"""A program's text without what it does not run: comments, docstrings, prose, and the text that it only prints.
 
-A path that stands there alone names no input, so its absence does not stop a run.
+A path that stands there alone names no input, so its absence does not stop a run. Nor does any absence stop a
+program that looks whether its files are there.
 """
 
 import io
@@ -13,10 +14,24 @@ from collections.abc import Callable, Iterable
 import regex as re
 
 _CHARS_MAX = 256 * 1024  # of a program that is split into tokens
-_PRINTERS = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log"})
+_PRINTERS = frozenset(
+    {"print", "debug", "info", "warning", "error", "critical", "exception", "log", "exit", "SystemExit"}
+)
 _WRITERS = frozenset({("stdout", ".", "write"), ("stderr", ".", "write")})
+_QUOTES = frozenset({"'", '"'})
 _SKIPPED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 _F_STRING_TEXT = getattr(tokenize, "FSTRING_MIDDLE", -1)  # from Python 3.12 on an f-string is several tokens
+# A blank in front of a path within a literal or a here-document: the path is a word of a sentence.
+_PROSE = re.compile(r"\s[^\s'\"`]*\bturn_[\w.-]+/(?:files|attachments)\b.*", re.DOTALL)
+_PROSE_LINE = re.compile(r"(?:^|(?<=\s))[^\s'\"`(=]*\bturn_[\w.-]+/(?:files|attachments)\b[^\s]*", re.MULTILINE)
+_LOOKS = {
+    "python": re.compile(
+        r"\b(?:l?exists|is_?file|is_?dir)\b|\bexcept\s*:|\bexcept\b[^:\n]*\b(?:Base)?(?:Exception|OSError|IOError|"
+        r"FileNotFoundError)\b"
+    ),
+    "bash": re.compile(r"(?:\[|\btest)\s+(?:!\s+)?-[defrs]\s"),
+    "node": re.compile(r"\b(?:existsSync|accessSync|access|statSync|stat)\(|\bcatch\b"),
+}
 _Span = tuple[tuple[int, int], tuple[int, int]]
 
 _NUMBER_SIGN_LINE = re.compile(r"^[ \t]*#.*", re.MULTILINE)
@@ -76,6 +91,12 @@ def runnable_text(code: str, language: str) -> str:
     return strip(code)
 
 
+def looks_for_files(text: str, language: str) -> bool:
+    """Whether a program, as `runnable_text` gives it, asks if files are there, or goes on if one is not."""
+    form = _LOOKS.get(language)
+    return form is not None and form.search(text) is not None
+
+
 def _bash(code: str) -> str:
     script, documents = _split_script(_NUMBER_SIGN_LINE.sub("", code).splitlines(keepends=True))
     return _without_matches(_SHELL, script) + documents
@@ -90,8 +111,10 @@ def _split_script(lines: list[str]) -> tuple[str, str]:
         if ends:
             if line.strip() == ends[0]:
                 ends.popleft()
-            elif not is_printed or "$(" in line or "`" in line:
+            elif "$(" in line or "`" in line:
                 documents.append(line)
+            elif not is_printed:
+                documents.append(_PROSE_LINE.sub("", line))
             continue
         script.append(line)
         begun = ("".join(found.groups("")) for found in _HERE_DOCUMENT.finditer(line))
@@ -101,11 +124,16 @@ def _split_script(lines: list[str]) -> tuple[str, str]:
 
 
 def _node(code: str) -> str:
-    return _without_matches(_SCRIPT, _SLASHES_LINE.sub("", code))
+    return _without_matches(_SCRIPT, _SLASHES_LINE.sub("", code), _PROSE)
 
 
-def _without_matches(form: re.Pattern[str], code: str) -> str:
-    return form.sub(lambda found: "" if found["unrun"] is not None else found[0], code)
+def _without_matches(form: re.Pattern[str], code: str, prose: re.Pattern[str] | None = None) -> str:
+    def rest(found: re.Match[str]) -> str:
+        if found["unrun"] is not None:
+            return ""
+        return found[0] if prose is None or found[0][:1] not in _QUOTES else prose.sub("", found[0])
+
+    return form.sub(rest, code)
 
 
 def _python(code: str) -> str:
@@ -142,13 +170,23 @@ def _unrun_spans(tokens: list[tokenize.TokenInfo]) -> Iterable[_Span]:
             printing = max(0, printing - 1)
         elif _is_text(token) and (printing == 1 or (starts_statement and _ends_statement(tokens, at))):
             yield from _text_spans(token)
+        elif _is_text(token) and (found := _PROSE.search(token.string)) is not None:
+            yield _place(token, found.start()), token.end
         starts_statement = token.type == tokenize.NEWLINE
+
+
+def _place(token: tokenize.TokenInfo, at: int) -> tuple[int, int]:
+    """The row and column of a place within a token."""
+    before = token.string[:at]
+    row, column = token.start
+    above = before.count("\n")
+    return row + above, (column + at if above == 0 else at - before.rindex("\n") - 1)
 
 
 def _prints(tokens: list[tokenize.TokenInfo], at: int) -> bool:
     """Whether the parenthesis at a place is that of a call that prints."""
     names = tuple(token.string for token in tokens[max(0, at - 3) : at])
-    return names in _WRITERS or (names[-1:] != () and names[-1] in _PRINTERS)
+    return names in _WRITERS or names[-2:-1] == ("raise",) or (names[-1:] != () and names[-1] in _PRINTERS)
 
 
 def _is_text(token: tokenize.TokenInfo) -> bool:

@@ -17,7 +17,7 @@ from proofbox.contracts.logical_paths import parse_sid_ranges
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError, is_turn_id
 from proofbox.service.artifacts.conversation_files import CallFiles
 from proofbox.service.artifacts.found_file import ConversationFile
-from proofbox.service.jobs.code_text import runnable_text
+from proofbox.service.jobs.code_text import looks_for_files, runnable_text
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
 
 _MENTION = re.compile(
@@ -250,10 +250,13 @@ async def mentions_in(text: str) -> list[Mention]:
 
 
 def needed(request: InputRequest, mentions: Sequence[Mention], missing: Sequence[str]) -> list[str]:
-    """Those missing paths that the program itself names, and not only a comment or what it prints."""
+    """Those missing paths that the program itself names and needs: not only a comment or what it prints."""
+    text = runnable_text(request.text, request.language)
+    if looks_for_files(text, request.language):
+        return []
     named = {
         (mention.turn_id, mention.namespace, reading)
-        for mention in find_mentions(runnable_text(request.text, request.language))
+        for mention in find_mentions(text)
         for reading in mention.readings or ("",)
     }
     asked = {

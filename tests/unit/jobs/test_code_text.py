@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from proofbox.service.jobs.code_text import runnable_text
+from proofbox.service.jobs.code_text import looks_for_files, runnable_text
 
 NAME = "turn_1/files/a.csv"
 
@@ -29,6 +29,12 @@ NAME = "turn_1/files/a.csv"
         f"sys.stderr.write('{NAME}')",
         f"if x:\n        a = 1\n    b = 2\n# {NAME}",
         f"print('see {NAME}')\nif x:\n        a = 1\n    b = 2\n",
+        f"open('a.md', 'w').write('as in {NAME}, but')",
+        f"a = 1; text = '''# Report\n\nSee ./{NAME} for\nall''' + b",
+        f"text = f'see {NAME} of {{n}}'",
+        f"x = '# {NAME}'",
+        f"raise ValueError('{NAME}')",
+        f"sys.exit('{NAME}')",
         f"x = 1\n  # {NAME}\n" + "y = 1\n" * 100_000,
     ],
 )
@@ -42,8 +48,7 @@ def test_a_path_in_a_comment_a_docstring_or_printed_text_is_not_run(code):
         f"open('{NAME}')",
         f"print(open('{NAME}').read())",
         f"print(f\"{{open('{NAME}').read()}}\")",
-        f"x = '''\n# {NAME}\n'''",
-        f"x = '# {NAME}'",
+        f"x = '''{NAME}\n'''",
         f"print('x')\nopen('{NAME}')",
         f"print(('x'), open(f('{NAME}')))",
         f"def f():\n    '''Doc.'''\n    return open('{NAME}')",
@@ -72,7 +77,7 @@ def test_a_path_that_the_program_uses_stays(code):
         ("node", f"// {NAME}\n/* {NAME} */ console.log('ran')", False),
         ("node", f"/* a * b */ f('{NAME}')", True),
         ("node", f"read('{NAME}')", True),
-        ("node", f"read('// {NAME}')", True),
+        ("node", f"read('// {NAME}')", False),
         ("node", f"read(`// {NAME}`)", True),
         ("bash", f'echo "saved {NAME}"', False),
         ("bash", f"if x; then echo 'saved {NAME}'; fi", False),
@@ -101,11 +106,34 @@ def test_a_path_that_the_program_uses_stays(code):
         ("node", f"x = s.replace(/[`'\"]/g, '') // {NAME}\ny = `a`", False),
         ("node", f"x = a / b; read('{NAME}') / 2", True),
         ("node", f"ls()\n  // {NAME}\n" + "ls(1)\n" * 100_000, False),
+        ("node", f"write('a.md', 'as in {NAME}')", False),
+        ("node", f"read(`{NAME}`)", True),
+        ("bash", f"cat > a.md <<EOF\nas in {NAME}\nEOF", False),
         ("cobol", f"# {NAME}", True),
     ],
 )
 def test_each_language_has_comments_of_its_own(language, code, stays):
     assert (NAME in runnable_text(code, language)) is stays
+
+
+@pytest.mark.parametrize(
+    ("language", "code", "looks"),
+    [
+        ("python", f"if os.path.exists('{NAME}'): open('{NAME}')", True),
+        ("python", f"p = Path('{NAME}')\nif p.is_file(): p.read_text()", True),
+        ("python", f"try:\n    open('{NAME}')\nexcept (ValueError, FileNotFoundError):\n    pass", True),
+        ("python", f"try:\n    open('{NAME}')\nexcept ValueError:\n    pass", False),
+        ("python", f"# exists\nopen('{NAME}')", False),
+        ("bash", f"[ -f {NAME} ] && cat {NAME}", True),
+        ("bash", f"[ ! -e {NAME} ] || cat {NAME}", True),
+        ("bash", f"cat {NAME}", False),
+        ("node", f"if (fs.existsSync('{NAME}')) read('{NAME}')", True),
+        ("node", f"read('{NAME}')", False),
+        ("cobol", "exists", False),
+    ],
+)
+def test_a_program_that_looks_for_its_files_is_known(language, code, looks):
+    assert looks_for_files(runnable_text(code, language), language) is looks
 
 
 def test_what_is_run_keeps_its_place():
