@@ -38,6 +38,10 @@ class InMemory:
 
     async def search(self, query: str, top_k: int = 5) -> list[int]:
         """The numbers of the passages that are found, the best first."""
+        return [int(row["turn_id"].removeprefix("turn_")) for row in (await self.ask(query, top_k)).ret]
+
+    async def ask(self, query: str, top_k: int = 5) -> ToolCallResponse:
+        """The answer of the tool."""
         request = ToolCallRequest(
             tool_id="react.memsearch",
             tool_call_id="m",
@@ -47,7 +51,7 @@ class InMemory:
         )
         answer = await self._story.prepare(_SCOPE, request).run(CallObserver())
         assert isinstance(answer, ToolCallResponse)
-        return [int(row["turn_id"].removeprefix("turn_")) for row in answer.ret]
+        return answer
 
     async def through(self, scope: ConversationKey) -> int:
         """All is there."""

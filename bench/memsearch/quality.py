@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.memsearch.in_memory import InMemory, candidates
+from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.react.memsearch.e5 import E5Embedder
 
 _FOLDER = Path(__file__).parent
@@ -41,16 +42,23 @@ async def _places(memory: InMemory, asked: Sequence[tuple[str, str]], turns: Seq
     )
 
 
+def _says_none(answer: ToolCallResponse) -> bool:
+    """Whether an answer says that nothing was found, or nothing that surely matches."""
+    return answer.report.startswith("Nothing was found")
+
+
 async def measure(name: str, memory: InMemory, turns: Sequence[str]) -> None:
     """Prints a line for each language, and one for numbers."""
     for language, texts in _SETS.items():
         paraphrases = await _places(memory, [(question, fact) for fact, question, _ in texts["facts"]], turns)
         keywords = await _places(memory, [(words, fact) for fact, _, words in texts["facts"]], turns)
-        counts = [len(await memory.search(query)) for query in texts["absent"]]
+        answers = [await memory.ask(query) for query in texts["absent"]]
+        counts = [len(answer.ret) for answer in answers]
         print(
             f"{name:6} {language}  in other words {paraphrases:6} (bar {_PARAPHRASES})  its words {keywords:6} "
             f"(bar {_KEYWORDS})  unanswerable: nothing for {counts.count(0)} of {len(counts)}, "
-            f"{sum(counts) / len(counts):.1f} hits each"
+            f"{sum(counts) / len(counts):.1f} hits each, none sure for "
+            f"{sum(_says_none(answer) for answer in answers)}"
         )
     named = zip(_TICKETS, turns[-len(_TICKETS) :], strict=True)
     tickets = await _places(memory, [(f"ACME-{number}", text) for number, text in named], turns)
@@ -65,9 +73,9 @@ async def measure_labelled(name: str, memory: InMemory, others: InMemory) -> Non
         found = [ids[number] for number in await memory.search(row["query"])]
         first += bool(set(found[:1]) & set(row["answers"]))
         five += bool(set(found) & set(row["answers"]))
-        nothing += not await others.search(row["query"])
+        nothing += _says_none(await others.ask(row["query"]))
     count = len(_LABELLED["queries"])
-    print(f"{name:6} second set {first}/{five} of {count}; asked of the turns: nothing for {nothing} of {count}")
+    print(f"{name:6} second set {first}/{five} of {count}; asked of the turns: none sure for {nothing} of {count}")
 
 
 async def main() -> None:

@@ -322,6 +322,18 @@ async def test_what_has_nothing_to_do_with_anything_said_finds_nothing(memsearch
     assert answer.report == "Nothing was found that has to do with the query."
 
 
+async def test_a_match_that_chance_may_have_made_is_named_so(memsearch, timelines, scope):
+    await timelines.append(scope, [block(number, said) for number, said in SAID.items()])
+    sure, unsure = (
+        await memsearch("nut allergy"),
+        await memsearch("What do we know about the vegetables at the market?"),
+    )
+    assert sure.report.startswith("Found:")
+    assert unsure.ret
+    for text in (unsure.report, unsure.text):
+        assert text.startswith("Nothing was found that surely has to do with the query; the nearest:")
+
+
 async def test_what_was_said_since_the_last_search_is_found_by_the_next(memsearch, timelines, scope):
     await timelines.append(scope, [block(1, SAID[1])])
     first = await memsearch("nut allergy", top_k=1)

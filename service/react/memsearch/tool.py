@@ -5,7 +5,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from proofbox.contracts.blocks import TEXT_BYTES_MAX, Block
 from proofbox.contracts.react_tools import MemsearchParams
@@ -29,7 +29,10 @@ _WORDS_MIN = 0.5
 """A text with half of the words of a query, by their weight, matches it."""
 _NEAREST_SHARE = 0.75
 """Texts that are much farther from a query than the nearest one are not worth a place."""
+_SURE_BEYOND_CHANCE = 0.09
+"""Questions that no passage answers reach hardly more than this above what unrelated texts reach."""
 _NOTHING = "Nothing was found that has to do with the query."
+_UNSURE = "Nothing was found that surely has to do with the query; the nearest:"
 _DAYS_MAX = 36_500
 """As far back as there is anything; more days than these are the same."""
 _DAY_S = 86_400
@@ -37,10 +40,17 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found, with its score."""
+    """A passage that was found.
+
+    Attributes:
+        passage: the passage.
+        score: of 0 to 1.
+        is_sure: it is nearer to the query than texts that have nothing to do with one, or has its words.
+    """
 
     passage: Passage | NewPassage
     score: float
+    is_sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,21 @@ class Found:
 
     hits: list[Hit]
     by_words: int = 0
+
+    @property
+    def title(self) -> str | None:
+        """What a model has to know of the hits; None if that is nothing."""
+        if not self.hits:
+            return _NOTHING
+        return None if any(hit.is_sure for hit in self.hits) else _UNSURE
+
+
+class _Ranked(NamedTuple):
+    """A candidate that has to do with the query: the better, the greater."""
+
+    score: float
+    number: int
+    is_sure: bool
 
 
 class MemorySearchTool:
@@ -140,10 +165,10 @@ class MemorySearchTool:
         # The best passages of one long text may fill the first of the list: one hit for each block is wanted.
         for at in range(0, len(ranked), _BLOCKS_AT_ONCE):
             part = ranked[at : at + _BLOCKS_AT_ONCE]
-            found = await self._passages.pick(call.scope, [number for _, number in part])
-            for score, number in part:
+            found = await self._passages.pick(call.scope, [number for _, number, _ in part])
+            for score, number, is_sure in part:
                 if number in found:
-                    hits.setdefault(found[number].position, Hit(found[number], score))
+                    hits.setdefault(found[number].position, Hit(found[number], score, is_sure))
             if len(hits) >= call.params.top_k:
                 break
         return Found(list(hits.values())[: call.params.top_k], sum(row.is_outdated for row in candidates))
@@ -165,39 +190,41 @@ class MemorySearchTool:
             for number, (row, vector) in enumerate(zip(passages, vectors, strict=True))
         ]
         hits: dict[int, Hit] = {}
-        for score, number in await self._ranked(call.params.query, candidates):
-            hits.setdefault(passages[number].position, Hit(passages[number], score))
+        for score, number, is_sure in await self._ranked(call.params.query, candidates):
+            hits.setdefault(passages[number].position, Hit(passages[number], score, is_sure))
         return Found(list(hits.values())[: call.params.top_k])
 
-    async def _ranked(self, query: str, candidates: Sequence[Candidate]) -> list[tuple[float, int]]:
-        """Score and id of what has to do with the query, the best first; among equals the newest first."""
+    async def _ranked(self, query: str, candidates: Sequence[Candidate]) -> list[_Ranked]:
+        """What has to do with the query, the best first; among equals the newest first."""
         vector = b"" if self.vectors is None or not candidates else await self.vectors.embed_query(query)
         return await asyncio.to_thread(self._rank, query, vector, candidates)
 
-    def _rank(self, query: str, vector: bytes, candidates: Sequence[Candidate]) -> list[tuple[float, int]]:
+    def _rank(self, query: str, vector: bytes, candidates: Sequence[Candidate]) -> list[_Ranked]:
         words = word_scores(query, [plain(row.text) for row in candidates])
-        nearness = self._nearness(vector, candidates)
+        nearness, sure = self._nearness(vector, candidates)
         now = datetime.now(UTC).timestamp()
         scored = [
-            (self._score(near, worded, row.ts, now), row.number)
+            _Ranked(self._score(near, worded, row.ts, now), row.number, near >= sure or worded >= _WORDS_MIN)
             for row, near, worded in zip(candidates, nearness, words, strict=True)
             if near or worded >= _WORDS_MIN
         ]
         return heapq.nlargest(len(scored), scored)
 
-    def _nearness(self, vector: bytes, candidates: Sequence[Candidate]) -> list[float]:
-        """The cosine of each candidate; 0 for those that are as near to the query as unrelated texts are."""
+    def _nearness(self, vector: bytes, candidates: Sequence[Candidate]) -> tuple[list[float], float]:
+        """The cosine of each candidate, 0 for those that are as near to the query as unrelated texts are.
+
+        The second value is the cosine from which on a match is sure.
+        """
         if self._embedder is None or not vector:
-            return [0.0] * len(candidates)
+            return [0.0] * len(candidates), 1.0
         known = [number for number, row in enumerate(candidates) if row.vector]
         cosines = self._embedder.similarities(vector, [candidates[number].vector for number in known])
-        least = max(
-            self._embedder.similarity_by_chance(vector, len(known)), _NEAREST_SHARE * max(cosines, default=0.0)
-        )
+        chance = self._embedder.similarity_by_chance(vector, len(known))
+        least = max(chance, _NEAREST_SHARE * max(cosines, default=0.0))
         nearness = [0.0] * len(candidates)
         for number, cosine in zip(known, cosines, strict=True):
             nearness[number] = cosine if cosine > least else 0.0
-        return nearness
+        return nearness, chance + _SURE_BEYOND_CHANCE
 
     def _score(self, near: float, worded: float, ts: str, now: float) -> float:
         """Of 0 to 1: what nearness leaves open, words fill up to the half; a few that all texts have, hardly."""
@@ -238,13 +265,13 @@ def _content(hits: Sequence[Hit]) -> list[dict[str, Any]]:
 def _text_of(rows: Sequence[dict[str, Any]], found: Found) -> str:
     """The hits with their texts, for a model."""
     texts = [f"[{row['path']} ({row['score']:.2f}, {row['ts'][:10]})]\n{row['text']}" for row in rows]
-    head = f"Found: {len(rows)}; react.read shows the whole of a path." if texts else _NOTHING
+    head = found.title or f"Found: {len(rows)}; react.read shows the whole of a path."
     return "\n\n".join([head, *texts, *_by_words(found)])
 
 
 def _report(found: Found) -> str:
     lines = [f"- {hit.passage.path} ({hit.score:.2f})" for hit in found.hits]
-    return "\n".join([*(["Found:", *lines] if lines else [_NOTHING]), *_by_words(found)])
+    return "\n".join([found.title or "Found:", *lines, *_by_words(found)])
 
 
 def _by_words(found: Found) -> list[str]:
