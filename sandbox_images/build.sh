@@ -36,7 +36,7 @@ fail() {
 }
 
 input_files() {
-  local found=(Dockerfile requirements.txt data.txt data.py slim.sh sbom.py fonts site skel) program
+  local found=(Dockerfile requirements.txt data.txt data.py slim.sh sbom.py paths.c fonts site skel) program
   for program in "${PROGRAMS[@]}"; do
     [ -d "$here/$program" ] && found+=("$program")
   done

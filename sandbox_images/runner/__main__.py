@@ -30,12 +30,9 @@ if TYPE_CHECKING:
 
 OUT_DIR = "/out"
 JOB_DIR = "/job"
-STDIN_PATH = "/job/stdin"  # no program has these two names: each has a suffix
-RECORD_PATH = "/job/shown"
-_SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts")
-_SPELLINGS = (b"files/", b"attachments/", b"turn_")  # in scripts of the workspace, which the program may start
-# By these a program means the folder that it lies in.
-_BESIDE_ITSELF = (b"__file__", b"argv[0]", b"__dirname", b"import.meta", b"BASH_SOURCE", b"$0", b"{0")
+STDIN_PATH = "/job/stdin"  # no program has this name: each has a suffix
+RECORD_PATH = "/job/.shown"
+WORKSPACE_LINK = "/job/.files"  # by which paths.c knows the workspace
 _SUFFIX = {
     "python": ".py",
     "bash": ".sh",
@@ -55,7 +52,6 @@ class Runner:
         self._launcher: program_run.Launcher | None = None
         self._receiver: fork_receiver.ForkReceiver | None = fork_receiver.ForkReceiver(channel)
         self._restored: Restoration | None = None
-        self._spelled: set[bytes] = set()
         self._own: set[str] = set()  # files beside the program that it did not write
         self._shown: list[str] = []
 
@@ -106,7 +102,7 @@ class Runner:
         """Restores the workspace of the conversation from the archive in the DATA frames that follow."""
         import workspace  # noqa: PLC0415 - only calls with a workspace need it
 
-        self._out.begin_turn(request["turn_id"])
+        self._begin_turn(request["turn_id"])
         try:
             self._restored = workspace.restore(self._out, workspace.Archive(self._data, request["size"]))
         except OSError as exc:
@@ -120,8 +116,13 @@ class Runner:
         self._channel.send_json(frame_format.FAILED, {"reason": reason})
         return False
 
+    def _begin_turn(self, turn_id: str) -> None:
+        self._out.begin_turn(turn_id)
+        if not os.path.lexists(WORKSPACE_LINK):
+            os.symlink(os.path.join(OUT_DIR, turn_id, "files"), WORKSPACE_LINK)
+
     def _put_all(self, request: dict[str, Any]) -> bool:
-        self._out.begin_turn(request["turn_id"])
+        self._begin_turn(request["turn_id"])
         try:
             for file in request["files"]:
                 self._put(file)
@@ -138,15 +139,13 @@ class Runner:
                 left -= len(self._data())
             return
         fd = self._out.create(request["path"])
-        is_program, is_script = False, request["path"].endswith(_SCRIPTS)
+        is_program = False
         try:
             left = size = request["size"]
             while left > 0:
                 piece = self._data()
                 is_program = piece.startswith(PROGRAM_MARKS) if left == size else is_program
                 left -= len(piece)
-                if is_script:
-                    self._spelled.update(name for name in _SPELLINGS if name in piece)
                 view = memoryview(piece)
                 while view:
                     view = view[os.write(fd, view) :]
@@ -191,7 +190,6 @@ class Runner:
         path = _program_path(request)
         _write(path, code)
         self._own.add(path)
-        links = self._spell(request["spellings"], code)
         if stdin:
             _write(STDIN_PATH, stdin)
         job = {
@@ -200,10 +198,7 @@ class Runner:
             "stdin": STDIN_PATH if stdin else None,
             "out_dir": OUT_DIR,
             "record": RECORD_PATH,
-            "env": {**request["env"], "TURN_ID": request["turn_id"], **_hidden_in_bash(links)},
-            "links": {
-                name: target for name, target in links.items() if target == "." or name == request["turn_id"]
-            },
+            "env": {**request["env"], "TURN_ID": request["turn_id"]},
         }
         outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
         if os.path.lexists(RECORD_PATH):
@@ -214,31 +209,6 @@ class Runner:
         self._channel.send_json(frame_format.EXIT, outcome)
         if wanted is not None:
             self._collect(wanted)
-
-    def _spell(self, folders: list[str], code: bytearray) -> dict[str, str]:
-        """Makes the links that a program needs whose paths are those of another place.
-
-        Returns:
-            Those in the working directory, by their names, and where they lead.
-
-        In the working directory these are folders; beside the program, and in OUT_DIR, what it names of the files.
-        """
-        files = f"{self._out.turn_id}/files"
-        wanted = set(folders) | {name.decode().rstrip("/") for name in self._spelled if name.endswith(b"/")}
-        turns = b"turn_" in self._spelled
-        for name in sorted(os.listdir(OUT_DIR)) if turns or wanted else ():
-            if name in wanted or (turns and name.startswith("turn_")):
-                self._out.aliases.spell(files, name, "." if name == "files" else f"../../{name}")
-        if "attachments" in wanted:
-            self._out.aliases.spell(files, "attachments", ".")
-            self._out.aliases.spell("", "attachments", files)
-        places = {"": b"OUT_DIR" in code or b"/out" in code or b"OUTPUT_DIR" in code}
-        places[JOB_DIR] = any(mark in code for mark in _BESIDE_ITSELF)
-        for name in os.listdir(os.path.join(OUT_DIR, files)) if any(places.values()) else ():
-            if os.fsencode(name) in code:
-                for place in (place for place, is_named in places.items() if is_named):
-                    self._out.aliases.spell(place, name, os.path.join(OUT_DIR, files, name))
-        return self._out.aliases.spellings_in(files)
 
     def _collect(self, wanted: dict[str, Any]) -> None:
         own = {*self._own, STDIN_PATH, RECORD_PATH}
@@ -251,14 +221,6 @@ class Runner:
             raise frames.StreamEndedError
         request: dict[str, Any] = frames.read_json(payload)
         return request
-
-
-def _hidden_in_bash(links: dict[str, str]) -> dict[str, str]:
-    """The variable by which patterns of bash leave links out; else names with a dot in front would match then."""
-    if not links:
-        return {}
-    hidden = [*links, *(f"{one}/{other}" for one in links for other in links)]
-    return {"GLOBIGNORE": ":".join([*hidden, *(f"./{name}" for name in hidden), ".*", "*/.*"])}
 
 
 def _write(path: str, data: bytearray) -> None:

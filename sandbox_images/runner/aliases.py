@@ -1,8 +1,7 @@
 """Further names of the files that were put in.
 
 The working directory holds each file once: a walk through it meets none twice. A *link* or a *copy* lies outside of
-it, under the path of the turn that a file came from. A *spelling* is a link in the working directory to a folder
-that holds it, such as ``files`` in ``files/a.csv``; the program has those that it, or a script beside it, names.
+it, under the path of the turn that a file came from. What a name such as ``files/a.csv`` stands for, paths.c knows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ class Aliases:
     def __init__(self, root: str) -> None:
         self._root = root
         self._first: dict[str, str] = {}
-        self._targets: dict[str, str] = {}  # of the spellings, by their paths relative to OUT_DIR
 
     def make(self, path: str, links: Iterable[str], copies: Iterable[str], turn_id: str) -> Iterator[str]:
         """Makes names of a file that was put in, as far as there is room and nothing lies there; those it made.
@@ -38,30 +36,6 @@ class Aliases:
         for name in links:
             if self._add_link(path, name):
                 yield name
-
-    def spell(self, folder: str, name: str, target: str) -> None:
-        """Makes a link in a folder, unless something lies there."""
-        path = os.path.join(folder, name)
-        try:
-            os.symlink(target, self._full(path))
-        except OSError:
-            return
-        self._targets[path] = target
-
-    def is_spelling(self, path: str) -> bool:
-        """Whether a path still is a link that was made as a spelling."""
-        target = self._targets.get(path)
-        if target is None:
-            return False
-        try:
-            return os.readlink(self._full(path)) == target
-        except OSError:
-            return False
-
-    def spellings_in(self, folder: str) -> dict[str, str]:
-        """The spellings that were made in a folder, by their names, and where they lead."""
-        begin = f"{folder}/"
-        return {path.removeprefix(begin): to for path, to in self._targets.items() if path.startswith(begin)}
 
     def is_second_name(self, name: str) -> bool:
         """Whether a name still is a second one of a file that is listed under its first."""

@@ -49,12 +49,9 @@ class OutDir:
         self._modes: dict[str, int] = {}  # of files that are yet to be put in
 
     def begin_turn(self, turn_id: str) -> None:
-        """Makes the current turn's folders, and ``files`` as another name of the same place."""
+        """Makes the current turn's folders."""
         self.turn_id = turn_id
         os.makedirs(os.path.join(self.root, turn_id, "files"), exist_ok=True)
-        alias = os.path.join(self.root, "files")
-        if not os.path.lexists(alias):
-            os.symlink(f"{turn_id}/files", alias)
 
     def create(self, path: str) -> int:
         """Opens a new file below OUT_DIR for writing, its folders made."""
@@ -145,8 +142,6 @@ class OutDir:
         """What lies at a promised path: ``(state, path, size)``; ``path`` is relative to OUT_DIR."""
         verdict: tuple[str, str | None, int] = (MISSING, None, 0)
         for path in self.places(rel):
-            if self.aliases.is_spelling(path):
-                continue
             state, size = self._state(path)
             if state == MISSING:
                 continue
@@ -217,14 +212,11 @@ class OutDir:
         with os.scandir(os.path.join(self.root, files)) as entries:
             for entry in entries:
                 path = f"{files}/{entry.name}"
-                if self.aliases.is_spelling(path):
-                    continue
                 mode = entry.stat(follow_symlinks=False).st_mode
                 count += not self.unchanged(path)
                 if not stat.S_ISREG(mode) or stat.S_IMODE(mode) != USUAL_MODE or count > files_max:
                     return True
-        beside = (name for name in os.listdir(self.root) if name != "files" and not name.startswith("turn_"))
-        return any(not self.aliases.is_spelling(name) for name in beside)
+        return not all(name.startswith("turn_") for name in os.listdir(self.root))
 
     def _tops(self) -> Iterator[tuple[str, str]]:
         """The folders in which the turn's files may lie, and what comes before the names of those in them.
@@ -234,7 +226,7 @@ class OutDir:
         files = f"{self.turn_id}/files"
         yield files, ""
         yield f"{self.turn_id}/attachments", ATTACHMENTS
-        for top in (f"{files}/files", f"{files}/{files}", "files"):
+        for top in (f"{files}/files", f"{files}/{files}"):
             if not os.path.islink(os.path.join(self.root, top.removesuffix("/files"))) and not os.path.islink(
                 os.path.join(self.root, top)
             ):
@@ -244,7 +236,7 @@ class OutDir:
     def is_top(self, folder: str, name: str, *, is_dir: bool) -> bool:
         """Whether an entry of OUT_DIR or of the working directory is no file or folder of its own there."""
         if folder == "":
-            return name == "files" or (is_dir and name.startswith("turn_"))
+            return is_dir and name.startswith("turn_")
         return folder == f"{self.turn_id}/files" and is_dir and (name == "files" or name.startswith("turn_"))
 
     def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
@@ -267,7 +259,7 @@ class OutDir:
 
     def is_new(self, path: str) -> bool:
         """Whether what lies at a path was made or changed by the program."""
-        return not (self.unchanged(path) or self.aliases.is_second_name(path) or self.aliases.is_spelling(path))
+        return not (self.unchanged(path) or self.aliases.is_second_name(path))
 
 
 class Walk:

@@ -43,6 +43,7 @@ _INTERPRETERS = {
     ),
 }
 # By these variables libraries learn how many threads they may have: OpenMP, BLAS and others.
+_BEGIN_PATHS = "\x01begin"  # from here on paths mean what they mean for programs: paths.c
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA", "RAYON")
 _HEAP_SHARE = 0.75  # of the memory: what Node has beside its heap needs the rest
 
@@ -124,14 +125,6 @@ def _take_place(job: dict[str, Any]) -> str:
     except OSError as exc:
         sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: {exc.strerror}")
     return str(cwd)
-
-
-def _hide(links: dict[str, str]) -> None:
-    """Leaves the links of the working directory to itself out of what the program lists."""
-    import spellings  # noqa: PLC0415 - only programs that name such a folder need it
-
-    del sys.modules["spellings"]
-    spellings.hide(links)
 
 
 def _add_packages(folder: str) -> None:
@@ -273,12 +266,11 @@ def wait() -> Program:
     _take_processors(job["cpus"])
     os.environ["NODE_OPTIONS"] = f"--max-old-space-size={int(job['memory_bytes'] * _HEAP_SHARE) >> 20}"
     os.environ.update(job["env"])
+    os.access(_BEGIN_PATHS, os.F_OK)
     cwd = _take_place(job)
     sys.argv = [job["path"], *job["args"]]
     if job["language"] in _OWN_PROGRAMS:
         _run_own(job["language"], job["path"], fork.ours if fork else {})
-    if job["links"] and job["language"] == "python":
-        _hide(job["links"])
     sys.path[0] = cwd
     if job["packages"]:
         _add_packages(job["packages"])

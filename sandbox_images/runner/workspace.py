@@ -96,8 +96,6 @@ class Packing:
         except OSError:
             self._left_out += 1
             return
-        if self._out.aliases.is_spelling(path):
-            return
         if stat.S_ISDIR(status.st_mode):
             self._add(rel, path, status)
             try:

@@ -12,7 +12,18 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "sandbox_images"
 REPOSITORY = "proofbox-sandbox"
 _SOURCES = (
-    *("Dockerfile", "requirements.txt", "data.txt", "data.py", "slim.sh", "sbom.py", "fonts", "site", "skel"),
+    *(
+        "Dockerfile",
+        "requirements.txt",
+        "data.txt",
+        "data.py",
+        "slim.sh",
+        "sbom.py",
+        "paths.c",
+        "fonts",
+        "site",
+        "skel",
+    ),
     *("runner", "inspector", "render", "page_text", "inventory", "runner_protocol"),
 )
 _TAG_CHARS = 12

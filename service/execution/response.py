@@ -1,5 +1,6 @@
 """The response to an exec call: envelope, report, blocks and verdicts. It decides nothing."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,6 +48,11 @@ _NOTICE_OF_REFUSAL = {
     ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
 }
 """The notices of refusals that have one of their own."""
+_TURN_PATTERN = re.compile(r"(?<![\w./}-])turn_\w*[*?\[]")
+_TURN_PATTERN_NOTE = (
+    "a pattern such as turn_* matches nothing in the working directory, which has the newest version of each file; "
+    "write it behind OUT_DIR: /out/turn_*/files/…"
+)
 _STDIN_SHOWN_CHARS = 2_000
 _NETWORK_NOTES_MAX = 5
 
@@ -225,10 +231,11 @@ def _output_path(call: ExecCall) -> str | None:
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:
-    if result.failure is not None or not result.outcome.oom_kills:
-        return []
-    failure = memory_failure(result.outcome, call.bounds.limits)
-    return [failure.message] if failure is not None else []
+    notes = [_TURN_PATTERN_NOTE] if _TURN_PATTERN.search(call.request.code or "") else []
+    if result.failure is None and result.outcome.oom_kills:
+        failure = memory_failure(result.outcome, call.bounds.limits)
+        notes += [failure.message] if failure is not None else []
+    return notes
 
 
 def _package_notes(packages: InstalledPackages | None) -> list[str]:

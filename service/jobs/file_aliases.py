@@ -1,4 +1,4 @@
-"""Where the files of a call lie in OUT_DIR, and what its program may put in front of their names.
+"""Where the files of a call lie in OUT_DIR.
 
 The working directory is the workspace: each name once, as its newest version. The path of the turn that a version
 came from lies outside of it. What a name means does not depend on the text of the program; only whether such a
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.contracts.paths import FilePath, Namespace, is_turn_id
 from proofbox.service.jobs.inputs import JobInputs
 from proofbox.service.sandbox.port import InputFile, Job
 
@@ -22,26 +22,17 @@ _TRANSPARENT = re.compile(
     r"|home|user|tmp|workspace|app)/+)*$"
 )
 _NAMES_A_TURN = re.compile(r"(?<![\w.-])turn_(?P<turn>[A-Za-z0-9_.-]*)|(?<![\w.-])attachments(?![\w-])")
-# In front of a name, as an argument, or as a word of a shell: no key of a dictionary, no word of a text.
-_FOLDER = (
-    r"(?<![\w.-]){0}/|[(/,+=]\s*[rbf]?(?P<quote>[\"']){0}(?P=quote)(?!\s*[:\]])"
-    r"|(?:^|[;&|]\s*)\s*(?:cd|ls|find|du|zip|tar|cp|mv|rm|mkdir|cat|grep|tree)\b[^\n;&|]*\s{0}(?=$|[\s;&|)/])"
-)
-_FOLDERS = {name: re.compile(_FOLDER.format(name), re.MULTILINE) for name in (Namespace.FILES.value, "attachments")}
+_TURNS_MAX = 20
+_DIGITS_MAX = 9
 _OWN_PROGRAMS = frozenset({"render", "page_text", "inventory"})
 _SCRIPTS = (".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".ipynb")
 
 
-def placed(job: Job, inputs: JobInputs) -> tuple[Job, list[InputFile]]:
-    """The program with the folders that it puts in front of names, and the files where they are put in."""
+def placed(job: Job, inputs: JobInputs) -> list[InputFile]:
+    """The files of a program, each where it lies, with the further path that it has."""
     if job.language in _OWN_PROGRAMS:
-        return job, list(inputs.files.values())
+        return list(inputs.files.values())
     text = "\n".join(_texts(job))
-    return replace(job, spellings=_spellings(text, {*inputs.turns, job.turn_id})), _place(job, inputs, text)
-
-
-def _place(job: Job, inputs: JobInputs, text: str) -> list[InputFile]:
-    """The files, each where it lies, with the further path that it has."""
     rels = inputs.rels
     names_turn = _NAMES_A_TURN.search(text) is not None
     # A script of the workspace that the program starts may name what it does not.
@@ -62,22 +53,30 @@ def _place(job: Job, inputs: JobInputs, text: str) -> list[InputFile]:
     return files
 
 
-def _spellings(text: str, turns: set[str]) -> tuple[str, ...]:
-    """The folders that a program puts in front of names: ``files``, ``attachments``, and some turns."""
-    found = [name for name, form in _FOLDERS.items() if form.search(text)]
-    named = {match["turn"] for match in _NAMES_A_TURN.finditer(text)} - {None}
-    # Of a name that the program builds, as in f"turn_{n}", any turn may be meant.
-    every = any(f"turn_{begin}" not in turns for begin in named)
-    found += [turn for turn in sorted(turns) if every or turn.removeprefix("turn_") in named]
-    return tuple(found)
-
-
 def _texts(job: Job) -> Iterator[str]:
     yield job.code.decode(errors="replace")
     yield job.stdin.decode(errors="replace")
     yield from (f'"{value}"' for value in (*job.args, *job.env.values()))
     if not job.cwd.startswith(f"{job.turn_id}/"):
         yield job.cwd
+
+
+def turns_named(code: str, turn_id: str) -> list[str]:
+    """The other turns that a program names without the rest of a path, as it joins or computes that.
+
+    Of a name that it builds, as in ``f"turn_{n}"``, the turns before the current one are meant, by their numbers.
+    """
+    named, builds = dict[str, None](), False
+    for found in _NAMES_A_TURN.finditer(code):
+        if found["turn"] is None or code.startswith(("/files", "/attachments"), found.end()):
+            continue
+        named.setdefault(found[0])
+        builds = builds or found["turn"] == "" or code.startswith(("{", "*", "?", "["), found.end())
+    number = turn_id.removeprefix("turn_")
+    if builds and number.isascii() and number.isdecimal() and len(number) <= _DIGITS_MAX:
+        before = range(int(number) - 1, max(-1, int(number) - 1 - _TURNS_MAX), -1)
+        named.update(dict.fromkeys(f"turn_{at}" for at in before))
+    return [turn for turn in named if turn != turn_id and is_turn_id(turn)][:_TURNS_MAX]
 
 
 def is_named(code: str, rel: str) -> bool:

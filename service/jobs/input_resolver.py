@@ -19,7 +19,7 @@ from proofbox.service.calls.param_references import Reference, References
 from proofbox.service.errors import AssetRefusedError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
-from proofbox.service.jobs.file_aliases import is_named
+from proofbox.service.jobs.file_aliases import is_named, turns_named
 from proofbox.service.jobs.inputs import (
     InputRequest,
     JobInputs,
@@ -136,6 +136,8 @@ class _Resolution:
             await self._add_named(request.text, request.target.rpartition("/")[0])
         if request.language:
             await self._add_names([mention for mention in mentions if self._is_name(mention)])
+            for turn_id in turns_named(request.text, request.turn_id):
+                await self._add_versions(turn_id)
         else:
             await self._add_turn()
         return inputs
@@ -336,6 +338,18 @@ class _Resolution:
         inputs.known = [
             f"{request.turn_id}/{Namespace.FILES}/{rel}" for rel in dict.fromkeys([*handed_over, *newest])
         ]
+
+    async def _add_versions(self, turn_id: str) -> None:
+        """The files of a turn that a program names without the rest of a path, as far as there is room."""
+        for namespace in Namespace:
+            found = (await self._files.by_rel(turn_id, namespace)).values()
+            waiting = [file for file in found if file.path.physical not in self._inputs.files]
+            if not self._fits(waiting):
+                self._inputs.left_out.update({file.path.physical: file.size_bytes or 0 for file in waiting})
+                continue
+            await self._files.fetch_stored(waiting, self._staging)
+            for file in waiting:
+                await self._take(turn_id, file)
 
     def _choose(
         self, waiting: Mapping[str, ConversationFile], named: Collection[str]

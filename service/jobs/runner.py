@@ -262,11 +262,11 @@ class SandboxJob:
             try:
                 with timer.phase("run") as phase:
                     archive = inputs.workspace.archive if inputs.workspace is not None else None
-                    job, files = placed(program.job, inputs)
-                    await sandbox.put(job.turn_id, files, archive)
+                    files = placed(program.job, inputs)
+                    await sandbox.put(program.job.turn_id, files, archive)
                     inputs.files.clear()
                     files.clear()
-                    outcome = await sandbox.run(job, on_output=program.on_output, wanted=program.wanted)
+                    outcome = await sandbox.run(program.job, on_output=program.on_output, wanted=program.wanted)
                     phase.set(_span_attributes(outcome))
                 if outcome.lost is None:
                     with timer.phase("validate"):

@@ -99,7 +99,6 @@ class Job:
         env: variables beside those of the sandbox.
         stdin: what it reads from standard input.
         cwd: its working directory, relative to OUT_DIR; empty for OUT_DIR itself.
-        spellings: folders that it puts in front of names, for which the working directory needs links.
         network: what serves its connections; None: it has no network.
         packages: what it finds before the libraries of the image; None: nothing.
     """
@@ -113,7 +112,6 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     cwd: str = ""
-    spellings: tuple[str, ...] = ()
     network: ProgramNetwork | None = None
     packages: PackageFolder | None = None
 

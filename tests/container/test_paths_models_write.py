@@ -38,7 +38,7 @@ async def test_an_attachment_is_read_by_any_path_that_a_model_writes(call: Calle
         "'turn_2/../turn_1/files/notes.txt'",
         "'/mnt/data/notes.txt'",
         "'/mnt/user-data/outputs/notes.txt'",
-        "glob.glob('turn_*/files/*.txt')[0]",
+        "glob.glob('/out/turn_*/files/*.txt')[0]",
     ],
 )
 async def test_a_file_of_an_earlier_turn_is_there_however_its_path_is_made(call: Caller, expression: str) -> None:

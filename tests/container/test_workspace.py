@@ -34,9 +34,32 @@ WALKS = {
         "import shutil, pathlib\nshutil.copytree('.', '/tmp/all')\n"
         "print(len(list(pathlib.Path('/tmp/all').rglob('*.csv'))))"
     ),
+    "dataset": "import pyarrow.dataset\nprint(len(pyarrow.dataset.dataset('.', format='csv').files))",
+    "tarfile": (
+        "import tarfile\nwith tarfile.open('/tmp/all.tar', 'w') as tar: tar.add('files')\n"
+        "print(sum(name.endswith('.csv') for name in tarfile.open('/tmp/all.tar').getnames()))"
+    ),
+    "all of mnt": "import glob\nprint(len(glob.glob('/mnt/**/*.csv', recursive=True)))",
     "find": "find . -type f -name '*.csv' | wc -l",
+    "find data": "find /mnt/data -type f | wc -l",
+    "find files": "find files -name '*.csv' | wc -l",
     "grep": "grep -rl v . | wc -l",
+    "patterns": "cat *.csv */*.csv 2>/dev/null | grep -c v",
+    "grep pattern": "grep -r v * | wc -l",
     "zip": "zip -qr /tmp/all.zip . && unzip -l /tmp/all.zip | grep -c csv",
+    "zip pattern": "zip -qr /tmp/all.zip * && unzip -l /tmp/all.zip | grep -c csv",
+    "zip data": "zip -qr /tmp/all.zip /mnt/data && unzip -l /tmp/all.zip | grep -c csv",
+    "tar": "tar cf /tmp/all.tar files && tar tf /tmp/all.tar | grep -c csv",
+    "cp": "cp -r files /tmp/all && ls /tmp/all | wc -l",
+    "readdir": (
+        "const names = require('fs').readdirSync('.', {recursive: true})\n"
+        "console.log(names.filter(f => f.endsWith('.csv')).length)"
+    ),
+    "stat": (
+        "const fs = require('fs'), path = require('path'); let n = 0\n"
+        "const walk = d => { for (const f of fs.readdirSync(d)) { const p = path.join(d, f)\n"
+        "  fs.statSync(p).isDirectory() ? walk(p) : n++ } }\nwalk('files'); console.log(n)"
+    ),
 }
 
 
@@ -47,8 +70,20 @@ async def test_whoever_walks_the_folder_meets_each_file_once(call: Caller, walk:
     await call.attach("b.csv", b"v\n2\n")
     await call("open('c.csv', 'w').write('v')", **LOOK)
     language = Language.PYTHON if "import" in WALKS[walk] else Language.BASH
+    if "console" in WALKS[walk]:
+        language, naming = Language.NODE, naming and "// files/a.csv attachments/a.csv turn_1/attachments/a.csv"
+    elif language is Language.BASH:
+        naming = naming and "# files/a.csv attachments/a.csv turn_1/attachments/a.csv"
     response = await call(f"{WALKS[walk]}\n{naming}", turn_id="turn_2", language=language, **LOOK)
     assert response.output.stdout.strip() == "3", response.report
+
+
+async def test_out_dir_has_each_file_once_where_no_turn_is_named(call: Caller) -> None:
+    await call.attach("a.csv", b"v\n1\n")
+    code = "import glob\n# files/a.csv\nprint(glob.glob('/out/**/*.csv', recursive=True))"
+    for turn in ("turn_1", "turn_2"):
+        response = await call(code, turn_id=turn, **LOOK)
+        assert response.output.stdout == f"['/out/{turn}/files/a.csv']\n"
 
 
 @pytest.mark.parametrize(
@@ -64,14 +99,44 @@ async def test_a_folder_that_stands_for_the_workspace_lists_its_files_alone(call
     assert (await call(code, **LOOK)).output.stdout == "['a.csv'] True\n"
 
 
+async def test_each_name_of_the_workspace_is_a_folder_that_can_be_emptied_but_not_removed(call: Caller) -> None:
+    await call.attach("a.csv", b"v\n1\n")
+    code = "import os, shutil\nos.makedirs('files', exist_ok=True)\nshutil.rmtree('{0}')\nprint(os.listdir())\n"
+    again = (
+        "os.makedirs('{0}')\nopen('{0}/b.csv', 'w').write('b')\nprint(os.listdir('files'), os.path.islink('{0}'))"
+    )
+    for name in ("files", "/mnt/data", "/out/turn_1/files/files"):
+        response = await call((code + again).replace("{0}", name), **LOOK)
+        assert response.output.stdout == "[]\n['b.csv'] False\n", response.report
+    bash = await call(
+        "mv files results || cp -r files backup || echo b >files/c; cd files && env -u PWD /bin/pwd; ls", **BASH
+    )
+    assert bash.output.stdout.split() == ["/out/turn_1/files", "b.csv", "backup", "c"], bash.report
+
+
+async def test_an_attachment_with_the_name_of_the_workspace_hides_no_file(call: Caller) -> None:
+    await call.attach("files", b"one")
+    await call.attach("a.csv", b"two")
+    response = await call("print(open('files').read(), open('files/a.csv').read())", **LOOK)
+    assert response.output.stdout == "one two\n"
+
+
 async def test_a_name_means_its_newest_version_whatever_the_program_says(call: Caller) -> None:
     await call.attach("s.csv", b"old")
     await call("open('s.csv', 'w').write('new')", turn_id="turn_2", **LOOK)
     names = ["s.csv", "files/s.csv", "/mnt/data/s.csv", "attachments/s.csv", "turn_3/files/s.csv"]
     code = f"# as in turn_1/attachments/s.csv\nprint({{open(name).read() for name in {names}}})"
     assert (await call(code, turn_id="turn_3", **LOOK)).output.stdout == "{'new'}\n"
-    explicit = "print(open('turn_1/attachments/s.csv').read(), open('turn_2/files/s.csv').read())"
-    assert (await call(explicit, turn_id="turn_3", **LOOK)).output.stdout == "old new\n"
+    for explicit in (
+        "open('turn_1/attachments/s.csv').read(), open('turn_2/files/s.csv').read()",
+        "*(open(os.path.join(turn, 's.csv')).read() for turn in ('turn_1/attachments', 'turn_2/files'))",
+        "*(open(f'turn_{n}/{kind}/s.csv').read() for n, kind in [(1, 'attachments'), (2, 'files')])",
+        "*(open(name).read() for name in sorted(glob.glob('/out/turn_[12]/*/s.csv')))",
+    ):
+        code = f"import glob, os\nprint({explicit})"
+        assert (await call(code, turn_id="turn_3", **LOOK)).output.stdout == "old new\n"
+    pattern = await call("import glob; print(glob.glob('turn_*/files/s.csv'))", turn_id="turn_3", **LOOK)
+    assert "Note: a pattern such as turn_* matches nothing in the working directory" in pattern.report
     await call.attach("s.csv", b"third", turn_id="turn_4")
     assert (await call("print(open('s.csv').read())", turn_id="turn_4", **LOOK)).output.stdout == "third\n"
 

@@ -56,7 +56,7 @@ class InterpreterShutdown:
     def __call__(self) -> None:
         """To be called after all functions that were registered for the end of the interpreter."""
         # A daemon thread would go on in what is taken apart; Python's own end stops it.
-        alone = len(sys._current_frames()) == 1
+        alone = len(sys._current_frames()) == 1  # noqa: SLF001 - there is no other way to see all
         if self._status is not None and alone and self._take_apart():
             os.closerange(1, 3)  # standard output and error: by that process 1 sees at once that this is the end
             os._exit(self._status)

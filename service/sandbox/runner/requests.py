@@ -53,7 +53,6 @@ def job_frames(job: Job, pass_on_bytes: int, nonce: bytes, *, collects: bool) ->
         "args": list(job.args),
         "env": dict(job.env),
         "cwd": job.cwd,
-        "spellings": list(job.spellings),
         "turn_id": job.turn_id,
         "wall_s": job.limits.wall_s,
         "cpus": math.ceil(job.limits.cpus),

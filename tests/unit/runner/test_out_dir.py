@@ -63,11 +63,9 @@ def walked(out, files_max=100, depth_max=10):
     return dict(walk.files()), walk.files_exceeded, walk.depth_exceeded
 
 
-def test_a_turn_begins_with_its_folder_and_its_alias(out, root):
-    assert (root / "files").readlink() == Path("turn_1/files")
-    assert {path.name for path in root.iterdir()} == {"files", "turn_1"}
+def test_a_turn_begins_with_its_folder(out, root):
     out.begin_turn("turn_1")
-    assert {path.name for path in root.iterdir()} == {"files", "turn_1"}
+    assert [path.relative_to(root).as_posix() for path in root.rglob("*")] == ["turn_1", "turn_1/files"]
 
 
 def test_a_file_is_put_in_once_old_and_read_only_where_it_is_not_the_turns(out, root):
@@ -84,7 +82,6 @@ def test_a_file_is_put_in_once_old_and_read_only_where_it_is_not_the_turns(out, 
     ("written", "path"),
     [
         ("turn_1/files/x/a.csv", "turn_1/files/x/a.csv"),
-        ("files/x/a.csv", "turn_1/files/x/a.csv"),
         ("x/a.csv", "x/a.csv"),
     ],
 )
@@ -95,44 +92,37 @@ def test_a_promised_file_is_found_where_programs_write_it(out, root, written, pa
 
 def test_a_file_below_files_comes_before_one_that_was_written_bare(out, root):
     write(root, "a.csv", b"bare")
-    write(root, "files/a.csv", b"in files")
+    write(root, "turn_1/files/a.csv", b"in files")
     assert out.judge("a.csv", 100) == ("file", "turn_1/files/a.csv", 8)
-
-
-def test_a_program_may_have_replaced_the_alias_by_a_folder_of_its_own(out, root):
-    (root / "files").unlink()
-    write(root, "files/a.csv")
-    assert out.judge("a.csv", 100) == ("file", "files/a.csv", 3)
-    assert walked(out)[0] == {"a.csv": "files/a.csv"}
 
 
 @pytest.mark.parametrize(("size", "state"), [(0, "file"), (100, "file"), (101, "too_large")])
 def test_a_file_above_the_bound_is_too_large(out, root, size, state):
-    write(root, "files/a.csv", b"x" * size)
+    write(root, "turn_1/files/a.csv", b"x" * size)
     assert out.judge("a.csv", 100) == (state, "turn_1/files/a.csv", size)
 
 
 def test_nothing_there_is_missing(out, root):
     assert out.judge("a.csv", 100) == ("missing", None, 0)
     assert out.judge("x/y/a.csv", 100) == ("missing", None, 0)
-    write(root, "files/x", b"a file where a folder was meant")
+    write(root, "turn_1/files/x", b"a file where a folder was meant")
     assert out.judge("x/a.csv", 100) == ("missing", None, 0)
 
 
 @pytest.mark.parametrize("target", ["turn_1/files/real", "/etc/passwd", "nowhere", "../turn_1/files/real", "a.csv"])
 def test_a_symbolic_link_is_never_followed(out, root, target):
-    write(root, "files/real")
-    (root / "files/a.csv").symlink_to(target)
+    write(root, "turn_1/files/real")
+    (root / "turn_1/files/a.csv").symlink_to(target)
     assert out.judge("a.csv", 100) == ("symlink", "turn_1/files/a.csv", 0)
 
 
 def test_a_folder_that_is_a_link_blocks_what_is_below_it(out, root, tmp_path):
-    write(root, "files/real/a.csv")
-    (root / "files/inside").symlink_to("real")
-    (root / "files/outside").symlink_to("/etc")
-    (root / "files/beside").symlink_to(tmp_path)
+    write(root, "turn_1/files/real/a.csv")
+    (root / "turn_1/files/inside").symlink_to("real")
+    (root / "turn_1/files/outside").symlink_to("/etc")
+    (root / "turn_1/files/beside").symlink_to(tmp_path)
     write(root, "turn_1/files_too/a.csv")
-    (root / "files/twin").symlink_to("../files_too")
+    (root / "turn_1/files/twin").symlink_to("../files_too")
     assert out.judge("inside/a.csv", 100)[0] == "symlink"
     assert out.judge("outside/passwd", 100)[0] == "escape"
     assert out.judge("beside/out/turn_1/files/real/a.csv", 100)[0] == "escape"
@@ -148,9 +138,9 @@ def test_a_turn_whose_folder_was_replaced_by_a_link_is_an_escape(out, root, tmp_
 
 
 def test_what_is_no_regular_file_is_not_opened(out, root, monkeypatch):
-    monkeypatch.chdir(root / "files")  # the name of a socket is short
+    monkeypatch.chdir(root / "turn_1/files")  # the name of a socket is short
     os.mkfifo("pipe")
-    (root / "files/folder").mkdir()
+    (root / "turn_1/files/folder").mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
         for name, state in (("pipe", "not_regular"), ("folder", "folder"), ("socket", "not_regular")):
@@ -202,7 +192,7 @@ def test_a_file_of_another_turn_is_never_the_promised_one(out):
 
 
 def test_a_file_that_nobody_may_read_is_made_readable(out, root):
-    target = write(root, "files/x/a.csv")
+    target = write(root, "turn_1/files/x/a.csv")
     target.chmod(0)
     target.parent.chmod(0)
     assert out.judge("x/a.csv", 100)[0] == "file"
@@ -213,15 +203,15 @@ def test_all_that_a_program_left_is_listed_under_the_names_of_promises(out, root
     put(out, "turn_1/files/stale")
     put(out, "turn_1/attachments/given")
     put(out, "turn_1/attachments/kept")
-    write(root, "files/a")
-    write(root, "files/x/b")
+    write(root, "turn_1/files/a")
+    write(root, "turn_1/files/x/b")
     write(root, "bare")
     write(root, "x/c")
     write(root, "x/b", b"the one below files/ is meant")
     write(root, "turn_notes.txt")
     write(root, "turn_1/attachments/given", b"changed")
     write(root, "turn_0/files/elsewhere")
-    (root / "files/link").symlink_to("/etc")
+    (root / "turn_1/files/link").symlink_to("/etc")
     assert walked(out) == (
         {
             "a": "turn_1/files/a",
@@ -239,14 +229,14 @@ def test_all_that_a_program_left_is_listed_under_the_names_of_promises(out, root
 
 
 def test_a_walk_does_not_follow_a_folder_that_is_a_link(out, root):
-    (root / "files/loop").symlink_to("..")
+    (root / "turn_1/files/loop").symlink_to("..")
     assert walked(out) == ({"loop": "turn_1/files/loop"}, False, False)
 
 
 @pytest.mark.parametrize(("files_max", "is_over"), [(5, False), (4, True), (0, True)])
 def test_a_walk_ends_at_the_most_files(out, root, files_max, is_over):
     for number in range(5):
-        write(root, f"files/{number}")
+        write(root, f"turn_1/files/{number}")
     entries, over_files, over_depth = walked(out, files_max)
     assert (len(entries), over_files, over_depth) == (min(5, files_max), is_over, False)
 
@@ -260,7 +250,7 @@ def test_files_that_did_not_change_do_not_count(out):
 @pytest.mark.parametrize(("depth_max", "is_over", "count"), [(3, False, 3), (2, True, 2), (1, True, 1)])
 def test_a_walk_ends_at_the_deepest_folder(out, root, depth_max, is_over, count):
     for path in ("a", "x/b", "x/y/c"):
-        write(root, f"files/{path}")
+        write(root, f"turn_1/files/{path}")
     entries, over_files, over_depth = walked(out, depth_max=depth_max)
     assert (len(entries), over_files, over_depth) == (count, False, is_over)
 

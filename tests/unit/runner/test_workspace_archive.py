@@ -233,30 +233,14 @@ def test_what_a_program_wrote_beside_files_is_in_files_the_next_time(sandbox, la
     assert list(later.tree()) == ["bare.txt", "hollow", "sub", "sub/deep.txt"]
 
 
-def test_a_folder_in_place_of_the_name_files_counts_too(sandbox, later):
-    (sandbox.files / "both").write_text("in the turn's folder")
-    (sandbox.root / "files").unlink()
-    (sandbox.root / "files").mkdir()
-    (sandbox.root / "files/own").write_text("own")
-    (sandbox.root / "files/both").write_text("hidden")
-    later.restore(sandbox.pack().archive)
-    assert {rel: entry[2] for rel, entry in later.tree().items()} == {
-        "both": b"in the turn's folder",
-        "own": b"own",
-    }
-
-
 def test_empty_folders_beside_files_come_with_those_above_them(sandbox, later):
     (sandbox.root / "a/b/c").mkdir(parents=True)
     later.restore(sandbox.pack().archive)
     assert list(later.tree()) == ["a", "a/b", "a/b/c"]
 
 
-@pytest.mark.parametrize("beside", ["", "files"])
-def test_what_lies_below_a_name_that_is_a_link_in_files_is_left_out(sandbox, later, beside):
-    other = sandbox.root / beside
-    if beside:
-        (sandbox.root / "files").unlink()
+def test_what_lies_below_a_name_that_is_a_link_in_files_is_left_out(sandbox, later):
+    other = sandbox.root
     (other / "data/sub").mkdir(parents=True)
     (other / "data/x.csv").write_text("x")
     (other / "data/sub/link").symlink_to("x.csv")
@@ -286,7 +270,6 @@ def test_a_link_in_the_place_of_files_is_not_followed(sandbox, tmp_path, replace
 
 
 def test_folders_that_the_program_removed_are_not_left_out(sandbox):
-    (sandbox.root / "files").unlink()
     sandbox.files.rmdir()
     assert (sandbox.pack().facts["entries"], sandbox.pack().facts["left_out"]) == (0, 0)
 

@@ -135,7 +135,6 @@ async def test_a_job_is_sent_whole_and_its_end_is_told():
         "args": ["-v", "ü"],
         "env": {"MODE": "fast"},
         "cwd": "turn_1/files/work",
-        "spellings": [],
         "turn_id": "turn_1",
         "wall_s": 0.05,
         "cpus": 1,
