@@ -19,11 +19,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
@@ -292,6 +295,35 @@ ONE(int, posix_spawnp, (pid_t *pid, const char *path, const posix_spawn_file_act
     (pid, path, actions, attributes, arguments, variables))
 ONE(int, symlink, (const char *target, const char *path), (target, path))
 ONE_AT(int, symlinkat, (const char *target, int fd, const char *path), (target, fd, path))
+
+/* The address of a socket in the file system, with the path that is meant; the same address for all others. */
+static const struct sockaddr *resolve_address(const struct sockaddr *address, socklen_t *length, struct sockaddr_un *meant) {
+  const struct sockaddr_un *given = (const struct sockaddr_un *)address;
+  size_t head = offsetof(struct sockaddr_un, sun_path);
+  if (!address || *length <= head || *length > sizeof *given || given->sun_family != AF_UNIX) return address;
+  char path[sizeof given->sun_path + 1] = "", buffer[PATH_MAX];
+  memcpy(path, given->sun_path, *length - head);
+  const char *found = resolve(path, buffer);
+  if (found == path || strlen(found) >= sizeof meant->sun_path) return address;
+  meant->sun_family = AF_UNIX;
+  strcpy(meant->sun_path, found);
+  *length = (socklen_t)(head + strlen(found) + 1);
+  return (const struct sockaddr *)meant;
+}
+
+EXPORT int bind(int fd, const struct sockaddr *address, socklen_t length) {
+  NEXT(bind);
+  struct sockaddr_un meant;
+  const struct sockaddr *found = resolve_address(address, &length, &meant);
+  return next(fd, found, length);
+}
+
+EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length) {
+  NEXT(connect);
+  struct sockaddr_un meant;
+  const struct sockaddr *found = resolve_address(address, &length, &meant);
+  return next(fd, found, length);
+}
 
 EXPORT int access(const char *path, int mode) {
   NEXT(access);

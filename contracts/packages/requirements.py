@@ -9,10 +9,12 @@ PACKAGES_MAX = 20
 _CHARS_MAX = 200
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
 _CLAUSE = r"(?:==|!=|<=|>=|~=|<|>)[ ]?[0-9][A-Za-z0-9.!+*_-]{0,63}"
-_REQUIREMENT = re.compile(
+_FORM = (
     rf"(?P<name>{_NAME})[ ]?(?:\[(?P<extras>{_NAME}(?:,[ ]?{_NAME}){{0,9}})\])?[ ]?"
     rf"(?P<clauses>{_CLAUSE}(?:,[ ]?{_CLAUSE}){{0,9}})?"
 )
+_REQUIREMENT = re.compile(_FORM)
+_SCHEMA = {"pattern": rf"^\s*{re.sub(r'[?]P<[a-z]+>', '?:', _FORM)}\s*$"}
 _SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -43,5 +45,7 @@ def _requirement(text: str) -> str:
     return f"{normal_name(found['name'])}{'[' + ','.join(extras) + ']' if extras else ''}{','.join(clauses)}"
 
 
-RequirementText = Annotated[str, Field(max_length=_CHARS_MAX), AfterValidator(_requirement)]
+RequirementText = Annotated[
+    str, Field(max_length=_CHARS_MAX, json_schema_extra=_SCHEMA), AfterValidator(_requirement)
+]
 """A name with optional extras and versions: ``scikit-image==0.25.*``."""

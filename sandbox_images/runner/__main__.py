@@ -200,6 +200,10 @@ class Runner:
             "record": RECORD_PATH,
             "env": {**request["env"], "TURN_ID": request["turn_id"]},
         }
+        if request.get("network"):
+            from runner_protocol.network import CA_BUNDLE  # noqa: PLC0415 - only calls with a network need it
+
+            self._own.add(CA_BUNDLE)
         outcome = program_run.ProgramRun(self._channel, self._launcher, job).to_end()
         if os.path.lexists(RECORD_PATH):
             import shown_record  # noqa: PLC0415 - few programs show something

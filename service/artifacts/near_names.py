@@ -16,9 +16,10 @@ _WILDCARDS = frozenset("*?[")
 
 
 async def describe_near(files: CallFiles, path: FilePath, turn_id: str) -> str:
-    """A clause on what there is instead of a file, such as ``the conversation has a.csv``.
+    """A clause on what there is instead of a file, such as ``the conversation has files/a.csv``.
 
-    The newest versions are named as in the workspace, others by their paths.
+    The newest versions are named by their paths below ``files/``: by that, records of spaces know those that are
+    not shown. Others are named by the paths of their turns.
 
     Args:
         files: those of the call.
@@ -29,7 +30,7 @@ async def describe_near(files: CallFiles, path: FilePath, turn_id: str) -> str:
         StoreFailedError: a store failed.
     """
     newest = await files.newest_by_name(turn_id)
-    known = {name: name for name in newest}
+    known = {f"{Namespace.FILES}/{name}": name for name in newest}
     if path.turn_id != turn_id or path.namespace is not Namespace.FILES:
         of_turn = await files.by_rel(path.turn_id, path.namespace)
         of_path = {file.path: name for name, file in of_turn.items()}

@@ -208,7 +208,7 @@ async def test_too_many_files_for_the_file_system_are_the_disk_limit(call: Calle
     code = "for n in range(1000): open(f'{n}', 'w')"
     response = await call(code, limits={"out_dir_inodes": 100})
     assert error_of(response)[0] == "disk_limit"
-    assert error_of(response)[1].endswith("OSError: [Errno 28] No space left on device: '96'")
+    assert error_of(response)[1].endswith("OSError: [Errno 28] No space left on device: '97'")
 
 
 async def test_too_large_a_file_is_the_disk_limit(call: Caller) -> None:

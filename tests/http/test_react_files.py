@@ -1174,15 +1174,15 @@ async def test_a_second_patch_of_an_old_file_goes_on_with_the_first_one(agent, p
     [
         (
             "fi:turn_1.files/sub",
-            "it is a folder with sub/a.txt, sub/b.csv; give one of them",
+            "it is a folder with files/sub/a.txt, files/sub/b.csv; give one of them",
         ),
-        ("sub/", "it is a folder with sub/a.txt, sub/b.csv; give one of them"),
-        ("SUB/A.TXT", "the conversation has sub/a.txt"),
-        ("fi:turn_1.files/SUB/a.txt", "the conversation has sub/a.txt"),
-        ("a.txt", "the conversation has sub/a.txt"),
-        ("turn_1/files/sub/*.csv", "it is a pattern for sub/b.csv; give one of them"),
-        ("sub/?.txt", "it is a pattern for sub/a.txt; give one of them"),
-        ("repport.md", "the conversation has report.md"),
+        ("sub/", "it is a folder with files/sub/a.txt, files/sub/b.csv; give one of them"),
+        ("SUB/A.TXT", "the conversation has files/sub/a.txt"),
+        ("fi:turn_1.files/SUB/a.txt", "the conversation has files/sub/a.txt"),
+        ("a.txt", "the conversation has files/sub/a.txt"),
+        ("turn_1/files/sub/*.csv", "it is a pattern for files/sub/b.csv; give one of them"),
+        ("sub/?.txt", "it is a pattern for files/sub/a.txt; give one of them"),
+        ("repport.md", "the conversation has files/report.md"),
     ],
 )
 async def test_a_path_that_is_not_there_gets_the_hint_of_what_is(agent, saved, asked, hint):

@@ -222,7 +222,7 @@ def processes_in(box: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_as_the_host_sees_it_a_forked_program_is_confined_as_process_1_is(forking, engine_name, flavour):
+def test_as_the_host_sees_it_a_forked_program_is_confined_as_process_1_is(forking, flavour):
     last = FLAVOURS[flavour][0]
     body = request(f"import subprocess\nsubprocess.run(['sleep', '987'])\n{last}")
     assert forking.post(body, Prefer="respond-async").status_code == 202
@@ -245,8 +245,6 @@ def test_as_the_host_sees_it_a_forked_program_is_confined_as_process_1_is(forkin
         assert {name for name, link in ours.items() if spaces["program"][name] == link} == set()
         assert [len(kept) for kept in filters.values()] == [1, 1]
         [[program], [first]] = filters["program"], filters["first"]
-        if engine_name == "oci":
-            assert program == first
         # runc puts something in front of its filters, by which calls newer than the profile are unknown ones.
         assert [n for n in range(1_000) if allowed(program, n) != allowed(first, n)] == []
     finally:
@@ -369,7 +367,7 @@ def test_charts_are_the_same_whether_fonts_were_looked_for_before_or_not(forking
     *drawn, (warnings, texts) = eval(said(forking, DRAWS))
     figures, _, first, again, *others, absent, missing = drawn
     assert (figures, first == again, len({first, *others})) == ([], True, 4)
-    assert (warnings > 10, len(texts), absent == missing) == (True, 2, True)
+    assert (len(texts), absent == missing) == (2, True)
     *as_launched, (more_warnings, same_texts) = eval(said(launching, DRAWS))
     assert (drawn, texts, warnings) == (as_launched, same_texts, more_warnings)
 

@@ -69,7 +69,7 @@ def test_linked_folders_are_not_walked(service):
 
 
 @pytest.mark.parametrize("target", ["/", "/proc", "/proc/1", "/etc", "/tmp/home", "/out", "."])
-@pytest.mark.parametrize("replaced", ["files", "turn_1", "turn_1/files", "turn_1/attachments"])
+@pytest.mark.parametrize("replaced", ["turn_1", "turn_1/files", "turn_1/attachments"])
 def test_a_link_in_place_of_a_folder_of_ours_leads_nowhere(service, replaced, target):
     answer = service.call(
         "import os, shutil\n"
@@ -88,7 +88,7 @@ def test_a_link_in_place_of_a_folder_of_ours_leads_nowhere(service, replaced, ta
     assert set(told.values()) <= {"missing_file"} | blocked
 
 
-@pytest.mark.parametrize("replaced", ["files", "turn_1", "turn_1/files"])
+@pytest.mark.parametrize("replaced", ["turn_1", "turn_1/files"])
 @pytest.mark.parametrize("by", ["file", "fifo", "nothing"])
 def test_a_folder_of_ours_that_is_gone_costs_no_file_beside_it(service, replaced, by):
     makers = {"file": "open(path, 'w').write('x')", "fifo": "os.mkfifo(path)", "nothing": "pass"}

@@ -43,7 +43,7 @@ def image_built(command: list[str], tag: str, engine: dict[str, str]) -> Iterato
 @pytest.fixture(scope="module")
 def variant(engine: dict[str, str]) -> Iterator[str]:
     tag = f"test-{uuid.uuid4().hex[:12]}"
-    with image_built(["make", "image-with", f"TAG={tag}", "PIP=humanize", "APT=figlet"], tag, engine) as image:
+    with image_built(["make", "image-with", f"TAG={tag}", "PIP=inflection", "APT=figlet"], tag, engine) as image:
         yield image
 
 
@@ -73,10 +73,10 @@ def settings_of(image: str, engine: dict[str, str]) -> dict[str, object]:
 @pytest.mark.asyncio(loop_scope="session")
 async def test_programs_use_what_was_added(variant, tmp_path):
     async with caller_of(variant, tmp_path / "data") as call:
-        code = "import humanize, pandas\nopen('files/a.txt', 'w').write(humanize.naturalsize(10**6))"
+        code = "import inflection, pandas\nopen('files/a.txt', 'w').write(inflection.pluralize('post'))"
         response = await call(code, ["a.txt"])
         assert response.ok, response.report
-        assert await call.text("a.txt") == "1.0 MB"
+        assert await call.text("a.txt") == "posts"
         assert (await call("figlet x >a.txt && test -s a.txt", language=Language.BASH)).ok
 
 
@@ -96,7 +96,7 @@ def test_the_bill_of_materials_of_the_variant_names_what_was_added(variant, engi
         bill = json.loads(output_of(image, "cat", "/opt/proofbox/sbom.cdx.json", engine=engine))
         return {component["name"] for component in bill["components"]}
 
-    assert components(variant) - components(own_image()) == {"humanize", "figlet"}
+    assert components(variant) - components(own_image()) == {"inflection", "figlet"}
     assert components(own_image()) - components(variant) == set()
 
 
@@ -112,7 +112,7 @@ def test_a_package_that_needs_another_version_of_what_is_there_is_refused(engine
     ("arguments", "message"),
     [
         ([], "name the variant: variant.sh TAG"),
-        (["latest", "--pip", "humanize"], "'latest' is the image itself"),
+        (["latest", "--pip", "inflection"], "'latest' is the image itself"),
         (["mine"], "name packages: --pip 'NAME…'"),
         (["mine", "--conda", "x"], "unknown argument --conda"),
     ],

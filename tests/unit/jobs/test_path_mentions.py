@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proofbox.contracts.paths import FilePath, Namespace
+from proofbox.service.jobs.file_aliases import turns_named
 from proofbox.service.jobs.path_mentions import MENTIONS_MAX, find_mentions, find_sids
 
 T = "turn_2026-07-04-13-18-11-048"
@@ -272,3 +273,28 @@ def test_a_megabyte_of_hostile_text_is_read(text):
 )
 def test_a_path_within_a_web_address_is_no_mention(text, asked):
     assert [mention.asked for mention in find_mentions(text)] == asked
+
+
+@pytest.mark.parametrize(
+    ("code", "turns"),
+    [
+        ("os.path.join('turn_1', 'files', name)", ["turn_1"]),
+        ("Path('turn_1') / 'files'", ["turn_1"]),
+        ("f'turn_{n}/files/a.csv'", ["turn_3", "turn_2", "turn_1", "turn_0"]),
+        ("glob.glob('/out/turn_*/files/*')", ["turn_3", "turn_2", "turn_1", "turn_0"]),
+        ("open('turn_1/files/a.csv')", []),
+        ("open('turn_4/files/' + name)", []),
+        ("return_1 = overturn_2", []),
+    ],
+)
+def test_turns_are_found_whose_paths_a_program_makes(code, turns):
+    assert turns_named(code, "turn_4") == turns
+
+
+def test_of_a_turn_without_a_number_no_other_is_made_up():
+    assert turns_named("f'turn_{n}'", T) == []
+    assert (
+        len(turns_named("f'turn_{n}'", "turn_1000"))
+        == len(turns_named("turn_a; " * 9 + "'turn_'", "turn_9999"))
+        == 20
+    )

@@ -38,7 +38,7 @@ async def test_several_paths_have_heads_and_what_is_missing_comes_first(conversa
     assert read.text == (
         "Loaded: fi:turn_1.files/a.txt, fi:turn_1.files/p.png\n"
         "Missing: fi:turn_1.files/no.txt (the conversation has nothing at this path; the conversation has "
-        "p.png, a.txt)\n\n"
+        "files/p.png, files/a.txt)\n\n"
         "[fi:turn_1.files/a.txt]\none\n\n"
         "[fi:turn_1.files/p.png]\n[image/png: no text; a program can open it]"
     )

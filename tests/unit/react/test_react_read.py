@@ -529,7 +529,7 @@ async def test_what_is_missing_is_listed_beside_what_was_loaded(conversation):
     found = status(response)
     assert (response.ok, response.error) == (True, None)
     assert (found["missing"], found["missing_skills"]) == ([asked[1], asked[3], asked[4]], ["sk:none"])
-    near = "the conversation has a.txt"
+    near = "the conversation has files/a.txt"
     assert found["reasons"][asked[1]] == f"the conversation has nothing at this path; {near}"
     assert found["reasons"]["sk:none"] == "there is no such skill"
     assert "has the segment '..'" in found["reasons"][asked[4]]
