@@ -208,7 +208,6 @@ async def test_the_value_of_the_last_line_is_reported(call: Caller, code: str, v
         "x = 5",
         "[].append(1)",
         "'''text'''",
-        "x = 1\n'''a comment\nof two lines'''",
         "...",
         "import sys\nsys.exit(print(1))",
         "def main(): return 5\nif __name__ == '__main__':\n    main()",
