@@ -51,6 +51,7 @@ async def pictures(call: Caller, names: Sequence[str]) -> list[Image.Image]:
         "from matplotlib.figure import Figure\nfig = Figure()\nfig.subplots().plot([1, 2])\nfig",
         "from IPython.display import display\n" + PLT + "fig, ax = plt.subplots()\nax.plot([1, 2])\ndisplay(fig)",
         "from pylab import *\nplot([1, 2])\nshow()",
+        "import seaborn.objects as so\nso.Plot(x=[1, 2], y=[3, 4]).add(so.Line())",
         PLT + "plt.plot([1, 2])\nraise SystemExit(0)",
         PLT + "def main():\n    plt.plot([1, 2])\nif __name__ == '__main__':\n    main()",
     ],
@@ -144,9 +145,48 @@ async def test_names_of_files_that_are_there_are_not_taken(call: Caller) -> None
     assert await call.text("shown_2.png") == "x"
 
 
+CHILD = (
+    f"import subprocess, sys\nopen('p.py', 'w').write({PLT!r} + %r)\n"
+    "subprocess.run([sys.executable, 'p.py'], check=True)"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (Language.PYTHON, CHILD % "plt.plot([1, 2]); plt.show()"),
+        (Language.PYTHON, CHILD % "plt.plot([1, 2])"),
+        (
+            Language.PYTHON,
+            "open('shown.py', 'w').write('')\n" + CHILD % "import shown; plt.plot([shown.__name__], [1])",
+        ),
+        (
+            Language.BASH,
+            f"mkdir -p app; cat >app/run.py <<E\n{PLT}plt.plot([1, 2]); plt.show()\nE\ncd app && python run.py",
+        ),
+        (Language.BASH, f"python3 - <<E\n{PLT}plt.plot([1, 2])\nE"),
+        (Language.BASH, "python3 -c \"from PIL import Image; Image.new('L', (40, 30)).show()\""),
+        (
+            Language.NODE,
+            "require('child_process').execSync(`python3 -c 'from pylab import *; plot([1, 2]); show()'`)",
+        ),
+    ],
+)
+async def test_what_a_program_shows_that_the_program_starts_is_stored(
+    call: Caller, language: Language, code: str
+) -> None:
+    response = await explore(call, code, language=language)
+    assert (response.ok, response.output.combined, shown(response)) == (True, "", ["shown_1.png"]), response.report
+
+
 async def test_what_is_shown_is_bounded_in_number(call: Caller) -> None:
     response = await explore(call, PLT + "for n in range(25):\n    plt.plot([1, n]); plt.show()")
     assert len(response.shown) == 20
+    show = "plt.plot([1, n]); plt.show()"
+    parts = (
+        f"{PLT}import os\nfor n in range(25):\n    if not os.fork():\n        {show}; os._exit(0)\n    os.wait()"
+    )
+    assert shown(await explore(call, parts))[-1] == "shown_40.png"
     assert "Note: only the first 20 things that the program shows are stored" in response.report
 
 
@@ -192,6 +232,8 @@ async def test_the_hint_on_a_promised_picture_that_was_only_shown_says_how_to_sa
         ("class A:\n    def __repr__(self): raise KeyError(5)\nA()", f"<__main__.A, {NO_TEXT}: KeyError: 5>"),
         ("import asyncio\nasync def f(): return 7\nawait f()", "7"),
         ("f = lambda: 1\nf", "<function <lambda>>"),
+        ("x = 1\n'hello'", "'hello'"),
+        ("x = 1\n'''of two\nlines'''", "'of two\\nlines'"),
     ],
 )  # fmt: skip
 async def test_the_value_of_the_last_line_is_reported(call: Caller, code: str, value: str) -> None:
