@@ -1,5 +1,6 @@
 """What a program shows is stored, the value of its last line is reported, and notebooks' habits run."""
 
+import asyncio
 import io
 from collections.abc import Sequence
 
@@ -141,8 +142,17 @@ async def test_warnings_and_tracebacks_of_drawing_name_the_program_alone(call: C
 async def test_names_of_files_that_are_there_are_not_taken(call: Caller) -> None:
     await call(PLT + "plt.plot([1, 2]); plt.show()")
     response = await explore(call, PLT + "open('files/shown_2.png', 'w').write('x')\nplt.plot([2, 1]); plt.show()")
-    assert shown(response) == ["shown_3.png"] or shown(response) == ["shown_1.png"]
+    assert shown(response) == ["shown_3.png"]
     assert await call.text("shown_2.png") == "x"
+
+
+async def test_pictures_of_calls_side_by_side_are_all_there(call: Caller) -> None:
+    code = PLT + "import time\nplt.figure(figsize=(%d, 1)); plt.plot([1, 2]); time.sleep(1); plt.show()"
+    responses = await asyncio.gather(*(explore(call, code % width) for width in (2, 4, 6)))
+    names = [name for response in responses for name in shown(response)]
+    assert sorted(names) == ["shown_1.png", "shown_2.png", "shown_3.png"]
+    narrow, middle, wide = await pictures(call, names)
+    assert narrow.width < middle.width < wide.width
 
 
 CHILD = (
