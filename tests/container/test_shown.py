@@ -400,6 +400,19 @@ async def test_the_cut_of_a_long_output_names_the_path_of_all_of_it(call: Caller
     assert "Loaded: fi:turn_1.output.tc_long" in whole.report
 
 
+async def test_lines_of_an_output_that_the_answer_shortens_are_those_that_were_printed(call: Caller) -> None:
+    code = "for n in range(9000): print('é' * 60, n)\nimport sys\nprint('a warning', file=sys.stderr)"
+    response = await explore(call, code, tool_call_id="tc_long")
+    lost = response.usage.stdout_bytes - 2**20
+    assert (response.output.truncated, lost > 0) == (True, True)
+    assert f"all but {lost:,} bytes in the middle is fi:turn_1.output.tc_long, which" in response.report
+    response = await explore(call, code.replace("9000", "8000"), tool_call_id="tc_whole")
+    assert "all of it is fi:turn_1.output.tc_whole …]" in response.report
+    path = "fi:turn_1.output.tc_whole#L6000-6000"
+    texts = [block.text for block in (await read(call, path)).blocks if block.path == path and block.text]
+    assert [text.rstrip("\n") for text in texts] == [f"[lines 6000-6000 of 8001]\n{'é' * 60} 5999"]
+
+
 async def test_the_route_of_paths_has_what_was_printed_too(call: Caller) -> None:
     await explore(call, "print('ü')\n1 / 0", tool_call_id="tc_1")
     found = await call.service.paths.find(call.scope, parse("fi:turn_1.output.tc_1"))
