@@ -205,6 +205,7 @@ class ToolCallResponse(WireModel):
     """Of a call of a run: the message that shows it."""
 
     _is_refusal: bool = PrivateAttr(default=False)
+    _printed: str | None = PrivateAttr(default=None)
 
     @property
     def is_refusal(self) -> bool:
@@ -215,6 +216,15 @@ class ToolCallResponse(WireModel):
         """Mark the response of a call of which nothing was run, and return it."""
         self._is_refusal = True
         return self
+
+    @property
+    def printed(self) -> str | None:
+        """All that the program printed, if `output` has less: stored with the answer, and not on the wire."""
+        return self._printed
+
+    def add_printed(self, text: str) -> None:
+        """Set what is stored with the answer of all that the program printed."""
+        self._printed = text
 
     @model_validator(mode="after")
     def _complete_text(self) -> Self:

@@ -70,35 +70,49 @@ def _without_backspaces(line: str) -> str:
     return "".join(shown)
 
 
-def end_of(text: str, chars_max: int, whole: str | None = None) -> str:
-    """The last characters of a text, below a line with the path of the ``whole``, if there is one."""
-    if len(text) <= chars_max:
+def end_of(text: str, chars_max: int, whole: str | None = None, before: int = 0) -> str:
+    """The last characters of a text, below a line that states where the ``whole`` is, if it is anywhere.
+
+    Args:
+        text: the text.
+        chars_max: how many.
+        whole: where all of it is, with the words for that.
+        before: characters that stood in front of the text.
+    """
+    if len(text) <= chars_max and not before:
         return text
     if whole is None:
         return text[-chars_max:]
-    tail = text[-(chars_max - len(_left_out(len(text), whole))) :]
-    return f"{_left_out(len(text) - len(tail), whole)}{tail}".lstrip("\n")
+    tail = text[-(chars_max - len(left_out_line(before + len(text), whole))) :]
+    return f"{left_out_line(before + len(text) - len(tail), whole)}{tail}".lstrip("\n")
 
 
-def head_and_tail(text: str, chars_max: int, whole: str | None = None) -> str:
-    """A text, or its beginning and its end around a line with what is left out, and the path of the whole.
+def head_and_tail(text: str, chars_max: int, whole: str | None = None, within: int = 0) -> str:
+    """A text, or its beginning and its end around a line with what is left out, and where the whole is.
 
     It is cut between lines where a line ends near the cut.
+
+    Args:
+        text: the text.
+        chars_max: how long it may be.
+        whole: as in `end_of`.
+        within: characters that its middle has lost.
     """
     if len(text) <= chars_max:
         return text
-    room = chars_max - len(_left_out(len(text), whole))
+    room = chars_max - len(left_out_line(within + len(text), whole))
     head, tail = text[: room // 2], text[-(room - room // 2) :]
     near = room // 4
     if (at := head.rfind("\n")) >= len(head) - near:
         head = head[:at]
     if 0 <= (at := tail.find("\n")) <= near:
         tail = tail[at + 1 :]
-    return f"{head}{_left_out(len(text) - len(head) - len(tail), whole)}{tail}"
+    return f"{head}{left_out_line(within + len(text) - len(head) - len(tail), whole)}{tail}"
 
 
-def _left_out(chars: int, whole: str | None) -> str:
-    where = "" if whole is None else f", all of it is {whole}"
+def left_out_line(chars: int, whole: str | None) -> str:
+    """The line that stands where a text is cut."""
+    where = "" if whole is None else f", {whole}"
     return f"\n[… {chars} characters left out{where} …]\n"
 
 

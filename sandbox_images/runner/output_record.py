@@ -4,12 +4,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-HEAD_BYTES = TAIL_BYTES = 32 * 1024
+HEAD_BYTES = TAIL_BYTES = 512 * 1024
 """Of each stream."""
-PIECES_MAX = 2_000
+PIECES_MAX = 8_000
 """Of each beginning and each end: stretches of one stream between those of the other."""
+_PIECE_BYTES_MAX = 64 * 1024
+_PART_BYTES_MAX = 800_000  # of JSON, where a byte takes six and what stands around a piece 32; EXIT has more
 
 
 class _Stream:
@@ -48,7 +51,7 @@ class _Stream:
 
 
 class OutputRecord:
-    """Keeps the first and the last bytes of each stream; ``names`` are the streams' names in `pieces`."""
+    """Keeps the first and the last bytes of each stream; ``names`` are the streams' names in `parts`."""
 
     def __init__(self, names: dict[int, int]) -> None:
         self._names = names
@@ -63,8 +66,25 @@ class OutputRecord:
             self._number += 1
         self._streams[kind].add(self._number, data)
 
-    def pieces(self) -> list[Any]:
-        """``[stream, bytes left out before it, text]`` of each piece, in order; a character is a byte."""
+    def parts(self) -> Iterator[list[Any]]:
+        """What fits into a message each, at least one: ``[stream, bytes left out before it, text]`` of each piece.
+
+        They are in order; a character is a byte.
+        """
+        part: list[Any] = []
+        room = _PART_BYTES_MAX
+        for name, left_out, data in self._pieces():
+            for at in range(0, len(data), _PIECE_BYTES_MAX):
+                text = data[at : at + _PIECE_BYTES_MAX].decode("latin-1")
+                size = 6 * len(text) + 32
+                if size > room:
+                    yield part
+                    part, room = [], _PART_BYTES_MAX
+                part.append([name, 0 if at else left_out, text])
+                room -= size
+        yield part
+
+    def _pieces(self) -> Iterator[tuple[int, int, bytearray]]:
         numbered: list[tuple[int, int, int, bytearray]] = []
         for kind, stream in self._streams.items():
             numbered += [(number, kind, 0, data) for number, data in stream.head]
@@ -73,7 +93,7 @@ class OutputRecord:
                 numbered.append((number, kind, left_out, data))
                 left_out = 0
         numbered.sort(key=lambda piece: piece[0])
-        return [[self._names[kind], left_out, data.decode("latin-1")] for _, kind, left_out, data in numbered]
+        return ((self._names[kind], left_out, data) for _, kind, left_out, data in numbered)
 
 
 def _append(pieces: list[tuple[int, bytearray]], number: int, data: bytes) -> None:

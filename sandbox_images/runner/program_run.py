@@ -305,7 +305,11 @@ class ProgramRun:
             self._record.add(kind, part)
 
     def _outcome(self) -> dict[str, Any]:
+        """The payload of EXIT; what of the output does not fit into it goes before."""
         exceeded = self._pump.total > self._job["output_bytes"]
+        *parts, last = self._record.parts()
+        for part in parts:
+            self._channel.send_json(frame_format.PRINTED, {"output": part})
         status = self._status
         code = os.waitstatus_to_exitcode(status) if status is not None else -_signal.SIGKILL
         return {
@@ -318,7 +322,7 @@ class ProgramRun:
             "memory_peak_bytes": cgroup.memory_peak_bytes(),
             "stdout_bytes": self._pump.counted[frame_format.STDOUT],
             "stderr_bytes": self._pump.counted[frame_format.STDERR],
-            "output": self._record.pieces(),
+            "output": last,
             "rooms": self._places.rooms(),
             "cpu_ms": max(0.0, _children_cpu_s() - self._cpu_before - self._launcher.start_cpu_s) * 1000,
         }

@@ -77,12 +77,13 @@ def _compile(source: bytes, path: str, flags: int) -> CodeType:
 
 
 def _keep_value(tree: _ast.Module) -> None:
-    """Makes the last statement, if it is an expression, assign its value; a text alone is a comment."""
+    """Makes the last statement, if it is an expression, assign its value; a text alone is a docstring."""
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, _ast.Expr):
         return
     value = last.value
-    if isinstance(value, _ast.Constant) and (value.value is Ellipsis or isinstance(value.value, str)):
+    is_docstring = len(tree.body) == 1 and isinstance(getattr(value, "value", None), str)
+    if isinstance(value, _ast.Constant) and (is_docstring or value.value is Ellipsis):
         return
     if isinstance(value, _ast.Call) and getattr(value.func, "attr", getattr(value.func, "id", "")) in _WRITING:
         return

@@ -5,6 +5,7 @@ that shows nothing pays for none. A line of JSON per file, note and value goes i
 reads when the program has ended, whatever ended it.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -34,13 +35,14 @@ class Shown:
         folder: where the files are written: ``files/`` of the turn.
         record: the path of the record.
         stem: what the names begin with.
+        is_child: another program has started this one, and nothing of ours is there at its end.
     """
 
-    def __init__(self, folder: str, record: str, stem: str) -> None:
+    def __init__(self, folder: str, record: str, stem: str, *, is_child: bool = False) -> None:
         self._folder = folder
         self._record = record
         self._stem = stem if stem.isidentifier() else "shown"
-        self._count = 0
+        self._is_child = is_child
         self._bytes = 0
         self._is_full = False
         self._digests: set[int] = set()
@@ -58,7 +60,7 @@ class Shown:
         digest = hash((suffix, content))
         if digest in self._digests:
             return None
-        if self._count == _FILES_MAX or self._bytes + len(content) > _BYTES_MAX:
+        if self._count_stored() >= _FILES_MAX or self._bytes + len(content) > _BYTES_MAX:
             if not self._is_full:
                 self._is_full = True
                 self.note(_TOO_MANY)
@@ -67,10 +69,17 @@ class Shown:
         with open(fd, "wb") as file:
             file.write(content)
         self._digests.add(digest)
-        self._count += 1
         self._bytes += len(content)
         self._write_record({"file": name})
         return name
+
+    def _count_stored(self) -> int:
+        """How many files there are, those of other processes of the program too."""
+        try:
+            with open(self._record, "rb") as file:
+                return file.read().count(b'{"file": ')
+        except OSError:
+            return 0
 
     def _create(self, suffix: str) -> tuple[str, int]:
         taken = {name.partition(".")[0] for name in os.listdir(self._folder)}
@@ -139,12 +148,14 @@ class Shown:
     def _is_picture(self, value: object) -> bool:
         """Whether a notebook shows a picture or a page in place of the text of a value."""
         name = type(value).__module__
+        top = name.partition(".")[0]
         return (
             name.startswith(_STYLER)
-            or (name.partition(".")[0] in _PICTURES_OF and _has(value, "to_html", "_repr_html_", "_repr_svg_"))
+            or (top in _PICTURES_OF and _has(value, "to_html", "_repr_html_", "_repr_svg_"))
             or _is_a(value, "matplotlib.figure", "Figure")
             or _is_a(value, "PIL.Image", "Image")
-            or (name.startswith("IPython.") and _has(value, "_repr_html_", "_repr_png_"))
+            or (top == "IPython" and _has(value, "_repr_html_"))
+            or (top not in _DATA_OF and _has(value, "_repr_png_"))
         )
 
     def _store_value(self, value: Any) -> str | None:
@@ -153,7 +164,7 @@ class Shown:
         if _is_a(value, "PIL.Image", "Image"):
             return self.store_image(value)
         if _has(value, "_repr_png_") and (content := value._repr_png_()):
-            return self.store(content, ".png")
+            return self.store(content[0] if isinstance(content, tuple) else content, ".png")
         return self.store_page(value)
 
     def store_page(self, value: Any) -> str | None:
@@ -210,7 +221,7 @@ class Shown:
 
     def _changes(self) -> dict[str, Any]:
         return {
-            "matplotlib.pyplot": self._figures.change,
+            "matplotlib.pyplot": self._change_pyplot,
             "PIL.ImageShow": self._change_pillow,
             "plotly.io": self._change_plotly,
             "altair.vegalite.v5.api": self._change_altair,
@@ -219,6 +230,11 @@ class Shown:
             "IPython.display": self._change_ipython,
             "IPython.core.display_functions": self._change_ipython,
         }
+
+    def _change_pyplot(self, module: Any) -> None:
+        self._figures.change(module)
+        if self._is_child:  # registered last, so called before matplotlib closes all figures
+            atexit.register(self.end)
 
     def _change_pillow(self, module: Any) -> None:
         def show(image: Any, *_args: Any, **_options: Any) -> bool:

@@ -278,7 +278,7 @@ def wait() -> Program:
         _become(job)
     sys.orig_argv = [sys.executable, *sys.argv]
     folder = os.path.join(job["out_dir"], job["turn_id"], "files")
-    stem = os.environ.pop("PROOFBOX_SHOWN_STEM", "shown")  # set by a facade whose clients know another name
+    stem = os.environ.get("PROOFBOX_SHOWN_STEM", "shown")  # set by a facade whose clients know another name
     return Program(job["path"], Shown(folder, job["record"], stem), fork)
 
 

@@ -63,7 +63,7 @@ class ResolvedSkill:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedOutput:
-    """What the program of a call printed: both streams in their order, as its answer has them."""
+    """What the program of a call printed: both streams in their order."""
 
     path: TurnPath
     text: str

@@ -207,7 +207,11 @@ async def store_result(
 ) -> StoredCall:
     """Stores how a call ended that was in that state. Raises what `CallStore.finish` does."""
     response = ending.response
-    partial = response.model_dump_json() if response is not None and ending.answer.is_problem else None
+    partial = None
+    if response is not None and ending.answer.is_problem:
+        partial = response.model_dump_json()
+    elif response is not None and response.printed is not None:
+        partial = json.dumps({"output": {"combined": response.printed}}, ensure_ascii=False)
     return await store.finish(
         key,
         ending.state,

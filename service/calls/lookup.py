@@ -34,7 +34,7 @@ async def find_call(
 
 
 async def find_printed_output(store: CallStore, scope: ConversationKey, path: TurnPath) -> str | None:
-    """What the program of a call printed, as its answer has it; None if the turn has no such call that has ended.
+    """What the program of a call printed; None if the turn has no such call that has ended.
 
     Raises:
         StoreFailedError: the store failed.

@@ -93,7 +93,7 @@ class StoredCall:
         answer: the response (state done) or the problem (failed, cancelled), as JSON text; None while it is open or
             waiting.
         partial_response: of a call that was cancelled: its blocks and what it had printed, as the JSON text of a
-            response; None if it left nothing.
+            response; of one whose answer has not all of its output: that alone. None if it left nothing more.
         audited: the audit line that was stored with the answer; only `CallStore.finish` returns it.
         wait: of a waiting call: what it waits for, as the JSON text of a `Wait`.
         wait_spec: of a call of a run that has no answer: what its newest wait stored, else what its acceptance
@@ -126,7 +126,7 @@ class Alongside:
 
     Attributes:
         was: the state in which the call has to be: open or waiting.
-        partial_response: of a call that was cancelled: what it left, as the JSON text of a response.
+        partial_response: what it left beside its answer, see `StoredCall`.
         effects: changes of other records.
         is_refusal: no part of the call was run: the next request under its id takes its place.
     """

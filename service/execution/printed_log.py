@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from proofbox.service.log_text import clean_text, end_of, head_and_tail
+from proofbox.service.log_text import clean_text, end_of, head_and_tail, left_out_line
 
 FAILED_CHARS_MAX = 4_000
 EXPLORED_CHARS_MAX = 8_000
@@ -31,15 +31,17 @@ def printed_log(text: str, *, keeps_end: bool, explored: bool, whole: str | None
         text: both streams in their order.
         keeps_end: the end explains a failure; else the beginning and the end are kept.
         explored: the call promises no file, so what it prints is its result.
-        whole: the path of the whole output, for the line that stands where it is cut.
+        whole: where the whole output is, for the line that stands where it is cut.
     """
     chars_max = EXPLORED_CHARS_MAX if explored else FAILED_CHARS_MAX if keeps_end else CHARS_MAX
     if keeps_end:
-        text = clean_text(text[-_READ_CHARS:])
-        return end_of(_shortened(text, chars_max), chars_max, whole)
-    if len(text) > 2 * _READ_CHARS:
-        text = f"{text[:_READ_CHARS]}\n[…]\n{text[-_READ_CHARS:]}"
-    return head_and_tail(_shortened(clean_text(text), chars_max), chars_max, whole)
+        before = max(0, len(text) - _READ_CHARS)
+        return end_of(_shortened(clean_text(text[before:]), chars_max), chars_max, whole, before)
+    chars = len(text)
+    if chars > 2 * _READ_CHARS:
+        line = left_out_line(chars - 2 * _READ_CHARS, whole)
+        text = f"{text[:_READ_CHARS]}{line}{text[-_READ_CHARS:]}"
+    return head_and_tail(_shortened(clean_text(text), chars_max), chars_max, whole, chars - len(text))
 
 
 def printed_value(text: str, *, explored: bool) -> str:

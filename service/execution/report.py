@@ -41,7 +41,7 @@ class RunReport:
         unpromised_total: how many there are, listed or not.
         log: what the program printed, both streams in their order.
         explored: the call promised no file.
-        output_path: the path of all that it printed; None if the call has no turn.
+        whole_log: where all that it printed is, with the words for that; None if the call has no turn.
         shown: physical paths of the files with what it showed.
         last_value: the text of the value of its last line.
         notes: what else happened that the model should know, a sentence each.
@@ -56,7 +56,7 @@ class RunReport:
     unpromised_total: int
     log: str
     explored: bool = False
-    output_path: str | None = None
+    whole_log: str | None = None
     shown: list[str] = field(default_factory=list)
     last_value: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -139,7 +139,7 @@ def _lines(report: RunReport) -> list[str]:
 
 
 def _shown_log(report: RunReport, *, keeps_end: bool) -> str:
-    return printed_log(report.log, keeps_end=keeps_end, explored=report.explored, whole=report.output_path)
+    return printed_log(report.log, keeps_end=keeps_end, explored=report.explored, whole=report.whole_log)
 
 
 def refusal_text(error: ContractError, hints: Sequence[str] = ()) -> str:

@@ -13,7 +13,6 @@ from proofbox.contracts.paths import Namespace, output_path
 from proofbox.contracts.tool_call_response import (
     ArtifactResult,
     EnvelopeError,
-    ProgramOutput,
     Timings,
     ToolCallResponse,
 )
@@ -38,7 +37,7 @@ from proofbox.service.jobs.verdicts import Verdict, extras, produced_once
 from proofbox.service.packages.port import InstalledPackages
 from proofbox.service.packages.refusal import PackageRefusedError
 from proofbox.service.sandbox.port import CollectedFile, FileState
-from proofbox.service.sandbox.program_output import program_output
+from proofbox.service.sandbox.program_output import printed_text, program_output
 from proofbox.service.timeline.artifact_versions import collect_paths
 from proofbox.service.timeline.block_writer import BlockWriter, Notice, notice_sentences, now_text, with_notices
 from proofbox.service.visible_text import visible_line
@@ -120,7 +119,8 @@ def refuse(
 def build_interrupted(call: ExecCall, why: Interruption) -> ToolCallResponse:
     """Builds the response to a call that was ended from outside; it never runs again under its id."""
     failure = RuntimeFailure(why.code, why.message)
-    ended = RunReport(failure, [], [], 0, why.output.combined, output_path=_output_path(call))
+    whole = _whole_log(call, "its beginning is" if why.output.truncated else "all of it is")
+    ended = RunReport(failure, [], [], 0, why.output.combined, whole_log=whole)
     report = report_text(ended)
     return ToolCallResponse(
         ok=False,
@@ -138,7 +138,8 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
     """Builds the response to a call that ran."""
     result, files = run.result, run.files
     output = program_output(result.outcome.output)
-    report = _run_report(call, contract, run, output)
+    printed = printed_text(result.outcome.output) if output.truncated else output.combined
+    report = _run_report(call, contract, run, printed)
     text, error = report_text(report), run_error(report)
     blocks = _opening_blocks(call, [*_rewrite_notices(contract), *run.inputs.notices], text, files.removed)
     if blocks:
@@ -170,10 +171,12 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
         network=run.network,
         packages=None if run.packages is None else list(run.packages.packages),
     )
+    if output.truncated and call.request.turn_id is not None:
+        response.add_printed(printed)
     return response if result.sandbox is not None else response.refused()
 
 
-def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: ProgramOutput) -> RunReport:
+def _run_report(call: ExecCall, contract: Contract, run: ExecRun, printed: str) -> RunReport:
     result, collected, verdicts = run.result, run.result.collected, run.files.verdicts
     shown = _shown_paths(call, result)
     others = extras(collected, contract.promises)
@@ -183,9 +186,9 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         verdicts if result.sandbox is not None else [],
         listed + [Unpromised(name, "not kept") for name in collected.odd_names],
         collected.extras_total - (len(others) - len(listed)),
-        output.combined,
+        printed,
         explored=call.params.explore,
-        output_path=_output_path(call),
+        whole_log=_whole_log(call, lost_bytes=sum(piece.left_out for piece in result.outcome.output)),
         shown=shown,
         last_value=result.outcome.last_value,
         notes=[
@@ -225,9 +228,15 @@ def _shown_paths(call: ExecCall, result: JobResult) -> list[str]:
     return [path for path in paths if path in stored]
 
 
-def _output_path(call: ExecCall) -> str | None:
+def _whole_log(call: ExecCall, what_is: str = "all of it is", lost_bytes: int = 0) -> str | None:
+    """Where the output of a call is that its report leaves out; ``lost_bytes`` of it are nowhere."""
     turn_id = call.request.turn_id
-    return None if turn_id is None else output_path(turn_id, call.request.tool_call_id)
+    if turn_id is None:
+        return None
+    path = output_path(turn_id, call.request.tool_call_id)
+    if not lost_bytes:
+        return f"{what_is} {path}"
+    return f"all but {lost_bytes:,} bytes in the middle is {path}, which counts lines without these"
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:

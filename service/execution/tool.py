@@ -165,15 +165,15 @@ class ExecTool:
                 network = self._open_network(call, observer)
             folder = None if packages is None else packages.folder_of_job
             program = Program(call.job(code, network, folder), wanted, observer.on_output)
-            result = await job.run(program, inputs)
-            verdicts, result = check_promises(contract, result, call.bounds.limits)
-            contents = await self._read_contents(call.scope, verdicts)
-            new = _new_artifacts(call, contract, result, verdicts)
-            if wanted.workspace is None:
-                stored, removed = await job.store(new), []
-            else:
-                stored = await job.store(new, WorkspaceUse(inputs, result.collected, wanted.workspace))
-                removed = await job.remove_files(inputs, result.collected)
+            async with job.naming_shown(await job.run(program, inputs), wanted, inputs) as named:
+                verdicts, result = check_promises(contract, named, call.bounds.limits)
+                contents = await self._read_contents(call.scope, verdicts)
+                new = _new_artifacts(call, contract, result, verdicts)
+                if wanted.workspace is None:
+                    stored, removed = await job.store(new), []
+                else:
+                    stored = await job.store(new, WorkspaceUse(inputs, result.collected, wanted.workspace))
+                    removed = await job.remove_files(inputs, result.collected)
         libraries = await self._list_libraries(contract, result, verdicts)
         earlier = await self._find_earlier(call, result)
         timer.stop()

@@ -79,6 +79,7 @@ class JobInputs:
         left_out: files that are not in the working directory, and their sizes in bytes.
         lost: physical paths of files whose stored bytes are missing or damaged, and that nothing names.
         replaced: files of the workspace, by name, that another call wrote while this one ran.
+        outputs_before: of a call that is run again: the physical paths of what it stored; None of any other.
         unmerged: what of its workspace is no stored file did not fit beside that of calls which ran meanwhile.
     """
 
@@ -98,6 +99,7 @@ class JobInputs:
     left_out: dict[str, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
+    outputs_before: frozenset[str] | None = None
     unmerged: bool = False
 
     def yields(self, stored: StoredArtifact | None) -> bool:

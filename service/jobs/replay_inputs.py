@@ -55,7 +55,8 @@ class ReplayInputs:
             NotRerunnableError: an input cannot be had as it was.
             StoreFailedError: a store failed.
         """
-        inputs = JobInputs(missing=list(self._line.missing))
+        before = frozenset(output.path for output in self._line.outputs)
+        inputs = JobInputs(missing=list(self._line.missing), outputs_before=before)
         if request.has_workspace:
             inputs.workspace = WorkspaceInput()
         for number, used in enumerate(self._line.inputs):

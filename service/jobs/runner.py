@@ -3,14 +3,14 @@
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Literal, Protocol
 
 from proofbox.contracts.codes import RuntimeCode
 from proofbox.contracts.packages.installed import InstalledPackage
-from proofbox.contracts.paths import FilePath
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, Timings
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, SourcePool, StoredArtifact
@@ -22,7 +22,7 @@ from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
 from proofbox.service.jobs.file_aliases import placed
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
-from proofbox.service.jobs.workspace import WorkspaceUse, new_workspace, on_newest
+from proofbox.service.jobs.workspace import WorkspaceUse, new_workspace, on_newest, with_free_names
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.tracing import Attributes, Span, span
 from proofbox.service.sandbox.limits import CallBounds, CallLimits, room_bytes
@@ -231,6 +231,7 @@ class SandboxJob:
     def __init__(self, runner: JobRunner, context: JobContext, folder: Staging) -> None:
         self._runner = runner
         self._context = context
+        self._holds_workspace = False
         self.staging = folder
 
     async def resolve_inputs(self, request: InputRequest) -> JobInputs:
@@ -276,6 +277,46 @@ class SandboxJob:
         failure = classify(outcome, limits, program.job) or left_too_much(collected, limits)
         return JobResult(outcome, collected, sandbox.info, failure)
 
+    @asynccontextmanager
+    async def naming_shown(
+        self, result: JobResult, wanted: OutputSpec, inputs: JobInputs
+    ) -> AsyncIterator[JobResult]:
+        """The result, where no file with what the program showed has the name of one that another call stored.
+
+        No other call gets these names as long as the block lasts.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        if not result.outcome.shown:
+            yield result
+            return
+        before, scope = inputs.outputs_before, self._context.scope
+        async with self._held_workspace() if before is None else nullcontext():
+            stored = await self._runner.artifacts.of_turn(scope, wanted.turn_id) if before is None else []
+            others = {file.path.rel.partition(".")[0] for file in stored if not file.removed}
+
+            def is_free(name: str) -> bool:
+                if before is None:
+                    return name.partition(".")[0] not in others
+                return f"{wanted.turn_id}/{Namespace.FILES}/{name}" in before
+
+            promised = {file.rel for file in wanted.files if not file.is_glob}
+            outcome, collected = with_free_names(result.outcome, result.collected, promised, is_free)
+            yield replace(result, outcome=outcome, collected=collected)
+
+    @asynccontextmanager
+    async def _held_workspace(self) -> AsyncIterator[None]:
+        if self._holds_workspace:
+            yield
+            return
+        async with self._runner.artifacts.hold_workspace(self._context.scope):
+            self._holds_workspace = True
+            try:
+                yield
+            finally:
+                self._holds_workspace = False
+
     async def store(
         self, artifacts: Sequence[NewArtifact], use: WorkspaceUse | None = None
     ) -> dict[str, StoredArtifact]:
@@ -300,7 +341,7 @@ class SandboxJob:
             if new is None or use is None:
                 stored = await self._outputs.save(scope, list(once.values()))
             else:
-                async with store.hold_workspace(scope):
+                async with self._held_workspace():
                     new = await on_newest(new, use, store, scope, self.staging)
                     stored = await self._outputs.save(scope, list(once.values()), workspace=new)
         self._context.observer.on_stored(stored)

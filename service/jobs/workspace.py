@@ -1,11 +1,12 @@
 """What of a workspace is no stored file: what a call gets of it, and what the call makes of it."""
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from proofbox.contracts.paths import Namespace
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.port import (
@@ -18,7 +19,7 @@ from proofbox.service.artifacts.port import (
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
-from proofbox.service.sandbox.port import Collected
+from proofbox.service.sandbox.port import Collected, ProcessOutcome
 from proofbox.service.sandbox.workspace import ArchiveBounds, WorkspaceArchive, merge_archives
 from proofbox.service.visible_text import list_first
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from proofbox.service.jobs.inputs import JobInputs
 
 _LISTED_MAX = 10
+_NUMBERED = re.compile(r"(?P<stem>.+)_(?P<number>\d{1,6})(?P<suffix>\.\w+)")
+_NUMBERS_TRIED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,58 @@ async def on_newest(
     return replace(
         new, source=merged.content, size_bytes=size, sha256=sha256, entries=merged.entries, covers=covers
     )
+
+
+def with_free_names(
+    outcome: ProcessOutcome, collected: Collected, promised: Collection[str], is_free: Callable[[str], bool]
+) -> tuple[ProcessOutcome, Collected]:
+    """What a program left, where no file with what it showed takes a name that is not free.
+
+    All of them count on then, in their order, so that the first one has the lowest number.
+
+    Args:
+        outcome: how it ended.
+        collected: its files.
+        promised: names that the contract has, which stay.
+        is_free: whether a name below ``files/`` is.
+    """
+    numbered = {
+        name: found for name in outcome.shown if name not in promised and (found := _NUMBERED.fullmatch(name))
+    }
+    if all(map(is_free, numbered)):
+        return outcome, collected
+    there = {found.path.rel.partition(".")[0] for found in collected.found if found.path.rel not in numbered}
+    names: dict[str, str] = {}
+    last = 0
+    for name, found in numbered.items():
+        first = max(int(found["number"]), last + 1)
+        stem, suffix = found["stem"], found["suffix"]
+        free = (
+            number
+            for number in range(first, first + _NUMBERS_TRIED)
+            if f"{stem}_{number}" not in there and is_free(f"{stem}_{number}{suffix}")
+        )
+        last = next(free, first)
+        names[name] = f"{stem}_{last}{suffix}"
+    return _renamed(outcome, collected, names)
+
+
+def _renamed(
+    outcome: ProcessOutcome, collected: Collected, names: Mapping[str, str]
+) -> tuple[ProcessOutcome, Collected]:
+    found = tuple(
+        replace(file, path=FilePath(file.path.turn_id, Namespace.FILES, names[file.path.rel]))
+        if file.path.namespace is Namespace.FILES and file.path.rel in names
+        else file
+        for file in collected.found
+    )
+    value = outcome.last_value
+    for old, new in names.items():  # the value of the last line is text, which names the file at its end
+        if value is not None and value.endswith(f", shown as {old}>"):
+            value = f"{value.removesuffix(f'{old}>')}{new}>"
+            break
+    shown = tuple(names.get(name, name) for name in outcome.shown)
+    return replace(outcome, shown=shown, last_value=value), replace(collected, found=found)
 
 
 def notes_on(

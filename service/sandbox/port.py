@@ -163,7 +163,7 @@ class ProcessOutcome:
         rooms: the places for files, as they were when it ended.
         stdout_bytes: what it wrote, stored or not.
         stderr_bytes: what it wrote, stored or not.
-        output: the beginning and the end of stdout and stderr, in the order of the writes.
+        output: the first and the last 512 KiB of stdout and stderr, in the order of the writes.
         cpu_ms: CPU time of the program and its children.
         memory_peak_bytes: the most memory the sandbox held, where the kernel counts it.
         shown: names below ``files/`` of what the program has shown, in its order; the program's own word.

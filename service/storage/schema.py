@@ -194,7 +194,8 @@ calls = Table(
     # Up to tens of megabytes of JSON.
     Column("request", TEXT, nullable=False),
     Column("answer", TEXT),
-    # Of a call that was cancelled: the blocks that it left and what it had printed.
+    # Of a call that was cancelled: the blocks that it left and what it had printed. Of one that printed more than
+    # its answer has: all of that.
     Column("partial_response", TEXT),
     # The run of an agent that it belongs to; `storage/gateway/schema.py` has the table.
     Column("run", _ROW_ID, ForeignKey("runs.id", ondelete="SET NULL")),

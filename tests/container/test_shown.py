@@ -1,5 +1,6 @@
 """What a program shows is stored, the value of its last line is reported, and notebooks' habits run."""
 
+import asyncio
 import io
 from collections.abc import Sequence
 
@@ -51,6 +52,7 @@ async def pictures(call: Caller, names: Sequence[str]) -> list[Image.Image]:
         "from matplotlib.figure import Figure\nfig = Figure()\nfig.subplots().plot([1, 2])\nfig",
         "from IPython.display import display\n" + PLT + "fig, ax = plt.subplots()\nax.plot([1, 2])\ndisplay(fig)",
         "from pylab import *\nplot([1, 2])\nshow()",
+        "import seaborn.objects as so\nso.Plot(x=[1, 2], y=[3, 4]).add(so.Line())",
         PLT + "plt.plot([1, 2])\nraise SystemExit(0)",
         PLT + "def main():\n    plt.plot([1, 2])\nif __name__ == '__main__':\n    main()",
     ],
@@ -140,13 +142,61 @@ async def test_warnings_and_tracebacks_of_drawing_name_the_program_alone(call: C
 async def test_names_of_files_that_are_there_are_not_taken(call: Caller) -> None:
     await call(PLT + "plt.plot([1, 2]); plt.show()")
     response = await explore(call, PLT + "open('files/shown_2.png', 'w').write('x')\nplt.plot([2, 1]); plt.show()")
-    assert shown(response) == ["shown_3.png"] or shown(response) == ["shown_1.png"]
+    assert shown(response) == ["shown_3.png"]
     assert await call.text("shown_2.png") == "x"
+
+
+async def test_pictures_of_calls_side_by_side_are_all_there(call: Caller) -> None:
+    code = PLT + "import time\nplt.figure(figsize=(%d, 1)); plt.plot([1, 2]); time.sleep(1); plt.show()"
+    responses = await asyncio.gather(*(explore(call, code % width) for width in (2, 4, 6)))
+    names = [name for response in responses for name in shown(response)]
+    assert sorted(names) == ["shown_1.png", "shown_2.png", "shown_3.png"]
+    narrow, middle, wide = await pictures(call, names)
+    assert narrow.width < middle.width < wide.width
+
+
+CHILD = (
+    f"import subprocess, sys\nopen('p.py', 'w').write({PLT!r} + %r)\n"
+    "subprocess.run([sys.executable, 'p.py'], check=True)"
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (Language.PYTHON, CHILD % "plt.plot([1, 2]); plt.show()"),
+        (Language.PYTHON, CHILD % "plt.plot([1, 2])"),
+        (
+            Language.PYTHON,
+            "open('shown.py', 'w').write('')\n" + CHILD % "import shown; plt.plot([shown.__name__], [1])",
+        ),
+        (
+            Language.BASH,
+            f"mkdir -p app; cat >app/run.py <<E\n{PLT}plt.plot([1, 2]); plt.show()\nE\ncd app && python run.py",
+        ),
+        (Language.BASH, f"python3 - <<E\n{PLT}plt.plot([1, 2])\nE"),
+        (Language.BASH, "python3 -c \"from PIL import Image; Image.new('L', (40, 30)).show()\""),
+        (
+            Language.NODE,
+            "require('child_process').execSync(`python3 -c 'from pylab import *; plot([1, 2]); show()'`)",
+        ),
+    ],
+)
+async def test_what_a_program_shows_that_the_program_starts_is_stored(
+    call: Caller, language: Language, code: str
+) -> None:
+    response = await explore(call, code, language=language)
+    assert (response.ok, response.output.combined, shown(response)) == (True, "", ["shown_1.png"]), response.report
 
 
 async def test_what_is_shown_is_bounded_in_number(call: Caller) -> None:
     response = await explore(call, PLT + "for n in range(25):\n    plt.plot([1, n]); plt.show()")
     assert len(response.shown) == 20
+    show = "plt.plot([1, n]); plt.show()"
+    parts = (
+        f"{PLT}import os\nfor n in range(25):\n    if not os.fork():\n        {show}; os._exit(0)\n    os.wait()"
+    )
+    assert shown(await explore(call, parts))[-1] == "shown_40.png"
     assert "Note: only the first 20 things that the program shows are stored" in response.report
 
 
@@ -192,6 +242,8 @@ async def test_the_hint_on_a_promised_picture_that_was_only_shown_says_how_to_sa
         ("class A:\n    def __repr__(self): raise KeyError(5)\nA()", f"<__main__.A, {NO_TEXT}: KeyError: 5>"),
         ("import asyncio\nasync def f(): return 7\nawait f()", "7"),
         ("f = lambda: 1\nf", "<function <lambda>>"),
+        ("x = 1\n'hello'", "'hello'"),
+        ("x = 1\n'''of two\nlines'''", "'of two\\nlines'"),
     ],
 )  # fmt: skip
 async def test_the_value_of_the_last_line_is_reported(call: Caller, code: str, value: str) -> None:
@@ -208,7 +260,6 @@ async def test_the_value_of_the_last_line_is_reported(call: Caller, code: str, v
         "x = 5",
         "[].append(1)",
         "'''text'''",
-        "x = 1\n'''a comment\nof two lines'''",
         "...",
         "import sys\nsys.exit(print(1))",
         "def main(): return 5\nif __name__ == '__main__':\n    main()",
@@ -347,6 +398,19 @@ async def test_the_cut_of_a_long_output_names_the_path_of_all_of_it(call: Caller
     ], part.report
     whole = await read(call, "fi:turn_1.output.tc_long")
     assert "Loaded: fi:turn_1.output.tc_long" in whole.report
+
+
+async def test_lines_of_an_output_that_the_answer_shortens_are_those_that_were_printed(call: Caller) -> None:
+    code = "for n in range(9000): print('é' * 60, n)\nimport sys\nprint('a warning', file=sys.stderr)"
+    response = await explore(call, code, tool_call_id="tc_long")
+    lost = response.usage.stdout_bytes - 2**20
+    assert (response.output.truncated, lost > 0) == (True, True)
+    assert f"all but {lost:,} bytes in the middle is fi:turn_1.output.tc_long, which" in response.report
+    response = await explore(call, code.replace("9000", "8000"), tool_call_id="tc_whole")
+    assert "all of it is fi:turn_1.output.tc_whole …]" in response.report
+    path = "fi:turn_1.output.tc_whole#L6000-6000"
+    texts = [block.text for block in (await read(call, path)).blocks if block.path == path and block.text]
+    assert [text.rstrip("\n") for text in texts] == [f"[lines 6000-6000 of 8001]\n{'é' * 60} 5999"]
 
 
 async def test_the_route_of_paths_has_what_was_printed_too(call: Caller) -> None:

@@ -38,6 +38,7 @@ class Frame(IntEnum):
     LAUNCHED = frame_format.LAUNCHED
     INSPECTOR = frame_format.INSPECTOR
     WORKSPACE = frame_format.WORKSPACE
+    PRINTED = frame_format.PRINTED
     PONG = frame_format.PONG
     NET_OPENED = frame_format.NET_OPENED
     NET_SENT = frame_format.NET_SENT

@@ -29,8 +29,8 @@ from proofbox.service.sandbox.workspace import ArchiveBounds, CollectedWorkspace
 _ATTACHMENT_PREFIX = "../attachments/"
 _REL_CHARS_MAX = 16_384  # a path of 4,096 bytes, each of them an escape
 _SENTENCE_CHARS_MAX = 1_000
-_OUTPUT_BYTES_MAX = 128 * 1024  # beginning and end of both streams
-_PIECES_MAX = 8_000
+_OUTPUT_BYTES_MAX = 2 * 1024 * 1024  # beginning and end of both streams
+_PIECES_MAX = 32_100  # those of both, and more where a long one is in parts
 _ROOMS_MAX = 3
 _STREAMS: dict[int, StreamName] = {1: "stdout", 2: "stderr"}
 _REMOVED_MAX = 2_000
@@ -76,8 +76,24 @@ class _Answer(BaseModel):
         return cls.model_validate(json.loads(payload))
 
 
-class Exit(_Answer):
-    """How the program ended; the attributes are those of `ProcessOutcome`."""
+class Printed(_Answer):
+    """A part of the output of the program."""
+
+    output: Annotated[list[_Piece], Field(max_length=_PIECES_MAX)]
+
+    def add_to(self, pieces: list[OutputPiece]) -> None:
+        """Adds it to the parts before.
+
+        Raises:
+            ValueError: together they are more than a runner keeps.
+        """
+        pieces += (OutputPiece(_STREAMS[name], text.encode("latin-1"), out) for name, out, text in self.output)
+        if len(pieces) > _PIECES_MAX or sum(len(piece.data) for piece in pieces) > _OUTPUT_BYTES_MAX:
+            raise ValueError("more output than a runner keeps")
+
+
+class Exit(Printed):
+    """How the program ended, and the last part of its output; the attributes are those of `ProcessOutcome`."""
 
     exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
     signal: Annotated[int, Field(ge=1, le=64)] | None = None
@@ -88,26 +104,22 @@ class Exit(_Answer):
     rooms: Annotated[list[_Room], Field(max_length=_ROOMS_MAX)] = []
     stdout_bytes: Count = 0
     stderr_bytes: Count = 0
-    output: Annotated[list[_Piece], Field(max_length=_PIECES_MAX)]
     cpu_ms: Annotated[float, Field(ge=0, le=2**53)] = 0.0
     memory_peak_bytes: Count | None = None
     shown: Annotated[tuple[Line, ...], _SHOWN] = ()
     shown_notes: Annotated[tuple[Line, ...], _SHOWN] = ()
     last_value: Annotated[str, Field(max_length=_VALUE_CHARS_MAX)] | None = None
 
-    @model_validator(mode="after")
-    def _bounded(self) -> Self:
-        if sum(len(text) for _, _, text in self.output) > _OUTPUT_BYTES_MAX:
-            raise ValueError("more output than a runner keeps")
-        return self
+    def outcome(self, printed: list[OutputPiece]) -> ProcessOutcome:
+        """The same as the port has it, with the parts of the output that came before.
 
-    def outcome(self) -> ProcessOutcome:
-        """The same as the port has it."""
+        Raises:
+            ValueError: the output is more than a runner keeps.
+        """
+        self.add_to(printed)
         fields = dict(self)
         fields["rooms"] = tuple(Room(*room) for room in self.rooms)
-        fields["output"] = tuple(
-            OutputPiece(_STREAMS[name], text.encode("latin-1"), out) for name, out, text in self.output
-        )
+        fields["output"] = tuple(printed)
         return ProcessOutcome(**fields)
 
 

@@ -22,6 +22,7 @@ from proofbox.service.sandbox.port import (
     InputFile,
     Job,
     OnOutput,
+    OutputPiece,
     OutputSpec,
     ProcessOutcome,
     SandboxLostError,
@@ -32,7 +33,7 @@ from proofbox.service.sandbox.runner.file_frames import Received, ReceivedFiles,
 from proofbox.service.sandbox.runner.frames import Frame, FrameDecoder, FrameError, encode
 from proofbox.service.sandbox.runner.output_relay import OutputRelay
 from proofbox.service.sandbox.runner.requests import InspectorBounds, collection_frame, job_frames
-from proofbox.service.sandbox.runner.responses import Exit, Failed, Row, Summary, WorkspaceFacts, rows_max
+from proofbox.service.sandbox.runner.responses import Exit, Failed, Printed, Row, Summary, WorkspaceFacts, rows_max
 from proofbox.service.sandbox.workspace import WorkspaceArchive
 
 log = logging.getLogger("proofbox.engine")
@@ -321,6 +322,7 @@ class RunnerSandbox:
     async def _follow(self, job: Job, on_output: OnOutput) -> ProcessOutcome:
         output = OutputRelay(on_output, self._bounds.pass_on_bytes, job.limits.wall_s)
         connections = ProgramConnections(job.network, self._send_now, job.limits.wall_s)
+        printed: list[OutputPiece] = []
         try:
             while True:
                 kind, payload = await self._receive()
@@ -328,7 +330,10 @@ class RunnerSandbox:
                     await connections.take(kind, payload)
                 elif kind is Frame.EXIT:
                     with _reading():
-                        return Exit.read(payload).outcome()
+                        return Exit.read(payload).outcome(printed)
+                elif kind is Frame.PRINTED:
+                    with _reading():
+                        Printed.read(payload).add_to(printed)
                 else:
                     output.take(kind, payload)
         finally:

@@ -3,15 +3,18 @@
 import asyncio
 import base64
 import json
+import re
 import time
 import tracemalloc
 
 import pytest
 
+from proofbox.contracts.logical_paths import parse
 from proofbox.contracts.tool_call_response import Timings
+from proofbox.service.calls.lookup import find_printed_output
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.errors import LimitNotAllowedError, QueueFullError, StoreFullError
-from proofbox.service.sandbox.port import Inspection, ProcessOutcome
+from proofbox.service.sandbox.port import Inspection, OutputPiece, ProcessOutcome
 from proofbox.service.timeline.block_writer import now_text
 from tests.support.pipeline import ANN, EXEC, MIB, SCOPE, digests, notices, verdicts
 
@@ -212,6 +215,62 @@ async def test_output_and_start_are_events_of_the_call(pipeline):
     ticket = await pipeline.submit(EXEC, {"explore": True}, code="print(1)")
     events = [e async for e in await pipeline.calls.events(ANN, ticket.key.tool_call_id, "conv-1", after=0)]
     assert [event.name for event in events] == ["queued", "started", "stdout", "result"]
+
+
+LINES = "".join(f"line {n} {'abcdefgh'[n % 8] * (n % 50)}\n" for n in range(5_000))
+OF_CALL = "fi:turn_1.output.call_1"
+
+
+async def printed(pipeline):
+    return await find_printed_output(pipeline.store, SCOPE, parse(OF_CALL))
+
+
+async def test_output_that_an_answer_shortens_is_whole_at_its_path(pipeline):
+    def program(run):
+        for at in range(0, len(LINES), 999):
+            run.print(LINES[at : at + 999])
+            run.print(f"warning {at}\n" if at < 99_900 else "", "stderr")
+
+    pipeline.engine.program = program
+    answer = await pipeline.execute()
+    output = answer["output"]
+    head, tail = 32 * 1024, 32 * 1024
+    marker = f"\n[… {len(LINES) - head - tail} bytes of stdout left out …]\n"
+    assert output["stdout"] == f"{LINES[:head]}{marker}{LINES[-tail:]}"
+    assert output["truncated"]
+    assert len(output["combined"]) == len(output["stdout"]) + len(output["stderr"])
+    assert f"all of it is {OF_CALL} …]" in answer["report"]
+    whole = await printed(pipeline)
+    assert "".join(re.split(r"warning \d+\n", whole)) == LINES
+    assert whole.count("warning") == output["stderr"].count("warning") == 100
+    assert json.loads(await stored_answer(pipeline)) == answer
+
+
+async def stored_answer(pipeline):
+    [call] = await pipeline.store.find(SCOPE.principal, "call_1")
+    return call.answer
+
+
+async def test_output_that_is_not_whole_at_its_path_is_said_to_be_that(pipeline):
+    def program(run):
+        run.print(LINES)
+        run.printed.append(OutputPiece("stdout", LINES.encode(), left_out=1_234_567))
+
+    pipeline.engine.program = program
+    answer = await pipeline.execute()
+    where = f"all but 1,234,567 bytes in the middle is {OF_CALL}, which counts lines without these …]"
+    assert where in answer["report"]
+    left_out = 1_234_567 + 2 * len(LINES) - 64 * 1024
+    assert f"[… {left_out} bytes of stdout left out …]" in answer["output"]["stdout"]
+    assert await printed(pipeline) == f"{LINES}\n[… 1234567 bytes of stdout left out …]\n{LINES}"
+
+
+async def test_of_a_short_output_nothing_is_stored_beside_the_answer(pipeline):
+    pipeline.engine.program = lambda run: run.print("a" * 64 * 1024)
+    answer = await pipeline.execute()
+    assert (answer["output"]["truncated"], await printed(pipeline)) == (False, "a" * 64 * 1024)
+    [call] = await pipeline.store.find(SCOPE.principal, "call_1")
+    assert call.partial_response is None
 
 
 async def test_a_full_disk_at_an_asset_is_store_full(pipeline):

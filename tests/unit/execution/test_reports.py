@@ -276,6 +276,17 @@ def test_what_explores_shows_a_usual_first_look_whole():
     assert "left out" in printed_log(text, keeps_end=False, explored=False)
 
 
+def test_of_a_long_log_all_characters_that_are_left_out_are_counted():
+    text = "".join(f"{n} {'abcdefgh'[n % 8] * (n % 50)} end of row\n" for n in range(9_000)).rstrip()
+    for keeps_end in (False, True):
+        log = printed_log(text, keeps_end=keeps_end, explored=False, whole="all of it is x")
+        found = re.search(r"\n?\[… (\d+) characters left out, all of it is x …\]\n", log)
+        assert int(found[1]) + len(log) - len(found[0]) == len(text) > 300_000
+    same = "a\n[… 63999 more lines like this …]"
+    log = printed_log("a\n" * 200_000, keeps_end=False, explored=False, whole="all of it is x")
+    assert log == f"{same}\n\n[… 144000 characters left out, all of it is x …]\n{same}"
+
+
 def test_millions_of_characters_before_the_end_are_not_read():
     assert log_of("\x1b[" + "0" * 3_000_000 + "\nend", TIMEOUT).endswith("\nend")
     assert log_of("begin\n" + "\x1b]" * 3_000_000 + "\nend", None).startswith("begin\n")

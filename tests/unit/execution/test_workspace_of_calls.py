@@ -195,6 +195,84 @@ async def test_calls_of_one_conversation_run_side_by_side_and_lose_nothing(tmp_p
     assert sum("zz: another call wrote it while this one ran" in answer["report"] for answer in answers) == 5
 
 
+def showing(*names, value=None):
+    """A program that shows pictures, each of which has its own number in it."""
+
+    def program(run):
+        for name in names:
+            run.write(name, b"%d" % len(pictures))
+            pictures.append(name)
+        return ProcessOutcome(exit_code=0, shown=names, last_value=value)
+
+    pictures = []
+    return program
+
+
+def names_of(files):
+    return [file["physical_path"].removeprefix("turn_1/files/") for file in files]
+
+
+@pytest.mark.parametrize("workspace", ["full", "read", "none"])
+@pytest.mark.parametrize("how", [{"explore": True}, {"contract": [{"glob": "*.png", "description": "a chart"}]}])
+async def test_pictures_of_calls_side_by_side_have_names_of_their_own(tmp_path, workspace, how):
+    began, all_began = 0, asyncio.Event()
+    picture = showing("shown_1.png", "shown_2.png", value="<matplotlib.figure.Figure, shown as shown_2.png>")
+
+    async def program(run):
+        nonlocal began
+        began += 1
+        if began == 3:
+            all_began.set()
+        await all_began.wait()
+        return picture(run)
+
+    async with opened_pipeline(tmp_path, running_max=8) as pipeline:
+        pipeline.engine.program = program
+        tickets = [await pipeline.submit(EXEC, {**how, "workspace": workspace}, code="pass") for _ in range(3)]
+        answers = [json.loads((await ticket.answer()).body) for ticket in tickets]
+        stored = await pipeline.artifacts.of_turn(SCOPE, "turn_1")
+    pairs = [[f"shown_{number}.png", f"shown_{number + 1}.png"] for number in (1, 3, 5)]
+    assert sorted(names_of(answer["shown"]) for answer in answers) == pairs
+    assert [(file.path.rel, file.version) for file in stored] == [(name, 1) for pair in pairs for name in pair]
+    for answer in answers:
+        first, second = names_of(answer["shown"])
+        assert f"Shown: turn_1/files/{first}, turn_1/files/{second}" in answer["report"]
+        assert answer["last_value"] == f"<matplotlib.figure.Figure, shown as {second}>"
+        assert names_of(answer["artifacts"]) == [first, second]
+        assert "another call wrote" not in answer["report"]
+
+
+async def test_a_picture_takes_no_name_of_the_turn_that_its_program_could_not_see(pipeline):
+    await pipeline.save("turn_1/files/shown_1.html", b"<p>")
+    await pipeline.save("turn_1/files/shown_3.png", b"mine")
+    pipeline.engine.program = showing("shown_1.png", "shown_2.png")
+    answer = await pipeline.answer(EXEC, {"explore": True, "workspace": "none"}, code="pass")
+    assert names_of(answer["shown"]) == ["shown_2.png", "shown_4.png"]
+
+
+async def test_a_picture_whose_name_the_contract_has_keeps_it(pipeline):
+    await pipeline.save("turn_1/files/shown_1.png", b"old")
+    pipeline.engine.program = showing("shown_1.png", "plain.png")
+    contract = [{"filename": "shown_1.png", "description": "a chart"}]
+    answer = await pipeline.answer(EXEC, {"contract": contract, "workspace": "none"}, code="pass")
+    assert names_of(answer["artifacts"]) == ["shown_1.png", "plain.png"]
+
+
+async def test_a_call_that_is_run_again_has_its_pictures_under_the_names_that_they_got(pipeline):
+    await pipeline.save("turn_1/files/shown_1.png", b"of another call")
+    pipeline.engine.program = showing("shown_1.png", "shown_2.png")
+    await pipeline.answer(EXEC, {"explore": True, "workspace": "none"}, code="pass")
+    pipeline.engine.program = showing("shown_1.png", "shown_2.png")
+    report = await pipeline.rerun("call_1")
+    assert [(made.path[-11:], made.result) for made in report.outputs] == [
+        ("shown_2.png", "identical"),
+        ("shown_3.png", "identical"),
+    ]
+    pipeline.engine.program = showing("shown_1.png", "shown_2.png", "shown_3.png")
+    report = await pipeline.rerun("call_1")
+    assert [made.result for made in report.outputs] == ["identical", "identical", "new"]
+
+
 REST = {f"f{number:03}": b"x" for number in range(51)}
 """So many files that the last goes with the workspace, and not by itself."""
 

@@ -77,6 +77,7 @@ EXIT = {
     "output": [[1, 0, "\xff"], [2, 0, "b"], [1, 9, "c"]], "cpu_ms": 1.5,
     "memory_peak_bytes": None,
 }  # fmt: skip
+PRINTED = {"output": EXIT["output"]}
 ROW = {"promise": 0, "rel": "a.csv", "state": "file", "size": 3, "keep": True, "same_as": None, "inspection": GOOD}
 EXTRA = {**ROW, "promise": None, "rel": "b.csv", "inspection": None}
 LARGE_EXTRA = {**EXTRA, "rel": "c.bin", "size": len(LARGE)}
@@ -214,7 +215,12 @@ def frames(draw: st.DrawFn) -> Said:
 
 PUT_STEPS = [Said(Frame.PUT_DONE, b"")]
 FAILED_STEPS = [said(Frame.FAILED, ANSWERS[Frame.FAILED])]
-RUN_STEPS = [Said(Frame.STDOUT, b"\0abc"), Said(Frame.STDERR, b"\1abc"), said(Frame.EXIT, EXIT)]
+RUN_STEPS = [
+    Said(Frame.STDOUT, b"\0abc"),
+    Said(Frame.STDERR, b"\1abc"),
+    said(Frame.PRINTED, PRINTED),
+    said(Frame.EXIT, EXIT),
+]
 GOOD_STEPS = [
     said(Frame.FOUND, ROW),
     Said(Frame.DATA, b"abc"),

@@ -81,6 +81,10 @@ def found(**more):
 DONE = (Frame.COLLECTED, {"extras_total": 0, "files_exceeded": False, "depth_exceeded": False})
 
 
+def printed_of(*pieces):
+    return (Frame.PRINTED, {"output": pieces})
+
+
 def outputs():
     said = []
     return said, lambda *piece: said.append(piece)
@@ -111,6 +115,17 @@ async def test_output_that_filled_its_room_to_the_last_byte_is_told_to_go_on():
     said, on_output = outputs()
     outcome = await sandbox.run(Job(Language.BASH, b"", "p", "turn_1", LIMITS), on_output=on_output)
     assert (said, outcome.lost) == ([("stdout", b"hel", False), ("stdout", b"", True)], None)
+
+
+async def test_output_may_come_in_parts_before_the_end():
+    parts = [printed_of([1, 0, "a"], [2, 0, "\xe9"]), printed_of([1, 4, "b" * 900_000])]
+    outcome = await run([*parts, exit_of(output=[[2, 0, "c"]])])
+    assert outcome.output == (
+        OutputPiece("stdout", b"a"),
+        OutputPiece("stderr", b"\xe9"),
+        OutputPiece("stdout", b"b" * 900_000, 4),
+        OutputPiece("stderr", b"c"),
+    )
 
 
 async def test_a_job_is_sent_whole_and_its_end_is_told():
@@ -363,11 +378,15 @@ GONE = "the sandbox ended by itself"
                 [[3, 0, "a"]],
                 [[1, -1, "a"]],
                 [["stdout", 0, "a"]],
-                [[1, 0, "a" * 131_073]],
-                [[1, 0, "a" * 100_000], [2, 0, "b" * 40_000]],
-                [[1, 0, ""]] * 8_001,
+                [[1, 0, ""]] * 32_101,
             )
         ),
+        ([*[printed_of([1, 0, "a" * 600_000])] * 4, exit_of()], "the runner sent an answer that cannot be read"),
+        (
+            [*[printed_of(*[[2, 0, ""]] * 9_000)] * 3, exit_of(output=[[2, 0, "b"]] * 9_000)],
+            "the runner sent an answer",
+        ),
+        ([(Frame.PRINTED, {})], "the runner sent an answer that cannot be read"),
         ([exit_of(rooms=[["/etc", 1, False]])], "the runner sent an answer that cannot be read"),
         ([exit_of(rooms=[["/tmp", 1, False]] * 4)], "the runner sent an answer that cannot be read"),
     ],
