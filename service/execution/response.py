@@ -169,6 +169,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
 
 def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: ProgramOutput) -> RunReport:
     result, collected, verdicts = run.result, run.result.collected, run.files.verdicts
+    rest = collected.workspace
     shown = _shown_paths(call, result)
     others = extras(collected, contract.promises)
     listed = [_mention(found) for found in others if found.path.physical not in shown]
@@ -178,6 +179,8 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, output: Progra
         listed + [Unpromised(name, "not kept") for name in collected.odd_names],
         collected.extras_total - (len(others) - len(listed)),
         output.combined,
+        unstored=collected.extras_total - len(others) - len(collected.odd_names),
+        lasts=rest is not None and not rest.is_too_large and not run.inputs.unmerged,
         explored=call.params.explore,
         output_path=_output_path(call),
         shown=shown,

@@ -47,7 +47,7 @@ from proofbox.service.sandbox.limits import CallLimits, CallPolicy, room_bytes
 from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
 from proofbox.service.timeline.token_counter import TokenCounter
 
-EXTRAS_MAX = 50
+EXTRAS_MAX = 500  # a file that is stored costs a call about 0.3 ms
 _EARLIER_CALLS = 30
 _EARLIER_CHARS_MAX = 200_000
 

@@ -192,7 +192,7 @@ def _notes_on_rest(collected: Collected, inputs: "JobInputs", bounds: ArchiveBou
     if found is not None and (found.is_too_large or inputs.unmerged):
         of_others = " and those of calls beside it are more than the limits" if inputs.unmerged else ""
         notes.append(
-            "of the working directory only the files that the report lists were stored: others, links and empty "
+            "of the working directory only the files that other tools see were stored: others, links and empty "
             f"folders are {_entries(found.entries)} of {_bytes(found.size_bytes)}{of_others} (limits "
             f"{bounds.entries_max} and {bounds.bytes_max}); delete some, or work in /tmp"
         )
