@@ -163,6 +163,16 @@ async def test_a_removal_lasts_through_turns_until_the_name_comes_again(call: Ca
     assert (await call("cat *", turn_id="turn_4", **BASH)).output.stdout == "3"
 
 
+@pytest.mark.parametrize("edit", ["", "open('d.csv', 'w').write('new'); "])
+async def test_an_attachment_that_comes_again_as_it_was_is_back(call: Caller, edit: str) -> None:
+    await call.attach("d.csv", b"1")
+    await call(f"{edit}None", **LOOK)
+    await call("import os; os.remove('d.csv')", **LOOK)
+    again = [await call.attach("d.csv", b"1") for _ in range(2)]
+    assert again[0] == again[1]
+    assert (await call("cat d.csv", **BASH)).output.stdout == "1"
+
+
 async def test_a_read_leaves_the_workspace_unchanged_and_none_has_what_it_names(call: Caller) -> None:
     await call("echo 1 >a; echo 2 >b; mkdir c", **BASH)
     read = await call("cat a; rm a; rmdir c", workspace="read", **BASH)
