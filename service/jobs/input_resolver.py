@@ -309,7 +309,15 @@ class _Resolution:
             await self._files.fetch_stored(waiting, self._staging)
             for file in waiting:
                 await self._take("workspace", file)
-        self._report_left_out(left_out)
+        if left_out:
+            self._inputs.notices.append(
+                Notice(
+                    NoticeCode.WORKSPACE_TRUNCATED,
+                    f"the files of the workspace are more than {self._bounds.files_max} or "
+                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: some are not in OUT_DIR",
+                    {"left_out": left_out[:_LEFT_OUT_LISTED], "left_out_total": len(left_out)},
+                )
+            )
 
     async def _add_names(self, mentions: Sequence[Mention]) -> None:
         """The files of the working directory: all, or those that the program names and the smallest of the others.
@@ -357,19 +365,7 @@ class _Resolution:
                 size, count = size + file.size_bytes, count + 1
             pages, inodes = pages + more_pages, inodes + more_inodes
             taken[rel] = file
-        self._report_left_out(list(self._inputs.left_out))
         return taken
-
-    def _report_left_out(self, left_out: Sequence[str]) -> None:
-        if left_out:
-            self._inputs.notices.append(
-                Notice(
-                    NoticeCode.WORKSPACE_TRUNCATED,
-                    f"the files of the workspace are more than {self._bounds.files_max} or "
-                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: some are not in OUT_DIR",
-                    {"left_out": list(left_out[:_LEFT_OUT_LISTED]), "left_out_total": len(left_out)},
-                )
-            )
 
     def _fits(self, waiting: list[ConversationFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
