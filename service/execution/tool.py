@@ -304,7 +304,7 @@ def _missing_paths(inputs: JobInputs) -> ContractError:
     listed = ", ".join(missing)
     return ContractError(
         ContractCode.PRE_EXEC_MISSING_PATHS,
-        f"the code refers to files that are not in the conversation: {listed}",
+        f"the code refers to files that are not in the conversation: {listed}{inputs.lost_among(missing)}",
         missing=missing,
     )
 

@@ -21,6 +21,7 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.file_aliases import is_named
 from proofbox.service.jobs.inputs import (
+    OF_WORKSPACE,
     InputRequest,
     JobInputs,
     inodes_of,
@@ -151,7 +152,8 @@ class _Resolution:
         began, turn_id = time.perf_counter(), self._request.turn_id
         workspace = await open_workspace(self._all_files.artifacts, self._request.scope, self._staging)
         if workspace.lost is not None:
-            self._all_files.report_lost(self._request.scope, "the workspace's archive", workspace.lost.number)
+            what = f"the workspace's archive, version {workspace.lost.number},"
+            self._all_files.report_lost(self._request.scope, what)
         self._inputs.add_workspace(workspace, turn_id, _ms_since(began))
 
     async def _fetch_together(self, mentions: Sequence[Mention]) -> None:
@@ -339,11 +341,8 @@ class _Resolution:
         for rel, file in waiting.items():
             if await self._take("named" if rel in named else "workspace", file):
                 inputs.names[rel] = file.path.physical
-            else:
-                inputs.lost.append(rel)
-        inputs.known = [
-            f"{request.turn_id}/{Namespace.FILES}/{rel}" for rel in dict.fromkeys([*handed_over, *newest])
-        ]
+        there = [rel for rel in dict.fromkeys([*handed_over, *newest]) if rel not in inputs.lost]
+        inputs.known = [f"{request.turn_id}/{Namespace.FILES}/{rel}" for rel in there]
 
     def _choose(
         self, waiting: Mapping[str, ConversationFile], named: Collection[str]
@@ -384,6 +383,8 @@ class _Resolution:
             return True
         got = await self._files.fetch(file, self._staging)
         if got is None:
+            if file.stored is not None and (self._request.language or asked != "workspace"):
+                self._inputs.lost.append(file.path.rel if asked in OF_WORKSPACE else file.path.physical)
             return False
         if self._inputs.places.take(file.path):
             made_ns = nanoseconds(file.created)

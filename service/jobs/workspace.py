@@ -172,7 +172,7 @@ def notes_on(
         listed = list_first([f"{rel} ({_bytes(size)})" for rel, size in inputs.left_out.items()], _LISTED_MAX)
         notes.append(f"not in the working directory: {listed}; name a file in the code to have it")
     if inputs.lost:
-        lost = list_first(inputs.lost, _LISTED_MAX)
+        lost = list_first(dict.fromkeys(inputs.lost), _LISTED_MAX)
         notes.append(f"the stored bytes of {lost} are missing or damaged; the program ran without them")
     if inputs.workspace is not None and inputs.workspace.lost is not None:
         entries = _entries(inputs.workspace.lost.entries)

@@ -126,7 +126,7 @@ class RenderTool:
         async with self._jobs.slot(context) as job:
             inputs = await job.resolve_inputs(_input_request(call))
             if call.params.is_strict() and inputs.all_missing:
-                return refuse(call, _missing_assets(inputs.all_missing), timer.timings, inputs)
+                return refuse(call, _missing_assets(inputs), timer.timings, inputs)
             printed = bytearray()
             program = Program(_renderer_job(call, inputs), _output_spec(call), _collect_stdout(printed))
             result = await job.run(program, inputs)
@@ -300,9 +300,11 @@ def _collect_stdout(printed: bytearray) -> OnOutput:
     return on_output
 
 
-def _missing_assets(missing: list[str]) -> ContractError:
+def _missing_assets(inputs: JobInputs) -> ContractError:
+    missing = inputs.all_missing
     return ContractError(
         ContractCode.MISSING_ASSETS,
-        f"the document names files that are not in the conversation: {', '.join(missing)}; nothing was rendered",
+        f"the document names files that are not in the conversation: {', '.join(missing)}"
+        f"{inputs.lost_among(missing)}; nothing was rendered",
         missing=missing,
     )

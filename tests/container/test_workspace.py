@@ -242,6 +242,10 @@ async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptur
     assert "Note: the stored bytes of a.txt are missing or damaged; the program ran without them" in plain.report
     named = await call("open('turn_1/files/a.txt')", turn_id="turn_2", **LOOK)
     assert named.error.code == "pre_exec_missing_paths"
+    assert "; the stored bytes of turn_1/files/a.txt are missing or damaged" in named.report
+    by_name = await call("open('a.txt')", turn_id="turn_2", **LOOK)
+    assert "Hint: a.txt does not exist; the conversation has files/b.txt" in by_name.report
+    assert not any("the conversation has turn_2/files/a.txt" in each.report for each in (named, by_name))
     (line,) = [record.getMessage() for record in caplog.records if "turn_1/files/a.txt" in record.getMessage()]
     assert call.conversation in line
 
