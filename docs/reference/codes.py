@@ -135,7 +135,7 @@ NOTICE = {
     NoticeCode.TOOL_CALL_ERROR: "The call was refused and nothing changed: `error`.",
     NoticeCode.TOOL_RESULT_ERROR: "The call has no result: `error`.",
     NoticeCode.MISSING_SOURCES: "The code cites unknown sources: `missing_sids`, ids and ranges.",
-    NoticeCode.WORKSPACE_TRUNCATED: "The turn has too many files: only those that the code names are placed.",
+    NoticeCode.WORKSPACE_TRUNCATED: "The turn of a document has too many files: only those that it names are placed.",
     NoticeCode.INVALID_INPUT: "The call was refused: `errors` lists each `field` and its `message`.",
     NoticeCode.NO_ACTIVE_SPACE: "The run has no active space that its agent is a member of: nothing was posted.",
     NoticeCode.LEFT_SPACE: "The agent left the space, or it was archived, during the call: it has no output there.",

@@ -131,7 +131,7 @@ REMEDIES = {
     "tool_call_error": "Follow the code in `error`.",
     "tool_result_error": "Follow the code in `error`.",
     "tool_call_warning.missing_sources": "Cite only numbers of the sources pool: `GET …/sources` lists them.",
-    "workspace_truncated": "Name the needed files in the code, or raise `PROOFBOX_WORKSPACE_FILES_MAX` and "
+    "workspace_truncated": "Name the needed files in the document, or raise `PROOFBOX_WORKSPACE_FILES_MAX` and "
     "`PROOFBOX_WORKSPACE_BYTES_MAX`.",
     "file_deleted": "Nothing; make the file again if it is needed.",
     "react.write.hosting_failed": "As [`hosting_failed`](#hosting_failed).",

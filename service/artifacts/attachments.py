@@ -14,6 +14,7 @@ from proofbox.contracts.tool_call_response import Attachment
 from proofbox.service.access.quotas import Allowances
 from proofbox.service.access_errors import LinkUsedError
 from proofbox.service.artifacts.attachment_blocks import build_attachment_blocks
+from proofbox.service.artifacts.conversation_files import NAMES_MAX
 from proofbox.service.artifacts.port import (
     ArtifactStore,
     NewArtifact,
@@ -67,7 +68,7 @@ class AttachmentStored:
 
     Attributes:
         attachment: the attachment as it is stored now.
-        created: a version was added; False if its latest version has the very same bytes.
+        created: a version was added; False if its latest version has the same bytes, and no program removed it.
     """
 
     attachment: Attachment
@@ -163,10 +164,12 @@ class Attachments:
         self, scope: ConversationKey, path: FilePath, received: "_Received", replaces: int | None = None
     ) -> AttachmentStored:
         stored = await self._artifacts.latest(scope, path)
-        if stored is not None and _is_same(stored, received.sha256, received.mime):
+        is_used = replaces is not None and replaces != (0 if stored is None else stored.number)
+        is_same = stored is not None and _is_same(stored, received.sha256, received.mime)
+        if stored is not None and is_same and (is_used or not await self._is_gone(scope, path.rel)):
             row = await self._sources.add_file(scope, stored)  # added with the first version
             return AttachmentStored(_as_answer(stored, row.sid), created=False)
-        if replaces is not None and replaces != (0 if stored is None else stored.number):
+        if is_used:
             raise LinkUsedError(_LINK_USED)
         upload = NewArtifact(
             path=path,
@@ -195,6 +198,11 @@ class Attachments:
             return AttachmentStored(_as_answer(latest, row.sid), created=False)
         sid = cast("int", stored.sid)  # external files have one
         return AttachmentStored(_as_answer(stored, sid), created=True)
+
+    async def _is_gone(self, scope: ConversationKey, name: str) -> bool:
+        """Whether a program removed what a name meant last: the same bytes bring it back as a new version."""
+        newest = await self._artifacts.newest_of_names(scope, NAMES_MAX)
+        return any(each.removed for each in newest if each.path.rel == name)
 
     async def _inline(self, upload: NewArtifact, source: Path) -> bytes | None:
         """The bytes of a PDF or an image that its block carries."""

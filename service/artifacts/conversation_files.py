@@ -29,6 +29,9 @@ from proofbox.service.timeline.view import StoredTimelineView, SuppliedTimelineV
 
 log = logging.getLogger("proofbox.artifacts")
 
+LOST = "its stored bytes are missing or damaged"
+"""Why a file is not there, for a model: it is as if it were deleted."""
+
 _SMALL_BYTES_MAX = 256 * 1024  # of one file that stays in memory; so much is one piece in every store
 _IN_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all those of a call, until they are in its sandbox
 _LOST_MAX = 1_000  # are remembered
@@ -64,20 +67,19 @@ class ConversationFiles:
         self._assets = assets
         self._lost: dict[tuple[str, str], None] = {}
 
-    def report_lost(self, scope: ConversationKey, name: str, version: int) -> None:
-        """Logs once that the bytes of a version of something are missing or damaged."""
-        what = (scope.conversation_id, f"{name} {version}")
-        if what in self._lost:
+    def report_lost(self, scope: ConversationKey, what: str) -> None:
+        """Logs once that the bytes of something are missing or damaged."""
+        lost = (scope.conversation_id, what)
+        if lost in self._lost:
             return
         if len(self._lost) >= _LOST_MAX:
             self._lost.pop(next(iter(self._lost)))
-        self._lost[what] = None
-        log.warning(
-            "conversation %s: the stored bytes of %s, version %d, are missing or damaged; calls go on without it",
-            scope.conversation_id,
-            name,
-            version,
-        )
+        self._lost[lost] = None
+        log.warning("conversation %s: the stored bytes of %s are missing or damaged; calls go on without it", *lost)
+
+    def report_lost_file(self, scope: ConversationKey, stored: StoredArtifact) -> None:
+        """Logs once that the bytes of a version are missing or damaged."""
+        self.report_lost(scope, f"{stored.path.physical}, version {stored.version},")
 
     def of_call(self, scope: ConversationKey, timeline: Sequence[Block] | None = None) -> "CallFiles":
         """The files that one call can reach; ``timeline`` is the one that it brings, in place of the stored one."""
@@ -87,11 +89,17 @@ class ConversationFiles:
     async def fetch_uri(self, scope: ConversationKey, uri: str, staging: Staging) -> Path | None:
         """A local file with the bytes behind a URI: hosted for this tenant and project, or of an allowed store.
 
+        None if nothing is there, also if the stored bytes are missing or damaged.
+
         Raises:
             StoreFailedError: it is allowed, but cannot be read.
         """
         folder = await staging.folder()
-        local = await self.artifacts.fetch_uri(scope, uri, folder)
+        try:
+            local = await self.artifacts.fetch_uri(scope, uri, folder)
+        except DamagedBytesError:
+            self.report_lost(scope, uri)
+            return None
         return local or await self._assets.fetch(uri, folder)
 
 
@@ -340,7 +348,7 @@ class CallFiles:
             return await self._all_bytes_of(stored, staging)
         except DamagedBytesError:
             if len(stored) == 1:
-                self._files.report_lost(self._scope, stored[0].path.physical, stored[0].version)
+                self._files.report_lost_file(self._scope, stored[0])
                 return {}
         half = len(stored) // 2
         return {
@@ -393,11 +401,16 @@ class CallFiles:
         """The bytes of a stored or fetched file from ``start`` to before ``end``, in pieces.
 
         Raises:
+            DamagedBytesError: they are missing or damaged.
             StoreFailedError: the store failed.
         """
         if file.stored is not None:
-            async for piece in self._files.artifacts.read(self._scope, file.stored, start, end):
-                yield piece
+            try:
+                async for piece in self._files.artifacts.read(self._scope, file.stored, start, end):
+                    yield piece
+            except DamagedBytesError:
+                self._files.report_lost_file(self._scope, file.stored)
+                raise
         elif file.fetched is not None:
             at = 0
             async for piece in file.fetched.source.pieces(min(end, file.fetched.size_bytes)):
@@ -415,16 +428,23 @@ class CallFiles:
             if fetched is None:
                 return None
             file = file.with_content(fetched)
-        return b"".join([piece async for piece in self.read(file, 0, min(limit, file.size_bytes or 0))])
+        return await self._first(file, limit)
+
+    async def _first(self, file: ConversationFile, limit: int) -> bytes | None:
+        """The first ``limit`` bytes of a stored or fetched file; None if they are missing or damaged."""
+        try:
+            return b"".join([piece async for piece in self.read(file, 0, min(limit, file.size_bytes or 0))])
+        except DamagedBytesError:
+            return None
 
     async def read_at_hand(self, file: ConversationFile, limit: int) -> bytes | None:
-        """The first ``limit`` bytes of a file of this conversation; None for one that is only hosted elsewhere.
+        """The first ``limit`` bytes of a file of this conversation; None if only other places have them, or none.
 
         Raises:
             StoreFailedError: a store failed.
         """
         if file.stored is not None:
-            return b"".join([piece async for piece in self.read(file, 0, min(limit, file.stored.size_bytes))])
+            return await self._first(file, limit)
         content = None if file.version is None else await self.carried(file.version)
         return None if content is None else content[:limit]
 

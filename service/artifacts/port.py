@@ -224,7 +224,12 @@ class ArtifactStore(Protocol):
         """Local files with the bytes of those versions, their SHA-256 checked; valid while ``staging`` is."""
 
     def read(self, scope: ConversationKey, artifact: StoredArtifact, start: int, end: int) -> AsyncIterator[bytes]:
-        """The bytes from ``start`` to before ``end``, in pieces."""
+        """The bytes from ``start`` to before ``end``, in pieces.
+
+        Raises:
+            DamagedBytesError: they are missing or damaged. Of a whole file that may show at its last piece, which
+                is not given out; for a part of one, the server of a bucket answers.
+        """
 
     async def contents(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
         """The bytes of small versions, all in memory, their SHA-256 checked; in their order.

@@ -10,10 +10,10 @@ from proofbox.contracts.codes import ContractCode
 from proofbox.contracts.logical_paths import TurnPath
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ToolCallRequest
-from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
+from proofbox.service.artifacts.conversation_files import LOST, CallFiles, ConversationFiles
 from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_forms import possible_paths
-from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.artifacts.port import DamagedBytesError, StoredArtifact
 from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.observer import UsedReference
 from proofbox.service.file_content import FileContent
@@ -24,7 +24,7 @@ from proofbox.service.timeline.artifact_versions import find_latest_blocks, pick
 TEXT_BYTES_MAX = CODE_BYTES_MAX
 """The largest text behind a reference: as large as a program or a content that a call carries itself."""
 _CHARS_MAX = 2_048
-_ABSENT = "the conversation has nothing at this path"
+ABSENT = "the conversation has nothing at this path"
 _LOGICAL = r"(?:fi|ar|tc|so|su|sk):\S.*"
 _PHYSICAL = r"turn_[A-Za-z0-9_.-]+/(?:files|attachments)/.+"
 # Below a folder that only a sandbox has, one word is a path; behind "ref:" any word is.
@@ -119,7 +119,7 @@ class References:
                 stored = await self._files.artifacts.version(scope, path, used.version)
                 if stored is None:
                     return None
-                text, now = _read(reference, await self._find_stored(scope, stored))
+                text, now = _read(reference, await self._find_stored(scope, reference, stored))
         except ContractError:
             return None
         return text if now.sha256 == used.sha256 else None
@@ -142,9 +142,9 @@ class References:
                     return await self._file(scope, reference, files, meant, folder)
             except ContractError as exc:
                 reason = reason or exc
-        if paths and isinstance(paths[0], FilePath) and (reason is None or _ABSENT in str(reason)):
+        if paths and isinstance(paths[0], FilePath) and (reason is None or ABSENT in str(reason)):
             near = await describe_near(files, paths[0], turn_id)
-            reason = not_visible(reference, f"{_ABSENT}; {near}")
+            reason = not_visible(reference, f"{ABSENT}; {near}")
         raise reason or not_visible(reference, "only fi:, ar:, tc: and su: paths can be given by reference")
 
     async def _asset(
@@ -170,19 +170,23 @@ class References:
     ) -> _Found:
         file = await files.latest(path)
         if file is None:
-            raise not_visible(reference, _ABSENT)
+            raise not_visible(reference, ABSENT)
         if file.size_bytes is not None and file.size_bytes > TEXT_BYTES_MAX:
             raise _too_large(reference, file.size_bytes)
         if file.stored is not None:
-            return await self._find_stored(scope, file.stored)
+            return await self._find_stored(scope, reference, file.stored)
         got = await files.fetch(file, folder)
         if got is None:
             raise not_visible(reference, "the timeline names the file, but its bytes cannot be had")
         return _Found(path.logical, await asyncio.to_thread(_read_bounded, reference, got.source))
 
-    async def _find_stored(self, scope: ConversationKey, stored: StoredArtifact) -> _Found:
+    async def _find_stored(self, scope: ConversationKey, reference: Reference, stored: StoredArtifact) -> _Found:
         read = self._files.artifacts.read(scope, stored, 0, stored.size_bytes)
-        content = b"".join([piece async for piece in read])
+        try:
+            content = b"".join([piece async for piece in read])
+        except DamagedBytesError as exc:
+            self._files.report_lost_file(scope, stored)
+            raise not_visible(reference, LOST) from exc
         return _Found(stored.path.logical, content, stored.version)
 
     async def _block(

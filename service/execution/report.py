@@ -39,6 +39,8 @@ class RunReport:
         verdicts: one for each promised file.
         unpromised: files that the contract does not name.
         unpromised_total: how many there are, listed or not.
+        unstored: how many of them were too many to be stored one by one.
+        lasts: later calls have those in their working directory.
         log: what the program printed, both streams in their order.
         explored: the call promised no file.
         whole_log: where all that it printed is, with the words for that; None if the call has no turn.
@@ -55,6 +57,8 @@ class RunReport:
     unpromised: list[Unpromised]
     unpromised_total: int
     log: str
+    unstored: int = 0
+    lasts: bool = False
     explored: bool = False
     whole_log: str | None = None
     shown: list[str] = field(default_factory=list)
@@ -172,7 +176,11 @@ def _unpromised_line(report: RunReport) -> str:
     ]
     more = report.unpromised_total - len(shown)
     heading = "Files written (internal)" if report.explored else "Not in the contract"
-    return f"{heading}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    line = f"{heading}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    if report.unstored <= 0:
+        return line
+    where = "only in the working directory of later calls, where no other tool sees them"
+    return f"{line}, {report.unstored} of them {where if report.lasts else 'not kept'}"
 
 
 def _bound_message(message: str) -> str:

@@ -178,6 +178,7 @@ def build_response(call: ExecCall, contract: Contract, run: ExecRun, timings: Ti
 
 def _run_report(call: ExecCall, contract: Contract, run: ExecRun, printed: str) -> RunReport:
     result, collected, verdicts = run.result, run.result.collected, run.files.verdicts
+    rest = collected.workspace
     shown = _shown_paths(call, result)
     others = extras(collected, contract.promises)
     listed = [_mention(found) for found in others if found.path.physical not in shown]
@@ -187,6 +188,8 @@ def _run_report(call: ExecCall, contract: Contract, run: ExecRun, printed: str) 
         listed + [Unpromised(name, "not kept") for name in collected.odd_names],
         collected.extras_total - (len(others) - len(listed)),
         printed,
+        unstored=collected.extras_total - len(others) - len(collected.odd_names),
+        lasts=rest is not None and not rest.is_too_large and not run.inputs.unmerged,
         explored=call.params.explore,
         whole_log=_whole_log(call, lost_bytes=sum(piece.left_out for piece in result.outcome.output)),
         shown=shown,

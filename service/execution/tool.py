@@ -47,7 +47,7 @@ from proofbox.service.sandbox.limits import CallLimits, CallPolicy, room_bytes
 from proofbox.service.sandbox.port import CollectedFile, ExpectedFile, OutputSpec
 from proofbox.service.timeline.token_counter import TokenCounter
 
-EXTRAS_MAX = 50
+EXTRAS_MAX = 500  # a file that is stored costs a call about 0.3 ms
 _EARLIER_CALLS = 30
 _EARLIER_CHARS_MAX = 200_000
 
@@ -304,7 +304,7 @@ def _missing_paths(inputs: JobInputs) -> ContractError:
     listed = ", ".join(missing)
     return ContractError(
         ContractCode.PRE_EXEC_MISSING_PATHS,
-        f"the code refers to files that are not in the conversation: {listed}",
+        f"the code refers to files that are not in the conversation: {listed}{inputs.lost_among(missing)}",
         missing=missing,
     )
 

@@ -21,6 +21,7 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.file_aliases import is_named, turns_named
 from proofbox.service.jobs.inputs import (
+    OF_WORKSPACE,
     InputRequest,
     JobInputs,
     inodes_of,
@@ -153,7 +154,8 @@ class _Resolution:
         began, turn_id = time.perf_counter(), self._request.turn_id
         workspace = await open_workspace(self._all_files.artifacts, self._request.scope, self._staging)
         if workspace.lost is not None:
-            self._all_files.report_lost(self._request.scope, "the workspace's archive", workspace.lost.number)
+            what = f"the workspace's archive, version {workspace.lost.number},"
+            self._all_files.report_lost(self._request.scope, what)
         self._inputs.add_workspace(workspace, turn_id, _ms_since(began))
 
     async def _fetch_together(self, mentions: Sequence[Mention]) -> None:
@@ -311,7 +313,15 @@ class _Resolution:
             await self._files.fetch_stored(waiting, self._staging)
             for file in waiting:
                 await self._take("workspace", file)
-        self._report_left_out(left_out)
+        if left_out:
+            self._inputs.notices.append(
+                Notice(
+                    NoticeCode.WORKSPACE_TRUNCATED,
+                    f"the files of the workspace are more than {self._bounds.files_max} or "
+                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: some are not in OUT_DIR",
+                    {"left_out": left_out[:_LEFT_OUT_LISTED], "left_out_total": len(left_out)},
+                )
+            )
 
     async def _add_names(self, mentions: Sequence[Mention]) -> None:
         """The files of the working directory: all, or those that the program names and the smallest of the others.
@@ -333,11 +343,8 @@ class _Resolution:
         for rel, file in waiting.items():
             if await self._take("named" if rel in named else "workspace", file):
                 inputs.names[rel] = file.path.physical
-            else:
-                inputs.lost.append(rel)
-        inputs.known = [
-            f"{request.turn_id}/{Namespace.FILES}/{rel}" for rel in dict.fromkeys([*handed_over, *newest])
-        ]
+        there = [rel for rel in dict.fromkeys([*handed_over, *newest]) if rel not in inputs.lost]
+        inputs.known = [f"{request.turn_id}/{Namespace.FILES}/{rel}" for rel in there]
 
     async def _add_versions(self, turn_id: str) -> None:
         """The files of a turn that a program names without the rest of a path, as far as there is room."""
@@ -371,19 +378,7 @@ class _Resolution:
                 size, count = size + file.size_bytes, count + 1
             pages, inodes = pages + more_pages, inodes + more_inodes
             taken[rel] = file
-        self._report_left_out(list(self._inputs.left_out))
         return taken
-
-    def _report_left_out(self, left_out: Sequence[str]) -> None:
-        if left_out:
-            self._inputs.notices.append(
-                Notice(
-                    NoticeCode.WORKSPACE_TRUNCATED,
-                    f"the files of the workspace are more than {self._bounds.files_max} or "
-                    f"{self._bounds.bytes_max} bytes, or than OUT_DIR has room for: some are not in OUT_DIR",
-                    {"left_out": list(left_out[:_LEFT_OUT_LISTED]), "left_out_total": len(left_out)},
-                )
-            )
 
     def _fits(self, waiting: list[ConversationFile]) -> bool:
         sizes = [file.size_bytes for file in waiting]
@@ -402,6 +397,8 @@ class _Resolution:
             return True
         got = await self._files.fetch(file, self._staging)
         if got is None:
+            if file.stored is not None and (self._request.language or asked != "workspace"):
+                self._inputs.lost.append(file.path.rel if asked in OF_WORKSPACE else file.path.physical)
             return False
         if self._inputs.places.take(file.path):
             made_ns = nanoseconds(file.created)

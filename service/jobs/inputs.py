@@ -77,7 +77,8 @@ class JobInputs:
         names: the physical path of the newest version of each name; of a program, its working directory.
         encodings: of texts that a document appends and that are not UTF-8, by physical path.
         left_out: files that are not in the working directory, and their sizes in bytes.
-        lost: physical paths of files whose stored bytes are missing or damaged, and that nothing names.
+        lost: files whose stored bytes are missing or damaged: names of the working directory, and physical paths
+            that the call names.
         replaced: files of the workspace, by name, that another call wrote while this one ran.
         outputs_before: of a call that is run again: the physical paths of what it stored; None of any other.
         unmerged: what of its workspace is no stored file did not fit beside that of calls which ran meanwhile.
@@ -120,6 +121,11 @@ class JobInputs:
     def all_missing(self) -> list[str]:
         """The physical paths that cannot be had, of mentions and of cited sources."""
         return [*self.missing, *self.missing_cited]
+
+    def lost_among(self, paths: Sequence[str]) -> str:
+        """A clause on those of some paths whose stored bytes are missing or damaged; empty if there are none."""
+        lost = [path for path in paths if path in self.lost]
+        return f"; the stored bytes of {', '.join(lost)} are missing or damaged" if lost else ""
 
     def used(self) -> list[UsedInput]:
         """The files as the audit line names them."""

@@ -10,7 +10,7 @@ from proofbox.contracts.provenance import AuditInput, AuditLine
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.conversation_files import ConversationFiles
-from proofbox.service.artifacts.port import NewArtifact, NewWorkspace, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import DamagedBytesError, NewArtifact, NewWorkspace, SourcePool, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.calls.audit.audit_record import source_sha256
 from proofbox.service.calls.observer import UsedReference
@@ -148,7 +148,10 @@ class ReplayInputs:
         if used.version is not None:
             if stored is None:
                 return None
-            (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())
+            try:
+                (local,) = await self._files.artifacts.fetch_all(scope, [stored], await staging.folder())
+            except DamagedBytesError:
+                return None
             return FileContent(local)
         asset = next((asset for asset in self._request.assets if asset.physical_path == used.path), None)
         if asset is not None and asset.uri is not None:

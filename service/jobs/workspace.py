@@ -227,7 +227,7 @@ def notes_on(
         listed = list_first([f"{rel} ({_bytes(size)})" for rel, size in inputs.left_out.items()], _LISTED_MAX)
         notes.append(f"not in the working directory: {listed}; name a file in the code to have it")
     if inputs.lost:
-        lost = list_first(inputs.lost, _LISTED_MAX)
+        lost = list_first(dict.fromkeys(inputs.lost), _LISTED_MAX)
         notes.append(f"the stored bytes of {lost} are missing or damaged; the program ran without them")
     if inputs.workspace is not None and inputs.workspace.lost is not None:
         entries = _entries(inputs.workspace.lost.entries)
@@ -247,7 +247,7 @@ def _notes_on_rest(collected: Collected, inputs: "JobInputs", bounds: ArchiveBou
     if found is not None and (found.is_too_large or inputs.unmerged):
         of_others = " and those of calls beside it are more than the limits" if inputs.unmerged else ""
         notes.append(
-            "of the working directory only the files that the report lists were stored: others, links and empty "
+            "of the working directory only the files that other tools see were stored: others, links and empty "
             f"folders are {_entries(found.entries)} of {_bytes(found.size_bytes)}{of_others} (limits "
             f"{bounds.entries_max} and {bounds.bytes_max}); delete some, or work in /tmp"
         )

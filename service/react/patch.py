@@ -11,7 +11,7 @@ from proofbox.contracts.media_types import is_text
 from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError
 from proofbox.contracts.react_tools import CONTENT_BYTES_MAX, PatchParams
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.artifacts.conversation_files import CallFiles
+from proofbox.service.artifacts.conversation_files import LOST, CallFiles
 from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.near_names import describe_near
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
@@ -135,13 +135,20 @@ async def _read(source: ConversationFile, files: CallFiles, folder: Staging) -> 
     """The bytes of a file.
 
     Raises:
-        ToolRefusedError: ``patch_target_unreadable``.
+        ToolRefusedError: ``patch_target_unreadable``, or ``patch_target_missing`` if its bytes are lost.
         StoreFailedError: a store failed.
     """
     content = b""
     size = source.size_bytes or 0
     if size <= CONTENT_BYTES_MAX:
-        content = await files.head(source, CONTENT_BYTES_MAX + 1, folder) or b""
+        read = await files.head(source, CONTENT_BYTES_MAX + 1, folder)
+        if read is None and source.stored is not None:
+            raise ToolRefusedError(
+                ToolCode.PATCH_TARGET_MISSING,
+                f"{source.path.physical} cannot be patched: {LOST}; write it anew",
+                path=source.path.physical,
+            )
+        content = read or b""
         size = max(size, len(content))
     if size > CONTENT_BYTES_MAX:
         raise _unreadable(source, f"it is {size} bytes large, {CONTENT_BYTES_MAX} are allowed")

@@ -8,13 +8,13 @@ from proofbox.contracts.blocks import Block
 from proofbox.contracts.codes import NoticeCode, ToolCode
 from proofbox.contracts.react_tools import ReadParams
 from proofbox.contracts.tool_call_response import ANSWER_BYTES_MAX, ToolCallResponse
-from proofbox.service.artifacts.conversation_files import CallFiles
+from proofbox.service.artifacts.conversation_files import LOST, CallFiles
 from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.direct_tool import ReactCall
 from proofbox.service.jobs.runner import PhaseTimer
-from proofbox.service.react.document_reader import DOCUMENT_KINDS, DocumentReader, DocumentUnreadableError
+from proofbox.service.react.document_reader import DOCUMENT_KINDS, DocumentReader
 from proofbox.service.react.read_items import CannotLoadError, Loaded, fingerprint_block
 from proofbox.service.react.read_loader import NO_SUCH_SOURCES, DocumentText, ReadLoader
 from proofbox.service.timeline.artifact_versions import BLOCKS_MAX
@@ -171,7 +171,7 @@ class ReadTool:
                 return known
             fetched = await files.fetch(file, folder) if file.fetched is None else file.fetched
             if fetched is None:
-                raise DocumentUnreadableError("its bytes cannot be had")
+                raise CannotLoadError(LOST)
             return await documents.read(call, fetched, DOCUMENT_KINDS[file.mime], timer)
 
         return text_of

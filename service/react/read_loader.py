@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from proofbox.contracts.logical_paths import LogicalPath, SkillPath, SourcesPath
 from proofbox.contracts.media_types import is_inline_binary, is_text
 from proofbox.contracts.paths import FilePath, UnsafePathError
 from proofbox.contracts.tool_call_request import SourceRow
+from proofbox.service.artifacts.conversation_files import LOST
 from proofbox.service.artifacts.found_file import ConversationFile, format_digest
 from proofbox.service.artifacts.line_ranges import Stretch, describe_rest, is_utf8, parse_stretch
 from proofbox.service.artifacts.near_names import describe_near
@@ -25,6 +26,7 @@ from proofbox.service.artifacts.path_resolver import (
     ResolvedSkill,
     ResolvedSources,
 )
+from proofbox.service.artifacts.port import DamagedBytesError
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.react.document_reader import DOCUMENT_KINDS, DocumentUnreadableError
 from proofbox.service.react.read_content import Content, build_text_content, read_bytes, read_lines
@@ -182,7 +184,7 @@ class ReadLoader:
         if is_inline_binary(file.mime):
             if size <= self._inline_bytes_left:
                 self._inline_bytes_left -= size
-                content = b"".join([piece async for piece in self._files.read(file, 0, size)])
+                content = b"".join([piece async for piece in self._pieces(file, 0, size)])
                 encoded = (await asyncio.to_thread(base64.b64encode, content)).decode("ascii")
             else:
                 partly.append(f"its {size} bytes are too many to show; code can open it at {path.physical}")
@@ -210,7 +212,7 @@ class ReadLoader:
             CannotLoadError: it is in another encoding, and too large to be turned into UTF-8.
         """
         size = file.size_bytes or 0
-        head = b"".join([piece async for piece in self._files.read(file, 0, min(size, _HEAD_BYTES))])
+        head = b"".join([piece async for piece in self._pieces(file, 0, min(size, _HEAD_BYTES))])
         promised = digest.get("encoding")
         known = encoding_name(promised) if isinstance(promised, str) else None
         is_whole = len(head) == size
@@ -224,9 +226,21 @@ class ReadLoader:
             )
         digest["encoding"] = encoding
         if not is_whole:
-            whole = b"".join([piece async for piece in self._files.read(file, 0, size)])
+            whole = b"".join([piece async for piece in self._pieces(file, 0, size)])
             shown, _ = await asyncio.to_thread(as_utf_8, whole, is_whole=True, encoding=encoding)
         return _Text(shown, len(shown), encoding)
+
+    async def _pieces(self, file: ConversationFile, start: int, end: int) -> AsyncIterator[bytes]:
+        """The bytes of a file from one to before another.
+
+        Raises:
+            CannotLoadError: they are missing or damaged.
+        """
+        try:
+            async for piece in self._files.read(file, start, end):
+                yield piece
+        except DamagedBytesError as exc:
+            raise CannotLoadError(LOST) from exc
 
     async def _at_hand(self, file: ConversationFile) -> ConversationFile:
         """A file whose size is known; one that only blocks know is fetched.
@@ -290,7 +304,7 @@ class ReadLoader:
         if read is not None and read.encoding != UTF_8:
             meta = self._meta(file, digest)
             return build_text_content(file.path.logical, file.mime, read.head, meta, digest)
-        size, pieces = file.size_bytes or 0, partial(self._files.read, file)
+        size, pieces = file.size_bytes or 0, partial(self._pieces, file)
         return Content(file.path.logical, file.mime, size, pieces, read is not None, meta, digest)
 
     def _meta(self, file: ConversationFile, digest: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from proofbox.service.artifacts.found_file import ConversationFile
 from proofbox.service.artifacts.staging import staging
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
 from proofbox.service.text_encoding import as_utf_8
-from proofbox.service.visible_text import visible_line
+from proofbox.service.visible_text import list_first, visible_line
 
 if TYPE_CHECKING:
     import regex
@@ -105,7 +105,7 @@ class _Found:
     partly: list[str] = field(default_factory=list)
     binary: int = 0
     unread: int = 0
-    lost: int = 0
+    lost: list[str] = field(default_factory=list)
     total: int = 0
     is_counted: bool = True
 
@@ -151,7 +151,7 @@ class SearchFilesTool:
                         continue
                     data = await reach.head(file, FILE_BYTES_MAX, folder)
                     if data is None:
-                        found.lost += 1
+                        found.lost.append(file.path.physical)
                         continue
                     room -= len(data)
                     try:
@@ -309,14 +309,13 @@ def _stretches(text: str) -> Iterator[str]:
 
 def _omissions(found: _Found) -> list[str]:
     """What was not searched, in words."""
-    partly = ", ".join(map(visible_line, found.partly[:_NAMED_MAX]))
-    more = f" and {len(found.partly) - _NAMED_MAX} more" if len(found.partly) > _NAMED_MAX else ""
+    partly, lost = (list_first(paths, _NAMED_MAX) for paths in (found.partly, found.lost))
     reported = [
-        (found.partly, f"Only the first {FILE_BYTES_MAX} bytes were searched of {partly}{more}"),
+        (found.partly, f"Only the first {FILE_BYTES_MAX} bytes were searched of {partly}"),
         (not found.is_counted, "There may be more: the patterns took too long to count all"),
         (found.binary, f"{found.binary} binary files were not searched"),
         (found.unread, f"{found.unread} files were not searched: one call reads {CALL_BYTES_MAX} bytes"),
-        (found.lost, f"{found.lost} files were not searched: their bytes cannot be had"),
+        (found.lost, f"Not searched, because their bytes are missing or damaged: {lost}"),
     ]
     return [f"Note: {text}" for is_so, text in reported if is_so]
 
@@ -334,6 +333,6 @@ def _result(found: _Found) -> dict[str, Any]:
         "searched_bytes_per_file": FILE_BYTES_MAX if found.partly else 0,
         "binary_skipped": found.binary,
         "too_much_to_read": found.unread,
-        "not_to_be_had": found.lost,
+        "not_to_be_had": len(found.lost),
     }
     return {**result, **{name: value for name, value in extra.items() if value}}

@@ -222,11 +222,13 @@ def _notices(call: RenderCall, inputs: JobInputs) -> list[Notice]:
     if call.is_rewritten:
         details = {"original": call.params.path, "rewritten": call.target.physical}
         notices.insert(0, Notice(NoticeCode.PATH_REWRITTEN, "the path was rewritten to the current turn", details))
-    if inputs.missing:
+    missing = list(dict.fromkeys([*inputs.missing, *inputs.lost]))
+    if missing := [path for path in missing if path not in inputs.missing_cited]:
         text = "the document names files that are not in the conversation; placeholders stand in their places"
-        notices.append(Notice(NoticeCode.MISSING_ASSETS, text, {"missing": inputs.missing}))
+        text += inputs.lost_among(missing)
+        notices.append(Notice(NoticeCode.MISSING_ASSETS, text, {"missing": missing}))
     if inputs.missing_cited:
-        text = "cited sources are files that cannot be had"
+        text = f"cited sources are files that cannot be had{inputs.lost_among(inputs.missing_cited)}"
         notices.append(Notice(NoticeCode.MISSING_SID_ASSETS, text, {"missing": inputs.missing_cited}))
     return notices
 

@@ -20,7 +20,7 @@ from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.param_references import Reference, find_reference
+from proofbox.service.calls.param_references import ABSENT, Reference, find_reference
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
@@ -42,11 +42,14 @@ from proofbox.service.sandbox.port import ExpectedFile, Job, OnOutput, OutputSpe
 # Until the path is read; a call that is refused before has no artifact.
 _NO_TARGET = FilePath("turn_0", Namespace.FILES, "none")
 _PRINTED_BYTES_MAX = 1024 * 1024
-# A document that is one name and nothing else is the file of that name, if there is one.
+# A document that is one name and nothing else is the file of that name.
 _BARE_NAME = re.compile(
-    r"\s*([^\s#*`<>|\[\]][^\n#*`<>|\[\]]{0,250}\.(?:md|markdown|txt|html?|svg|mmd|mermaid|csv|tsv))\s*",
+    r"\s*((?!\w+://)[^\s#*`<>|\[\]][^\n#*`<>|\[\]]{0,250}\.(?:md|markdown|txt|rst|log|html?|svg|mmd|mermaid|csv|tsv"
+    r"|json|xml|ya?ml|pdf|docx?|odt|rtf|pptx?|xlsx?|png|jpe?g|gif|webp)|(?:\./)?(?:files|attachments)/\S+)\s*",
     re.IGNORECASE,
 )
+# If there is no such file, it is a line of text only where it has blanks and no folder of ours.
+_SURE_NAME = re.compile(r"\S+|(?:\./)?(?:files|attachments)/.*", re.IGNORECASE)
 _FORMAT_OF_SUFFIX = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -126,7 +129,7 @@ class RenderTool:
         async with self._jobs.slot(context) as job:
             inputs = await job.resolve_inputs(_input_request(call))
             if call.params.is_strict() and inputs.all_missing:
-                return refuse(call, _missing_assets(inputs.all_missing), timer.timings, inputs)
+                return refuse(call, _missing_assets(inputs), timer.timings, inputs)
             printed = bytearray()
             program = Program(_renderer_job(call, inputs), _output_spec(call), _collect_stdout(printed))
             result = await job.run(program, inputs)
@@ -154,8 +157,11 @@ class RenderTool:
             reference = Reference("content", bare[1])
             try:
                 text = await self._jobs.resolve_reference(context, reference)
-            except ContractError:  # no such file: it is a text of one line
-                return call
+            except ContractError as exc:
+                is_no_file = ABSENT in exc.message or isinstance(exc.__cause__, UnsafePathError)
+                if is_no_file and _SURE_NAME.fullmatch(reference.path) is None:
+                    return call
+                raise
         else:
             text = await self._jobs.resolve_reference(context, reference)
         params = call.params.model_copy(update={"content": text})
@@ -300,9 +306,11 @@ def _collect_stdout(printed: bytearray) -> OnOutput:
     return on_output
 
 
-def _missing_assets(missing: list[str]) -> ContractError:
+def _missing_assets(inputs: JobInputs) -> ContractError:
+    missing = inputs.all_missing
     return ContractError(
         ContractCode.MISSING_ASSETS,
-        f"the document names files that are not in the conversation: {', '.join(missing)}; nothing was rendered",
+        f"the document names files that are not in the conversation: {', '.join(missing)}"
+        f"{inputs.lost_among(missing)}; nothing was rendered",
         missing=missing,
     )

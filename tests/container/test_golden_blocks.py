@@ -214,15 +214,24 @@ async def test_file_that_is_not_in_the_contract_is_reported_kept_internal_and_ha
     assert await call.text("scratch.txt") == "x"
 
 
-async def test_at_most_50_files_that_are_not_in_the_contract_are_kept_and_listed(call: Caller) -> None:
-    code = f"{WRITE_TEXT}\nfor n in range(60): open(f'files/s{{n:02}}.txt', 'w').write('x')"
-    response = await call(code, [TEXT])
+@pytest.mark.parametrize(
+    ("workspace", "what_becomes"),
+    [
+        ("full", "only in the working directory of later calls, where no other tool sees them"),
+        ("none", "not kept"),
+    ],
+)
+async def test_of_many_files_without_promise_50_are_listed_500_stored_and_the_rest_is_told(
+    call: Caller, workspace: str, what_becomes: str
+) -> None:
+    code = f"{WRITE_TEXT}\nfor n in range(510): open(f's{{n:03}}.txt', 'w').write('x')"
+    response = await call(code, [TEXT], workspace=workspace)
     listed = response.report.splitlines()[-1]
-    shown = ", ".join(f"turn_1/files/s{n:02}.txt" for n in range(50))
-    assert listed == f"Not in the contract: {shown} and 10 more"
-    assert len(response.artifacts) == 51
-    assert await call.stored("turn_1/files/s49.txt") == b"x"
-    assert await call.stored("turn_1/files/s50.txt") is None
+    shown = ", ".join(f"turn_1/files/s{n:03}.txt" for n in range(50))
+    assert listed == f"Not in the contract: {shown} and 460 more, 10 of them {what_becomes}"
+    assert (len(response.artifacts), len(contents(response))) == (501, 1)
+    assert await call.stored("turn_1/files/s499.txt") == b"x"
+    assert await call.stored("turn_1/files/s500.txt") is None
 
 
 async def test_second_version_of_a_path_is_edited_and_the_first_is_not(call: Caller) -> None:

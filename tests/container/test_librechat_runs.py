@@ -243,11 +243,11 @@ async def test_many_files_are_all_outputs(librechat):
 
 
 async def test_files_beyond_what_a_run_returns_are_counted(librechat):
-    answer = await execute(librechat, "for n in range(300): open(f'{n:03}.txt', 'w').write('x')\nopen('.x', 'w')")
+    answer = await execute(librechat, "for n in range(900): open(f'{n:03}.txt', 'w').write('x')\nopen('.x', 'w')")
     delivery = answer["artifact_delivery"]
     assert (delivery["code"], delivery["status"]) == ("artifact_delivery_failed", "partial")
     assert delivery["delivered"] == len(answer["files"])
-    assert delivery["delivered"] + delivery["failed"] == delivery["attempted"] == 300
+    assert delivery["delivered"] + delivery["failed"] == delivery["attempted"] == 900
     assert answer["stderr"] == ""
 
 

@@ -187,6 +187,23 @@ async def test_a_missing_picture_leaves_a_notice_and_a_placeholder_or_with_stric
     assert (strict.ok, strict.error.code, strict.sandbox) == (False, "missing_assets", None)
 
 
+@pytest.mark.parametrize("spelled", ["lost.png", "turn_1/files/lost.png"])
+async def test_a_picture_whose_stored_bytes_are_lost_is_missing_and_so_is_a_content(render, call, spelled):
+    call.conversation = render.conversation
+    code = "from PIL import Image; Image.new('RGB', (41, 30)).save('lost.png'); open('d.md', 'w').write('# Lost')"
+    made = await call(f"{code}\n# {spelled}", ["lost.png", "d.md"])
+    for artifact in made.artifacts:
+        for blob in call.service.settings.data_dir.joinpath("blobs").rglob(artifact.sha256):
+            blob.unlink()
+    response = await render("pdf", f"# Title\n\n![plan]({spelled})")
+    [notice] = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
+    assert (notice["code"], notice["missing"]) == ("tool_call_error.missing_assets", ["turn_1/files/lost.png"])
+    assert "the stored bytes of turn_1/files/lost.png are missing or damaged" in response.text
+    refused = await render("pdf", "d.md")
+    assert refused.error.code == "param_ref_not_visible"
+    assert "its stored bytes are missing or damaged" in refused.text
+
+
 async def test_sources_that_nobody_knows_are_told(render):
     response = await render("pdf", "As [[S:7]] says.")
     notices = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]

@@ -202,6 +202,21 @@ async def test_a_large_file_hides_no_other_and_is_there_when_it_is_named(call: C
     assert named.output.stdout == "90000000 ['big.bin', 'small.csv']\n"
 
 
+async def test_files_that_a_call_does_not_list_exist_for_every_tool(call: Caller) -> None:
+    fill = "import os; os.mkdir('m')\nfor n in range(120): open(f'm/f{n}.txt', 'w').write(f'needle{n}\\n')"
+    assert (await call(fill, **LOOK)).report.endswith(" and 70 more")
+    read = await call.tool("react.read", {"paths": ["m/f99.txt"]})
+    assert "needle99" in read.text
+    found = await call.tool("react.search_files", {"content_regex": "needle"})
+    assert found.ret["total"] == 120
+    patch = {"path": "m/f119.txt", "patch": "new", "channel": "internal", "kind": "file"}
+    assert (await call.tool("react.patch", patch)).ok
+    later = await call("print(open('turn_1/files/m/f99.txt').read())", turn_id="turn_2", **LOOK)
+    assert later.output.stdout == "needle99\n\n"
+    removed = await call("import os; os.remove('m/f118.txt')", turn_id="turn_2", **LOOK)
+    assert "Deleted: turn_1/files/m/f118.txt" in removed.report
+
+
 async def test_a_removal_lasts_through_turns_until_the_name_comes_again(call: Caller) -> None:
     await call.attach("a.csv", b"1")
     await call("open('b.csv', 'w').write('2')", **LOOK)
@@ -211,6 +226,16 @@ async def test_a_removal_lasts_through_turns_until_the_name_comes_again(call: Ca
     assert old.output.stdout == "12"
     await call.attach("a.csv", b"3", turn_id="turn_4")
     assert (await call("cat *", turn_id="turn_4", **BASH)).output.stdout == "3"
+
+
+@pytest.mark.parametrize("edit", ["", "open('d.csv', 'w').write('new'); "])
+async def test_an_attachment_that_comes_again_as_it_was_is_back(call: Caller, edit: str) -> None:
+    await call.attach("d.csv", b"1")
+    await call(f"{edit}None", **LOOK)
+    await call("import os; os.remove('d.csv')", **LOOK)
+    again = [await call.attach("d.csv", b"1") for _ in range(2)]
+    assert again[0] == again[1]
+    assert (await call("cat d.csv", **BASH)).output.stdout == "1"
 
 
 async def test_a_read_leaves_the_workspace_unchanged_and_none_has_what_it_names(call: Caller) -> None:
@@ -236,7 +261,7 @@ async def test_calls_side_by_side_lose_nothing_and_wait_for_none(call: Caller, s
 async def test_what_calls_side_by_side_leave_stays_within_the_bounds_of_one(call: Caller) -> None:
     code = "import os\nos.mkdir('{n}')\nfor i in range(6_000): os.symlink('x', f'{n}/{i}')"
     responses = await asyncio.gather(*(call(code.replace("{n}", n), **LOOK) for n in "ab"))
-    assert sum("only the files that the report lists were stored" in each.report for each in responses) == 1
+    assert sum("only the files that other tools see were stored" in each.report for each in responses) == 1
     after = await call("ls | wc -l; ls * | wc -l", turn_id="turn_2", **BASH)
     assert after.output.stdout.split() == ["1", "6000"]
 
@@ -282,6 +307,10 @@ async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptur
     assert "Note: the stored bytes of a.txt are missing or damaged; the program ran without them" in plain.report
     named = await call("open('turn_1/files/a.txt')", turn_id="turn_2", **LOOK)
     assert named.error.code == "pre_exec_missing_paths"
+    assert "; the stored bytes of turn_1/files/a.txt are missing or damaged" in named.report
+    by_name = await call("open('a.txt')", turn_id="turn_2", **LOOK)
+    assert "Hint: a.txt does not exist; the conversation has files/b.txt" in by_name.report
+    assert not any("the conversation has turn_2/files/a.txt" in each.report for each in (named, by_name))
     (line,) = [record.getMessage() for record in caplog.records if "turn_1/files/a.txt" in record.getMessage()]
     assert call.conversation in line
 

@@ -1036,6 +1036,44 @@ async def test_a_described_file_whose_bytes_are_not_those_of_its_digest_is_neith
     assert patched["error"]["code"] == "patch_target_unreadable"
 
 
+@pytest.mark.parametrize("size", [100, 30_000])  # the first is shown as a whole
+@pytest.mark.parametrize("damage", ["gone", "changed", "cut"])
+async def test_a_lost_or_damaged_file_costs_itself_alone_in_every_tool(
+    agent, stores, tmp_path, caplog, damage, size
+):
+    await write(agent, "la.md", f"needle a\n{'a' * size}\n")
+    await write(agent, "lb.md", f"needle b\n{'b' * size}\n")
+    [saved] = [
+        each
+        for each in await stores.artifacts.of_turn(ConversationKey(PRINCIPAL, "c1"), "turn_1")
+        if each.path.rel == "lb.md"
+    ]
+    [blob] = (tmp_path / "data" / "blobs").rglob(saved.sha256)
+    data = blob.read_bytes()
+    blob.unlink()
+    if damage != "gone":
+        blob.write_bytes(data.replace(b"needle", b"forged") if damage == "changed" else data[:50])
+
+    agent.turn = "turn_2"
+    read = await agent("react.read", paths=["lb.md", "la.md", "turn_1/files/lb.md#L1-2"])
+    reason = "its stored bytes are missing or damaged"
+    assert read["ret"]["reasons"] == dict.fromkeys(["lb.md", "turn_1/files/lb.md#L1-2"], reason)
+    assert "needle a" in read["text"]
+    found = await agent("react.search_files", content_regex="needle|forged")
+    assert found["ret"]["paths"] == ["turn_1/files/la.md"]
+    assert "Note: Not searched, because their bytes are missing or damaged: turn_1/files/lb.md" in found["text"]
+    patched = await patch(agent, "lb.md", "new")
+    assert (patched["error"]["code"], reason in patched["text"]) == ("patch_target_missing", True)
+    given = await write(agent, "c.md", "turn_1/files/lb.md")
+    assert (given["error"]["code"], reason in given["text"]) == ("param_ref_not_visible", True)
+    assert "forged" not in json.dumps([read, found["ret"], patched, given])
+    [warning] = [record.getMessage() for record in caplog.records if "lb.md" in record.getMessage()]
+    assert warning == (
+        "conversation c1: the stored bytes of turn_1/files/lb.md, version 1, are missing or damaged; "
+        "calls go on without it"
+    )
+
+
 # ---- texts by reference ----
 
 

@@ -23,7 +23,7 @@ _MESSAGES: dict[str, tuple[str, str]] = {
     RuntimeCode.OUTPUT_LIMIT: ("OL", "stdout length exceeded"),
 }
 # Of more files than a call stores the report has the number, beyond those that it lists.
-_MORE = re.compile(r"^Not in the contract: .* and (\d{1,9}) more$", re.MULTILINE)
+_MORE = re.compile(r"^Not in the contract: .* and (\d{1,9}) more(?:,|$)", re.MULTILINE)
 # An empty file is a file, and a deleted one is listed elsewhere.
 _NOT_SHOWN = frozenset({VerdictCode.PRODUCED, VerdictCode.EMPTY_FILE, VerdictCode.MISSING_FILE})
 

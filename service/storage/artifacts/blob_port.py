@@ -11,6 +11,7 @@ from proofbox.service.artifacts.port import NewArtifact
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 
+CHANGED = "the stored bytes of an artifact are damaged: their SHA-256 has changed"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -121,6 +122,13 @@ class BlobStore(Protocol):
 
         Raises:
             DamagedBytesError: the bytes are missing or end before ``at``.
+        """
+
+    def require_sound(self, sha256: str) -> None:
+        """Check all bytes of a hash before a part of them is read, unless that was done; not where a server does.
+
+        Raises:
+            DamagedBytesError: they are missing or have changed.
         """
 
     def link(self, served: ServedFile) -> str | None:

@@ -17,6 +17,7 @@ from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import DamagedBytesError, NewArtifact
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.blob_port import (
+    CHANGED,
     BlobStore,
     ServedFile,
     checked_sha256,
@@ -36,6 +37,8 @@ from proofbox.service.storage.artifacts.hosted_names import hosted_name, hosted_
 from proofbox.service.storage.artifacts.staging import Staging
 from proofbox.service.storage.error_translation import translate_errors
 
+_SOUND_MAX = 10_000  # are remembered
+
 
 class LocalBlobStore(BlobStore):
     """The BlobStore on the three folders below ``root``."""
@@ -50,6 +53,7 @@ class LocalBlobStore(BlobStore):
         self._blobs = self.root / "blobs"
         self._staging = Staging(self.root / "staging")
         self._making = threading.Lock()
+        self._sound: dict[str, tuple[int, int, int]] = {}  # checked blobs, with what was there
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -206,8 +210,26 @@ class LocalBlobStore(BlobStore):
                 raise DamagedBytesError("the stored bytes of an artifact are missing")
             link(blob, fetched)
             if sha256_of(fetched) != sha256:
-                raise DamagedBytesError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+                raise DamagedBytesError(CHANGED)
             return fetched
+
+    @override
+    def require_sound(self, sha256: str) -> None:
+        with self.translate_errors():
+            blob = self.blob(sha256)
+            try:
+                status = blob.stat()
+                there = (status.st_ino, status.st_size, status.st_mtime_ns)
+                if self._sound.get(sha256) == there:
+                    return
+                is_sound = sha256_of(blob) == sha256
+            except FileNotFoundError as exc:
+                raise DamagedBytesError("the stored bytes of an artifact are missing") from exc
+        if not is_sound:
+            raise DamagedBytesError(CHANGED)
+        if len(self._sound) >= _SOUND_MAX:
+            self._sound.clear()
+        self._sound[sha256] = there
 
     @override
     def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:

@@ -15,6 +15,7 @@ the sweeper, or when the store is opened again. Bytes that cannot be removed fai
 """
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ from typing_extensions import override
 from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.port import (
     BlocksOf,
+    DamagedBytesError,
     DeletedFile,
     NewArtifact,
     NewWorkspace,
@@ -41,7 +43,7 @@ from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import rows
-from proofbox.service.storage.artifacts.blob_port import BlobStore, checked_sha256
+from proofbox.service.storage.artifacts.blob_port import CHANGED, BlobStore, checked_sha256
 from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.artifacts.rows import ArtifactRow
@@ -212,13 +214,25 @@ class SqlArtifactStore(SqlWorkspaces):
     ) -> AsyncIterator[bytes]:
         row = await self._version(scope, artifact)
         at, end = max(start, 0), min(end, row.size_bytes)
+        digest = hashlib.sha256() if end - at == row.size_bytes else None
+        if digest is None:
+            await self._off_loop(partial(self._files.require_sound, row.sha256))
         while at < end:
             # Asked for piece by piece: a reader that goes away in the middle leaves nothing open behind.
             wanted = min(self._files.piece_bytes, end - at)
-            piece = await self._off_loop(partial(self._files.piece, row.sha256, at, wanted))
+            piece = await self._off_loop(partial(self._piece, row.sha256, at, wanted, digest))
+            at += len(piece)
+            if digest is not None and at == end and digest.hexdigest() != row.sha256:
+                raise DamagedBytesError(CHANGED)
             for begin in range(0, len(piece), _YIELDED_BYTES_MAX):
                 yield piece[begin : begin + _YIELDED_BYTES_MAX]
-            at += len(piece)
+
+    def _piece(self, sha256: str, at: int, wanted: int, digest: "hashlib._Hash | None") -> bytes:
+        """A piece of the bytes of a hash, which goes into the digest of all of them; blocking."""
+        piece = self._files.piece(sha256, at, wanted)
+        if digest is not None:
+            digest.update(piece)
+        return piece
 
     @override
     async def fetch_uri(self, scope: ConversationKey, uri: str, staging: Path) -> Path | None:

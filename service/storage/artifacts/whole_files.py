@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from proofbox.service.artifacts.port import DamagedBytesError
-from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.blob_port import CHANGED, BlobStore
 from proofbox.service.storage.artifacts.rows import ArtifactRow
 
 
@@ -18,5 +18,5 @@ def _whole(files: BlobStore, row: ArtifactRow) -> bytes:
     while (left := row.size_bytes - len(content)) > 0:
         content += files.piece(row.sha256, len(content), left)
     if hashlib.sha256(content).hexdigest() != row.sha256:
-        raise DamagedBytesError("the stored bytes of an artifact are damaged: their SHA-256 has changed")
+        raise DamagedBytesError(CHANGED)
     return content

@@ -14,6 +14,11 @@ FULL = {"explore": True, "workspace": "full"}
 NOTES = "turn_1/files/notes.md"
 
 
+@pytest.fixture(autouse=True)
+def few_files_are_stored_by_themselves(monkeypatch):
+    monkeypatch.setattr("proofbox.service.execution.tool.EXTRAS_MAX", 50)
+
+
 def in_files(files, turn="turn_1"):
     """What a run finds or leaves in files/, by its relative paths."""
     own = f"{turn}/files/"
@@ -132,7 +137,7 @@ async def test_what_of_a_workspace_is_over_the_bounds_is_noted_and_the_one_befor
     pipeline.engine.program = writing(**MANY)
     answer = await pipeline.answer(EXEC, FULL, code="pass")
     assert answer["ok"]
-    assert "Note: of the working directory only the files that the report lists were stored" in answer["report"]
+    assert "Note: of the working directory only the files that other tools see were stored" in answer["report"]
     assert "(limits 996 and 11019878)" in answer["report"]
     found = await full(pipeline, nothing)
     assert (len(found), "a059" in found, "f00049" in found, "f00050" in found) == (110, True, True, False)
@@ -146,7 +151,7 @@ async def test_a_failure_of_the_program_does_not_hide_what_was_not_stored(pipeli
     pipeline.engine.program = program
     answer = await pipeline.answer(EXEC, FULL, code="pass")
     assert answer["error"]["code"] == "nonzero_exit"
-    assert "Note: of the working directory only the files that the report lists were stored" in answer["report"]
+    assert "Note: of the working directory only the files that other tools see were stored" in answer["report"]
 
 
 async def test_a_lost_sandbox_leaves_the_workspace_as_it_was(pipeline):

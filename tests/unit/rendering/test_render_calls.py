@@ -70,6 +70,38 @@ async def test_a_blank_document_is_refused(pipeline):
     assert (answer["error"]["code"], answer["blocks"][1]["type"]) == ("empty_content", "react.notice")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("reprot.md", "files/reprot.md", "./files/reprot.md", "attachments/reprot.md", "turn_9/reprot.md"),
+        *("files/my reprot.md", "files/reprot", "REPROT.MD", "reprot.docx\n", "files/../reprot.md"),
+    ],
+)
+async def test_a_content_that_is_the_name_of_no_file_is_refused_with_near_names(pipeline, name):
+    await pipeline.save("turn_0/files/report.md", b"# Report")
+    answer = await pipeline.answer(PDF, {**PARAMS, "content": name})
+    assert (answer["error"]["code"], pipeline.engine.jobs) == ("param_ref_not_visible", [])
+    assert "report.md" in answer["text"] or ".." in name
+
+
+async def test_a_content_that_is_the_name_of_no_text_is_refused(pipeline):
+    await pipeline.save("turn_0/files/my chart.png", b"\x89PNG\r\n\x1a\n\xff")
+    answer = await pipeline.answer(PDF, {**PARAMS, "content": "my chart.png"})
+    assert (answer["error"]["code"], pipeline.engine.jobs) == ("param_ref_not_visible", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Total 4.5", "Node.js", "The figures are in reprot.md", "# reprot.md", "https://example.com/page.html"),
+        *("files/ has reports", "see a//b.md", "reprot.md\nis missing", "Report"),
+    ],
+)
+async def test_a_line_that_is_no_name_is_rendered(pipeline, text):
+    assert (await pipeline.answer(PDF, {**PARAMS, "content": text}))["ok"]
+    assert json.loads(pipeline.engine.jobs[0].code)["content"] == text
+
+
 async def test_a_content_given_by_its_path_decides_the_format(pipeline):
     await pipeline.save("turn_0/files/page.html", b"<p>by reference</p>")
     await pipeline.answer(PDF, {**PARAMS, "content": "turn_0/files/page.html"})
