@@ -352,7 +352,7 @@ draw()
 draw(**{'font.family': ['serif', 'NanumGothic'], 'font.serif': ['Liberation Serif']})
 draw(**{'font.serif': ['Noto Serif']})
 path = font_manager.findfont('Liberation Mono')
-[found] = [font for font in font_manager.fontManager.ttflist if font.fname == path]
+found = next(font for font in font_manager.fontManager.ttflist if font.fname == path)
 fonts = font_manager.fontManager.ttflist
 fonts[0] = font_manager.FontEntry(**{**vars(found), 'name': 'Noto Serif'})
 font_manager.fontManager._findfont_cached.cache_clear()
@@ -369,7 +369,7 @@ def test_charts_are_the_same_whether_fonts_were_looked_for_before_or_not(forking
     *drawn, (warnings, texts) = eval(said(forking, DRAWS))
     figures, _, first, again, *others, absent, missing = drawn
     assert (figures, first == again, len({first, *others})) == ([], True, 4)
-    assert (warnings > 10, len(texts), absent == missing) == (True, 2, True)
+    assert (warnings, len(texts), absent == missing) == (2, 2, True)
     *as_launched, (more_warnings, same_texts) = eval(said(launching, DRAWS))
     assert (drawn, texts, warnings) == (as_launched, same_texts, more_warnings)
 
