@@ -1,6 +1,6 @@
 """Hints on habits of models that end as an error: what the program has, and what to write in its place.
 
-Only runs that failed are searched for habits: a program that works is never called wrong.
+Only runs that failed are searched for habits: a program that works is never called wrong. A missing network it is told.
 """
 
 import re
@@ -124,10 +124,12 @@ _ERRORS = (
         "environments cannot be made, as nothing can be installed; import what is there",
     ),
 )
-_NO_NETWORK = re.compile(
-    r"Temporary failure in name resolution|Name or service not known|Network is unreachable|NameResolutionError"
-    r"|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|ENETUNREACH|Could not resolve host"
+_NO_HOST = r"(?:Temporary failure in name resolution|Name or service not known|Network is unreachable)"
+_NO_NETWORK_CAUGHT = re.compile(
+    rf"\[Errno -?\d+\] {_NO_HOST}"
+    r"|NameResolutionError|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|ENETUNREACH|Could not resolve host"
 )
+_NO_NETWORK = re.compile(f"{_NO_HOST}|{_NO_NETWORK_CAUGHT.pattern}")
 _OFFLINE = (
     "the sandbox has no network, so nothing can be downloaded and a repetition fails too; use files of the "
     "conversation, or the web tools"
@@ -136,6 +138,17 @@ _UNREACHABLE = (
     "nobody can reach a server in the sandbox, and it ends with the call: ask it from the same program, then end"
 )
 _SERVER = re.compile(r"serve_forever\(|\bapp\.run\(|uvicorn\.run\(|\.listen\(\d|http\.server\b|\.launch\(")
+
+
+def offline_hint(text: str, language: Language) -> str:
+    """The sentence on a missing network that a program noticed and went on; empty if it did not print that.
+
+    Args:
+        text: the end of what the program wrote.
+        language: of the tool.
+    """
+    is_of_fetch = language is Language.NODE and "fetch failed" in text
+    return _OFFLINE if is_of_fetch or _NO_NETWORK_CAUGHT.search(text[-_TAIL_CHARS:]) else ""
 
 
 def habit_hints(code: str, language: Language, text: str, *, has_network: bool, timed_out: bool) -> Iterator[str]:

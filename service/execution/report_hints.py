@@ -15,7 +15,7 @@ from proofbox.service.execution.missing_libraries import (
     missing_module,
     missing_package,
 )
-from proofbox.service.execution.program_habits import habit_hints
+from proofbox.service.execution.program_habits import habit_hints, offline_hint
 from proofbox.service.jobs.runner import JobResult
 from proofbox.service.jobs.verdicts import Verdict
 from proofbox.service.sandbox.port import FileState
@@ -175,6 +175,8 @@ def run_hints(ran: RanProgram) -> list[str]:
                 timed_out=failure.code is RuntimeCode.TIMEOUT,
             )
         hints += build_hints(text, ran.known_paths, ran.libraries, ran.turn_id, has_index=ran.has_index)
+    if failure is None and not ran.has_network:
+        hints.append(offline_hint(program_output(ran.result.outcome.output).combined, ran.language))
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
     missing = _missing_names(ran.verdicts)
     if (hint := _save_what_is_shown(missing, ran.shown)) is not None:

@@ -22,12 +22,13 @@ _GROUP_MARGIN = "  | "
 # Behind what was written to the line before it; those of the members of a group are indented.
 _HEADER = re.compile(r"(?:  \+ Exception Group |\S.*)?Traceback \(most recent call last\):$")
 _FRAME = re.compile(r'  File ".*", line (\d{1,9}), in ')
-_CHAINS = frozenset(
+CHAINS = frozenset(
     {
         "During handling of the above exception, another exception occurred:",
         "The above exception was the direct cause of the following exception:",
     }
 )
+"""What stands between the exceptions of a traceback, each of which led to the next one."""
 _NODE_ENDS = re.compile(r"Node\.js v\d+\.\d+\.\d+\S*")
 _NODE_PLACE = re.compile(r"\S.*:(\d{1,9})")
 _NODE_FRAME = "    at "
@@ -120,7 +121,7 @@ def _python_errors(lines: Sequence[str]) -> Iterator[_Error]:
             continue
         text = _with_message(text, below)
         before = [line.removeprefix(margin) for line in lines[max(0, at - 2) : at]]
-        is_chained = before[:1] != [] and before[0] in _CHAINS
+        is_chained = before[:1] != [] and before[0] in CHAINS
         frame = _FRAME.match(lines[at + 1].removeprefix(margin))
         shown = lines[at + 2].removeprefix(margin) if at + 2 < len(lines) else ""
         yield _Error(text, int(frame[1]) if frame else 0, shown, is_chained)
@@ -131,7 +132,7 @@ def _with_message(text: str, below: Iterator[str]) -> str:
     if not text.endswith(":"):
         return text
     more = next((line for line in below if line), "")
-    return text if more in _CHAINS or more.startswith(_NODE_FRAME) else f"{text} {more.strip()}".rstrip()
+    return text if more in CHAINS or more.startswith(_NODE_FRAME) else f"{text} {more.strip()}".rstrip()
 
 
 def _is_node(lines: Sequence[str]) -> bool:

@@ -32,10 +32,14 @@ def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdic
 
 
 def hints_of(
-    result: JobResult, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
+    result: JobResult,
+    code: VerdictCode = VerdictCode.MISSING_FILE,
+    contract: Contract = PROMISED,
+    language: Language = Language.PYTHON,
+    **more: bool,
 ) -> list[str]:
     verdicts = verdicts_of(code, contract)
-    return run_hints(RanProgram("", Language.PYTHON, "turn_2", contract, result, verdicts, KNOWN, LIBRARIES))
+    return run_hints(RanProgram("", language, "turn_2", contract, result, verdicts, KNOWN, LIBRARIES, **more))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +58,26 @@ def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(result, c
 def test_what_a_run_printed_that_kept_its_promises_is_not_read():
     result = result_of(f"Error: {NO_FILE}\n")
     assert hints_of(result, VerdictCode.PRODUCED) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("failed HTTPSConnectionPool(…): (Caused by NameResolutionError(…))", Language.PYTHON),
+        ("failed <urlopen error [Errno -3] Temporary failure in name resolution>", Language.PYTHON),
+        ("curl: (6) Could not resolve host: example.com", Language.BASH),
+        ("failed fetch failed", Language.NODE),
+    ],
+)
+def test_a_program_that_goes_on_without_a_network_is_told_that_there_is_none(text, language):
+    [hint] = hints_of(result_of(text), VerdictCode.PRODUCED, language=language)
+    assert hint.startswith("the sandbox has no network")
+    assert hints_of(result_of(text), VerdictCode.PRODUCED, language=language, has_network=True) == []
+
+
+def test_a_program_that_reads_of_networks_is_told_nothing():
+    log = "kernel: Network is unreachable\nfetch failed: Temporary failure in name resolution"
+    assert hints_of(result_of(log), VerdictCode.PRODUCED) == []
 
 
 def test_a_library_that_a_program_found_missing_and_printed_is_one():
