@@ -225,10 +225,13 @@ def _output_path(call: ExecCall) -> str | None:
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:
-    if result.failure is not None or not result.outcome.oom_kills:
-        return []
-    failure = memory_failure(result.outcome, call.bounds.limits)
-    return [failure.message] if failure is not None else []
+    notes = []
+    if result.failure is None and (failure := memory_failure(result.outcome, call.bounds.limits)) is not None:
+        notes.append(failure.message)
+    if result.outcome.left_running:
+        names = ", ".join(result.outcome.left_running)
+        notes.append(f"processes that still ran were ended with the call, as nothing outlives it: {names}")
+    return notes
 
 
 def _package_notes(packages: InstalledPackages | None) -> list[str]:

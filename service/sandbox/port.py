@@ -160,6 +160,7 @@ class ProcessOutcome:
         signal: the signal that ended it.
         timed_out: the wall clock ended it.
         output_exceeded: it wrote more than ``output_bytes``.
+        left_running: names of some processes that still ran when it had ended by itself; they name themselves.
         oom_kills: processes of the sandbox that the kernel killed for memory during the run.
         pids_hits: how often the kernel refused a new process during the run.
         rooms: the places for files, as they were when it ended.
@@ -180,6 +181,7 @@ class ProcessOutcome:
     signal: int | None = None
     timed_out: bool = False
     output_exceeded: bool = False
+    left_running: tuple[str, ...] = ()
     oom_kills: int = 0
     pids_hits: int = 0
     rooms: tuple[Room, ...] = ()

@@ -83,6 +83,7 @@ class Exit(_Answer):
     signal: Annotated[int, Field(ge=1, le=64)] | None = None
     timed_out: bool = False
     output_exceeded: bool = False
+    left_running: Annotated[tuple[Line, ...], _SHOWN] = ()
     oom_kills: Count = 0
     pids_hits: Count = 0
     rooms: Annotated[list[_Room], Field(max_length=_ROOMS_MAX)] = []
