@@ -225,7 +225,7 @@ def _output_path(call: ExecCall) -> str | None:
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:
-    notes = []
+    notes = ["the lines of the code end with CRLF; it was run with LF"] if call.has_carriage_returns else []
     if result.failure is None and (failure := memory_failure(result.outcome, call.bounds.limits)) is not None:
         notes.append(failure.message)
     if result.outcome.left_running:
