@@ -42,7 +42,7 @@ class ExecCall:
 
     @property
     def has_carriage_returns(self) -> bool:
-        """Whether it is a shell script whose lines all end with CRLF; Bash takes the first of the two as a letter."""
+        """Whether it is a shell script whose lines all end with CRLF; Bash takes the CR as a letter."""
         code = self.request.code or ""
         return self.language is Language.BASH and 0 < code.count("\r\n") == code.count("\n")
 

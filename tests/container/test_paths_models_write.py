@@ -126,7 +126,8 @@ async def test_a_path_in_a_comment_stops_no_run(call: Caller, language: Language
         (Language.NODE, "require('fs').readFileSync('raport.csv')", "the conversation has files/report.csv"),
         (Language.PYTHON, "import tensorflow", "the library tensorflow is not installed"),
         (Language.PYTHON, "import tensorflow", "use sklearn"),
-        (Language.PYTHON, "import h5py", "installed are numpy"),
+        (Language.PYTHON, "import h5py", "importlib.metadata.distributions() names"),
+        (Language.BASH, "pip3 list", "installed are numpy"),
         (Language.NODE, "require('lodash')", "the package lodash is not installed"),
     ],
 )

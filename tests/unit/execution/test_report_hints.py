@@ -112,11 +112,23 @@ def test_a_module_that_cannot_be_imported_is_said_to_be_what_it_is(module, hint)
     assert build_hints(f"ModuleNotFoundError: No module named '{module}'", known, LIBRARIES, "turn_2") == [hint]
 
 
-def test_a_library_that_is_not_there_is_named_with_those_that_are():
+def test_a_library_that_is_not_there_is_named_with_the_way_to_see_those_that_are():
     text = "No module named 'h5py'\nNo module named 'tables'"
     *named, listed = build_hints(text, KNOWN, LIBRARIES)
     assert named == ["the library h5py is not installed", "the library tables is not installed"]
-    assert listed == "installed are numpy, scikit-learn and 1 more"
+    assert listed == "importlib.metadata.distributions() names what is installed"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("pip list | grep -i pdf", "/job/main.sh: line 1: pip: command not found"),
+        ("subprocess.run([sys.executable, '-m', 'pip', 'freeze'])", "/usr/bin/python3: No module named pip"),
+    ],
+)
+def test_a_program_that_asks_what_is_installed_gets_the_list(code, text):
+    ran = RanProgram(code, Language.PYTHON, "turn_2", no_promises("turn_2"), result_of(text), [], KNOWN, LIBRARIES)
+    assert run_hints(ran) == ["installed are numpy, scikit-learn and 1 more"]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +142,14 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
         ),
         ("No module named 'h5py'", True, 'the library h5py is not installed; call again with packages: ["h5py"]'),
         ("No module named 'pip'", False, "nothing can be installed while a program runs"),
+        (
+            'Image export using the "kaleido" engine requires the Kaleido package,',
+            True,
+            (
+                "the library kaleido is not installed; use matplotlib for pictures; fig.write_html for pages of "
+                "plotly"
+            ),
+        ),
         (
             "/job/main.sh: line 1: soffice: command not found",
             False,
