@@ -38,7 +38,11 @@ def _other_tool(what: str, language: Language) -> str:
 _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ", _MULTI)
 _SYNTAX_OF_NODE = re.compile(r"^SyntaxError: |^ReferenceError: ", _MULTI)
 _OF_BASH = re.compile(r"syntax error|command not found|import(?:-im6)?: |not a valid identifier", _MULTI)
-_PYTHON_CODE = re.compile(r"^(?:import [\w.]+|from [\w.]+ import .+|def \w+\(.*|class \w+.*:|print\(.*)$", _MULTI)
+_PYTHON_CODE = re.compile(
+    r"^(?:import [\w.]+|from [\w.]+ import .+|def \w+\(.*|class \w+.*:|print\(.*"
+    r"|(?:for|if|while|with) \S[^;\n]*[\w)\]}'\"]:)$",
+    _MULTI,
+)
 _SHELL_CODE = re.compile(
     r"\A\s*(?:#!.*\b(?:ba|z|da)?sh\b|(?:cd|ls|cat|echo|mkdir|pip3?|python3?|grep|find|export|npm|npx|node|curl|wget"
     r"|rm|cp|mv|git|head|tail|wc|unzip|tar|set -\w+|apt-get|apt|sudo|which|pwd)(?:\s|$))"
@@ -49,7 +53,28 @@ _NODE_CODE = re.compile(
     r"|^[ \t]*import .{1,200} from ['\"]",
     _MULTI,
 )
+_ANY = re.compile("")
+_NO_BLANK = re.compile(r"[\u00a0\u2000-\u200b\u202f\u3000]")
+_NO_BLANKS = (
+    "the code has characters that look like blanks and are none, such as the no-break space U+00A0; write blanks"
+)
+# Where it is no part of a text that the program writes.
+_FENCE = re.compile(r"\A(?:(?!'''|\"\"\"|<<|`)[\s\S])*?^[ \t]*(?:```|~~~)", _MULTI)
+_FENCED = "the code has a code fence, and text around it; send the program alone"
 _HABITS = (
+    _Habit(Language.PYTHON, _SYNTAX, _FENCE, _FENCED),
+    _Habit(Language.BASH, _ANY, _FENCE, _FENCED),
+    _Habit(Language.NODE, _SYNTAX_OF_NODE, _FENCE, _FENCED),
+    _Habit(
+        Language.PYTHON, re.compile(r"^SyntaxError: invalid non-printable character", _MULTI), _NO_BLANK, _NO_BLANKS
+    ),
+    _Habit(Language.BASH, _OF_BASH, _NO_BLANK, _NO_BLANKS),
+    _Habit(
+        Language.BASH,
+        _ANY,
+        re.compile(r"\A(?=[\s\S]*?\r\n)[\s\S]*?(?<!\r)\n"),
+        "some lines of the code end with CRLF, which Bash takes as a part of words; end all with LF",
+    ),
     _Habit(
         Language.PYTHON,
         re.compile(r"^SyntaxError: unexpected character after line continuation character", _MULTI),
@@ -70,8 +95,8 @@ _HABITS = (
     ),
     _Habit(
         Language.PYTHON,
-        _SYNTAX,
-        re.compile(r"^[ \t]*(?:>>> |In \[\d*\]: )", _MULTI),
+        re.compile(rf"{_SYNTAX.pattern}|^NameError: name '(?:In|Out)' is not", _MULTI),
+        re.compile(r"^[ \t]*(?:>>> |In ?\[\d*\]: ?)", _MULTI),
         "lines of the code begin with a prompt such as >>>; send the code without prompts and results",
     ),
     _Habit(
@@ -80,6 +105,30 @@ _HABITS = (
         re.compile(r"^[ \t]*(?:! ?\w|%{1,2}[A-Za-z])", _MULTI),
         "lines that begin with ! or % are commands of notebooks; write them in Python, or send shell commands to "
         f"{exec_tool_id(Language.BASH)}",
+    ),
+    _Habit(
+        Language.PYTHON,
+        re.compile(r"^NameError: name 'get_ipython' is not", _MULTI),
+        re.compile(r"get_ipython\("),
+        f"there is no notebook; leave get_ipython() out, and send shell commands to {exec_tool_id(Language.BASH)}",
+    ),
+    _Habit(
+        Language.PYTHON,
+        _SYNTAX,
+        re.compile(r"^[ \t]*(?:[A-Za-z_][\w.]*\?{1,2}|\?{1,2}[A-Za-z_][\w.]*)[ \t]*$", _MULTI),
+        "a ? at a name is a command of notebooks; write help(name)",
+    ),
+    _Habit(
+        Language.PYTHON,
+        re.compile(r"^(?:ModuleNotFound|Import)Error: ", _MULTI),
+        re.compile(r"\b(?:use|switch_backend)\(\s*['\"](?i:tk|qt|gtk|wx|macosx|webagg|nbagg|notebook|ipympl)"),
+        "there is no screen; leave the choice of a backend out: plt.show() and plt.savefig() work without",
+    ),
+    _Habit(
+        Language.PYTHON,
+        re.compile(r"^EOFError$", _MULTI),
+        re.compile(r"\bgetpass\b"),
+        "nobody types: give what getpass() reads as stdin of the call",
     ),
     _Habit(Language.PYTHON, _SYNTAX, _SHELL_CODE, _other_tool("a shell script", Language.BASH)),
     _Habit(Language.PYTHON, _SYNTAX, _NODE_CODE, _other_tool("JavaScript", Language.NODE)),
@@ -102,6 +151,10 @@ _ERRORS = (
     (
         re.compile(r"error: the following arguments are required: "),
         _NO_ARGUMENTS,
+    ),
+    (
+        re.compile(r"The function is not implemented\. Rebuild the library with"),
+        "there is no screen: cv2 cannot show a picture, write it with cv2.imwrite('files/<name>.png', picture)",
     ),
     (
         re.compile(r"Invalid cross-device link|EXDEV: cross-device link"),

@@ -29,12 +29,15 @@ _NAME_CHARS_MAX = 200
 _TAIL_CHARS = 16_000
 
 _QUOTED = r"(?P<{0}>'(?:[^'\n]{{1,1024}})'|\"(?:[^\"\n]{{1,1024}})\")"
+_CANNOT = r"(?:[Cc]an(?:not|'t)|[Cc]ould(?:n't| not))"
 _NO_FILE = re.compile(
     r"No such file or directory: (?:b?" + _QUOTED.format("python") + r")"
     r"|ENOENT: no such file or directory, \w+ " + _QUOTED.format("node") + ""
-    r"|cannot (?:access|open|stat|remove|create regular file|create directory)"
-    r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: No such file or directory"
-    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory"
+    rf"|{_CANNOT} (?:access|open|read|stat|remove|create regular file|create directory)(?: file)?"
+    r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: (?:\[Errno 2\] )?No such file or directory"
+    rf"|^(?:[^\n:]{{1,200}}: )?(?:line \d+: )?(?!{_CANNOT} )(?P<shell>[^\n:]{{1,1024}}): No such file or directory"
+    r"|^tar: (?P<tar>[^\n:]{1,1024}): Cannot open: No such file or directory"
+    r"|^unzip: +cannot find or open (?P<zip>[^\n,]{1,1024}),"
     r"|\[Errno 2\] Failed to open local file " + _QUOTED.format("pyarrow") + ""
     r"|^[\w.]{0,100}PackageNotFoundError: Package not found at " + _QUOTED.format("office") + ""
     r"|^FileNotFoundError: (?P<bare>[^\s\['\":]{1,1024}?)(?: not found\.)?$",

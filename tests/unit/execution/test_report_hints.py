@@ -203,6 +203,24 @@ def test_the_name_of_a_style_is_no_file():
             "ImportError: Missing optional dependency 'pyxlsb'. Use pip or conda to install pyxlsb.",
             "the library pyxlsb is not installed",
         ),
+        (
+            "I/O Error: Couldn't open file 'A.docx': No such file or directory.",
+            "A.docx does not exist; the conversation has turn_1/attachments/a.docx",
+        ),
+        (
+            "sed: can't read data/sales.csv: No such file or directory",
+            "data/sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            "jq: error: Could not open file sales2.csv: No such file or directory",
+            CLOSE,
+        ),
+        (
+            "python3: can't open file '/out/turn_2/files/help.py': [Errno 2] No such file or directory",
+            "/out/turn_2/files/help.py does not exist; the conversation has turn_1/files/helper.py",
+        ),
+        ("tar: sales2.csv: Cannot open: No such file or directory", CLOSE),
+        ("unzip:  cannot find or open sales2.csv, sales2.csv.zip or sales2.csv.ZIP.", CLOSE),
         ("/job/main.sh: line 1: ffmpeg: command not found", FFMPEG),
         ("sh: 1: ffmpeg: not found", FFMPEG),
         ("Error: spawn ffmpeg ENOENT", FFMPEG),
