@@ -231,6 +231,9 @@ def _notes(call: ExecCall, result: JobResult) -> list[str]:
     if result.outcome.left_running:
         names = ", ".join(result.outcome.left_running)
         notes.append(f"processes that still ran were ended with the call, as nothing outlives it: {names}")
+    if result.failure is None and result.collected.left_in_tmp:
+        names = ", ".join(result.collected.left_in_tmp)
+        notes.append(f"files in /tmp ended with the call: {names}; write to files/ what is to stay")
     return notes
 
 

@@ -304,6 +304,7 @@ class Collected:
         depth_exceeded: there are deeper folders than the limit; they were not examined.
         removed: physical paths of files of the turn that were put in and that the program removed.
         in_other_turns: what it wrote or removed in folders of other turns, escaped for display; nothing is stored.
+        left_in_tmp: names of some files that it left in ``/tmp``, escaped for display; they are gone.
         taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
         workspace: the workspace, if it was wanted.
     """
@@ -315,6 +316,7 @@ class Collected:
     depth_exceeded: bool = False
     removed: tuple[str, ...] = ()
     in_other_turns: tuple[str, ...] = ()
+    left_in_tmp: tuple[str, ...] = ()
     taken_in: tuple[tuple[int, str], ...] = ()
     workspace: CollectedWorkspace | None = None
 

@@ -220,6 +220,7 @@ class Summary(_Answer):
     depth_exceeded: bool
     removed: Annotated[tuple[Path, ...], Field(strict=False, max_length=_REMOVED_MAX)] = ()
     in_other_turns: Annotated[tuple[Line, ...], _LIST] = ()
+    left_in_tmp: Annotated[tuple[Line, ...], _LIST] = ()
     taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
 
     def collected(self, **rest: Any) -> Collected:
