@@ -190,7 +190,7 @@ def parse_contract(raw: object, turn_id: str | None) -> Contract:
     seen: dict[str, int] = {}
     for index, entry in enumerate(entries):
         try:
-            fields, left_out = _without_idle_fields(entry)
+            fields, left_out = _without_idle_fields(_object(index, entry))
             promise, original = _promise(index, fields, turn_id)
         except ContractError as exc:
             mistakes.append(exc)
@@ -257,7 +257,7 @@ def _no_turn() -> ContractError:
     return ContractError(ContractCode.MISSING_TURN_ID, "the call has no turn_id; give the current turn's id")
 
 
-def _entries(raw: object) -> list[dict[str, Any]]:
+def _entries(raw: object) -> list[Any]:
     if raw is None or raw == "":
         raise ContractError(
             ContractCode.MISSING_ARTIFACTS,
@@ -287,13 +287,14 @@ def _entries(raw: object) -> list[dict[str, Any]]:
             ContractCode.INVALID_ARTIFACTS,
             f"params.contract has {len(raw)} entries, {ENTRIES_MAX} are allowed; use glob for many files",
         )
-    for index, entry in enumerate(raw):
-        if not isinstance(entry, dict):
-            raise ContractError(
-                ContractCode.INVALID_ARTIFACTS,
-                f"contract[{index}] is no object; write {{filename, description}}",
-            )
     return raw
+
+
+def _object(index: int, entry: object) -> dict[str, Any]:
+    if isinstance(entry, dict):
+        return entry
+    message = f"contract[{index}] is no object; write {{filename, description}}"
+    raise ContractError(ContractCode.INVALID_ARTIFACTS, message)
 
 
 def _refuse_unsendable(raw: object) -> None:
@@ -344,7 +345,9 @@ def _promise(index: int, entry: dict[str, Any], turn_id: str | None) -> tuple[Pr
             "turn only",
         )
     is_glob = spec.glob is not None
-    _refuse_misfits(index, spec, named.file.rel)
+    checks = spec.model_dump(include=set(Checks.model_fields), exclude_none=True)
+    if misfits := _misfits(index, checks, named.file.rel, is_glob=is_glob):
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, misfits[0])
     if is_glob and not _WILDCARDS & set(named.file.rel):
         raise ContractError(
             ContractCode.INVALID_ARTIFACT_SPEC,
@@ -374,16 +377,11 @@ def _decoded(text: str) -> str:
         return text
 
 
-def _refuse_misfits(index: int, spec: ArtifactSpec, rel: str) -> None:
-    """Refuses checks that can hold for no file of the promised name.
-
-    Raises:
-        ContractError: ``invalid_artifact_spec``; it lists them.
-    """
-    checks = spec.model_dump(include=set(Checks.model_fields), exclude_none=True)
-    found = (misfit(check, value, rel, is_glob=spec.glob is not None) for check, value in checks.items())
-    if listed := "; ".join(why for why in found if why is not None):
-        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, f"contract[{index}] '{rel}': {listed}")
+def _misfits(index: int, checks: dict[str, Any], rel: str, *, is_glob: bool) -> list[str]:
+    """The checks that can hold for no file of the promised name, as one sentence; none if there are none."""
+    found = (misfit(check, value, rel, is_glob=is_glob) for check, value in checks.items())
+    listed = "; ".join(why for why in found if why is not None)
+    return [f"contract[{index}] '{rel}': {listed}"] if listed else []
 
 
 def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
@@ -405,8 +403,11 @@ def _spec(index: int, entry: dict[str, Any]) -> ArtifactSpec:
         return ArtifactSpec.model_validate(fields)
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_context=False)
-        listed = "; ".join(_mistake(index, error, fields) for error in errors[:_MISTAKES_LISTED])
-        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, listed) from exc
+        listed = [_mistake(index, error, fields) for error in errors[:_MISTAKES_LISTED]]
+        if rel := next((name for name in names.values() if isinstance(name, str)), None):
+            checks = {check: fields[check] for check in Checks.model_fields if fields.get(check) is not None}
+            listed += _misfits(index, checks, rel, is_glob=fields.get("filename") is None)
+        raise ContractError(ContractCode.INVALID_ARTIFACT_SPEC, "; ".join(listed)) from exc
 
 
 def _mistake(index: int, error: Any, fields: dict[str, Any]) -> str:

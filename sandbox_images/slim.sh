@@ -49,7 +49,7 @@ for folder in babel dateparser/data faker/providers fontTools fpdf mpmath narwha
 done
 
 # Ours: see site/.
-for module in matplotlib/_text_helpers.py matplotlib/font_manager.py PIL/ImageFont.py wordcloud/wordcloud.py nltk/downloader.py weasyprint/text/ffi.py; do
+for module in matplotlib/_mathtext.py matplotlib/_text_helpers.py matplotlib/font_manager.py PIL/ImageFont.py wordcloud/wordcloud.py nltk/downloader.py weasyprint/text/ffi.py; do
   printf '\nimport proofbox_image\n\nproofbox_image.complete(globals())\n' >>"$module"
   compile "$module"
 done

@@ -81,6 +81,7 @@ class Collection:
                 "depth_exceeded": walk.depth_exceeded,
                 "removed": elsewhere.removed(self._out),
                 "in_other_turns": elsewhere.in_other_turns(self._out),
+                "left_in_tmp": elsewhere.left_in_tmp(),
                 "taken_in": self._taken_in,
             },
         )

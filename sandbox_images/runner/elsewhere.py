@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import islice
 
 import cgroup
 from aliases import copy_file
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _REMOVED_MAX = 2_000
 _REMOVED_BYTES_MAX = 512 * 1024
 _SHOWN_MAX = 20
+_LEFT_MAX = 5
 _SHOWN_CHARS_MAX = 300
 _VISITED_MAX = 2_000  # files and folders of other turns
 _SMALL_BYTES = 1024 * 1024  # are copied whatever the kernel counts
@@ -56,6 +58,21 @@ def in_other_turns(out: OutDir) -> list[str]:
             elif out.is_new(path):
                 found.append(path.removeprefix(f"{files}/"))
     return [_shown(path) for path in sorted(set(found))[:_SHOWN_MAX]]
+
+
+def left_in_tmp() -> list[str]:
+    """Some names of files in ``/tmp`` that the program chose: they are lost with the container."""
+    names = sorted(name for name, is_dir in _entries("/tmp", "") if not is_dir)  # noqa: S108 - the container's own
+    named = (name for name in names if "." in name and not name.startswith((".", "tmp")))
+    return [_shown(name) for name in islice(filter(_has_content, named), _LEFT_MAX)]
+
+
+def _has_content(name: str) -> bool:
+    try:
+        found = os.lstat(f"/tmp/{name}")  # noqa: S108 - the container's own
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > 0
 
 
 def _is_turn(path: str) -> bool:

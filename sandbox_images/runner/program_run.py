@@ -48,6 +48,8 @@ _REAP_EVERY_S = 0.1
 # Where the kernel has no descriptors of processes (gVisor): only reaping shows that the program has ended.
 _REAP_EVERY_WITHOUT_PIDFD_S = 0.005
 _KILL_AGAIN_S = 0.0005
+_MOMENT_S = 0.05
+_NAMES_MAX = 5  # of processes
 _NAMES = {frame_format.STDOUT: 1, frame_format.STDERR: 2}  # of the streams, in the payload of EXIT
 
 
@@ -132,6 +134,7 @@ class ProgramRun:
         self._places = FullPlaces()
         self._status: int | None = None
         self._timed_out = False
+        self._left_running: list[str] = []
         self._resting: dict[int, float] = {}
         self._rest_s = _REST_S
         self._ended: set[int] = set()
@@ -161,6 +164,8 @@ class ProgramRun:
                 poll.register(fd, select.POLLIN)
         self._rest(poll, _FIRST_REST_S)
         self._watch(poll, deadline)
+        if self._status is not None:
+            self._left_running = find_running(self._reaped)
         self._places.look()
         end_all_processes(self._reaped)
         if self._connections is not None:
@@ -317,6 +322,7 @@ class ProgramRun:
             "signal": -code if code < 0 else None,
             "timed_out": self._timed_out,
             "output_exceeded": exceeded,
+            "left_running": self._left_running,
             "oom_kills": cgroup.oom_kills() - self._launcher.oom_kills_before,
             "pids_hits": cgroup.pids_hits() - self._launcher.pids_hits_before,
             "memory_peak_bytes": cgroup.memory_peak_bytes(),
@@ -351,6 +357,31 @@ def reap(on_reaped: OnReaped) -> bool:
             on_reaped(pid, status)
     except ChildProcessError:
         return False
+
+
+def find_running(on_reaped: OnReaped) -> list[str]:
+    """The names of some processes that run on though the program has ended; many end a moment after it."""
+    until = time.monotonic() + _MOMENT_S
+    while reap(on_reaped) and (names := _names_of_others()):
+        if time.monotonic() >= until:
+            return names
+        time.sleep(_KILL_AGAIN_S)
+    return []
+
+
+def _names_of_others() -> list[str]:
+    names = dict.fromkeys(_name_of(pid) for pid in os.listdir("/proc") if pid.isdigit() and pid != "1")
+    return [name for name in names if name][:_NAMES_MAX]
+
+
+def _name_of(pid: str) -> str:
+    """The name of a process; empty if it has ended, or serves those of multiprocessing, and ends after them."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as command, open(f"/proc/{pid}/comm", "rb") as file:
+            name = "" if b"resource_tracker" in command.read() else file.read().decode(errors="replace").rstrip()
+    except OSError:
+        return ""
+    return "".join(c if c.isprintable() else "?" for c in name)
 
 
 def kill_all_others() -> bool:

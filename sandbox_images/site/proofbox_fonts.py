@@ -9,7 +9,10 @@ import io
 import mmap
 import os
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any
@@ -17,61 +20,65 @@ from typing import Any
 _SANS, _SERIF, _MONO = "Liberation Sans", "Liberation Serif", "Liberation Mono"
 _WIDE, _WIDE_MONO = "DejaVu Sans", "DejaVu Sans Mono"
 _CHINESE, _KOREAN, _SYMBOLS = "Droid Sans Fallback", "NanumGothic", "Symbola"
+# Names in small letters are no fonts: kinds, and what nobody looks for.
 _FACES = {
-    _SANS: "arial, helvetica, helvetica neue, nimbus sans, arimo, freesans, arial narrow, arial black, arial unicode ms, swiss",
-    _SERIF: "times new roman, times, nimbus roman, tinos, freeserif, georgia, garamond, eb garamond, palatino, palatino linotype,"
-    "book antiqua, baskerville, bookman, bookman old style, charter, didot, century, century schoolbook, computer modern roman,"
-    "cmu serif, latin modern roman, playfair display, merriweather, lora, stix, new century schoolbook, utopia, itc bookman",
-    _MONO: "courier new, courier, nimbus mono, cousine, freemono, fixed, terminal",
-    "Carlito": "calibri",
-    "Caladea": "cambria",
-    "Noto Sans": "open sans, roboto, lato, inter, segoe ui, ubuntu, source sans pro, source sans 3, droid sans, montserrat, poppins,"
-    "nunito, raleway, work sans, sf pro, sf pro display, sf pro text, san francisco, system-ui, -apple-system, blinkmacsystemfont,"
-    "ibm plex sans, pt sans, fira sans, candara, corbel, optima, avenir, avenir next, gill sans, gill sans mt, futura, myriad pro,"
-    "century gothic, franklin gothic, trebuchet ms, dm sans, helvetica light, aptos",
-    "Noto Serif": "noto serif cjk, constantia, source serif pro, pt serif",
-    _WIDE: "verdana, tahoma, geneva, lucida grande, lucida sans, lucida sans unicode, lucid, avant garde, bitstream vera sans,"
-    "comic sans ms, comic neue, xkcd, xkcd script, humor sans, impact, chicago, charcoal, sand, script mt, felipa, textile,"
-    "apple chancery, zapf chancery, itc zapf chancery, western, cursive, fantasy",
-    _WIDE_MONO: "consolas, menlo, monaco, andale mono, lucida console, lucida sans typewriter, cascadia code, cascadia mono, fira code,"
-    "fira mono, jetbrains mono, source code pro, sf mono, ubuntu mono, roboto mono, inconsolata, hack, ibm plex mono, cmtt10,"
-    "computer modern typewriter, bitstream vera sans mono, space mono",
-    _CHINESE: "simhei, simsun, nsimsun, simkai, kaiti, fangsong, simfang, stheiti, stsong, stkaiti, stxihei, heiti sc, heiti tc, songti sc,"
-    "microsoft yahei, microsoft yahei ui, microsoft jhenghei, mingliu, pmingliu, dfkai-sb, pingfang sc, pingfang tc, pingfang hk,"
-    "hiragino sans gb, source han sans, source han sans cn, source han sans sc, source han serif sc, source han sans jp,"
-    "wenquanyi micro hei, wenquanyi zen hei, wenquanyi bitmap song, ar pl umming cn, ar pl ukai cn, noto sans sc, noto sans tc,"
-    "noto serif sc, noto sans hans, droid sans fallback full, lihei pro, lisong pro, youyuan, lisu, heiti, songti, dengxian, "
-    "hiragino sans, hiragino kaku gothic pro, hiragino kaku gothic pron, hiragino mincho pron, hiragino maru gothic pro, meiryo,"
-    "meiryo ui, ms gothic, ms pgothic, ms ui gothic, ms mincho, ms pmincho, yu gothic, yu mincho, yugothic, takao, takaogothic,"
-    "takaopgothic, ipagothic, ipapgothic, ipaexgothic, ipamincho, vl gothic, noto sans jp, noto serif jp, source han serif",
-    _KOREAN: "malgun gothic, apple sd gothic neo, applegothic, nanum gothic, nanumbarungothic, nanummyeongjo, nanumsquare, gulim,"
-    "batang, dotum, gungsuh, noto sans kr, noto serif kr, un dotum, undotum, baekmuk gulim, source han sans kr, source han sans k",
-    "Noto Sans Devanagari": "mangal, nirmala ui, nirmala text, kokila, aparajita, utsaah, kohinoor devanagari, lohit devanagari, kruti dev,"
-    "devanagari mt, devanagari sangam mn, sanskrit text, gargi, sarai",
-    "Noto Sans Bengali": "vrinda, shonar bangla, kohinoor bangla, lohit bengali, solaimanlipi",
-    "Noto Sans Tamil": "latha, vijaya, tamil sangam mn, lohit tamil",
-    "Noto Sans Telugu": "gautami, vani, lohit telugu, kohinoor telugu",
-    "Noto Sans Kannada": "tunga",
-    "Noto Sans Malayalam": "kartika",
-    "Noto Sans Gujarati": "shruti",
-    "Noto Sans Gurmukhi": "raavi",
-    "Noto Sans Thai": "leelawadee, leelawadee ui, cordia new, cordiaupc, angsana new, angsanaupc, browallia new, thonburi, th sarabun new,"
-    "sarabun, tahoma thai, loma, garuda, norasi, waree, ayuthaya, krungthep, silom, sathu",
-    "Noto Naskh Arabic": "arabic typesetting, traditional arabic, simplified arabic, sakkal majalla, geeza pro, amiri, scheherazade,"
-    "al bayan, baghdad, damascus, tajawal, cairo, droid arabic naskh, b nazanin, iransans, vazir, vazirmatn",
-    "Noto Sans Hebrew": "david, miriam, frankruehl, arial hebrew, gisha, aharoni, levenim mt, rod",
-    "Noto Sans Khmer": "daunpenh, khmer ui, moolboran",
-    "Noto Sans Lao": "dokchampa, lao ui",
-    "Noto Sans Myanmar": "myanmar text, padauk",
-    "Noto Sans Ethiopic": "nyala, ebrima, kefa",
-    "Noto Sans Georgian": "sylfaen",
-    "Noto Sans Armenian": "mshtakan",
-    "Noto Serif Tibetan": "microsoft himalaya, kailasa",
-    "Noto Sans Mongolian": "mongolian baiti",
+    _SANS: "Arial, Helvetica, Helvetica Neue, Nimbus Sans, Arimo, FreeSans, Arial Narrow, Arial Black, Arial Unicode MS, swiss",
+    _SERIF: "Times New Roman, Times, Nimbus Roman, Tinos, FreeSerif, Georgia, Garamond, EB Garamond, Palatino, Palatino Linotype,"
+    "Book Antiqua, Baskerville, Bookman, Bookman Old Style, Charter, Didot, Century, Century Schoolbook, Computer Modern Roman,"
+    "CMU Serif, Latin Modern Roman, Playfair Display, Merriweather, Lora, stix, New Century Schoolbook, Utopia, ITC Bookman",
+    _MONO: "Courier New, Courier, Nimbus Mono, Cousine, FreeMono, fixed, terminal",
+    "Carlito": "Calibri",
+    "Caladea": "Cambria",
+    "Noto Sans": "Open Sans, Roboto, Lato, Inter, Segoe UI, Ubuntu, Source Sans Pro, Source Sans 3, Droid Sans, Montserrat, Poppins,"
+    "Nunito, Raleway, Work Sans, SF Pro, SF Pro Display, SF Pro Text, San Francisco, system-ui, -apple-system, blinkmacsystemfont,"
+    "IBM Plex Sans, PT Sans, Fira Sans, Candara, Corbel, Optima, Avenir, Avenir Next, Gill Sans, Gill Sans MT, Futura, Myriad Pro,"
+    "Century Gothic, Franklin Gothic, Trebuchet MS, DM Sans, Helvetica Light, Aptos",
+    "Noto Serif": "noto serif cjk, Constantia, Source Serif Pro, PT Serif",
+    _WIDE: "Verdana, Tahoma, Geneva, Lucida Grande, Lucida Sans, Lucida Sans Unicode, lucid, avant garde, Bitstream Vera Sans,"
+    "Comic Sans MS, Comic Neue, xkcd, xkcd script, Humor Sans, Impact, chicago, charcoal, sand, script mt, felipa, textile,"
+    "Apple Chancery, Zapf Chancery, ITC Zapf Chancery, western, cursive, fantasy",
+    _WIDE_MONO: "Consolas, Menlo, Monaco, Andale Mono, Lucida Console, Lucida Sans Typewriter, Cascadia Code, Cascadia Mono, Fira Code,"
+    "Fira Mono, JetBrains Mono, Source Code Pro, SF Mono, Ubuntu Mono, Roboto Mono, Inconsolata, Hack, IBM Plex Mono, cmtt10,"
+    "Computer Modern Typewriter, Bitstream Vera Sans Mono, Space Mono",
+    _CHINESE: "SimHei, SimSun, NSimSun, SimKai, KaiTi, FangSong, SimFang, STHeiti, STSong, STKaiti, STXihei, Heiti SC, Heiti TC, Songti SC,"
+    "Microsoft YaHei, Microsoft YaHei UI, Microsoft JhengHei, MingLiU, PMingLiU, DFKai-SB, PingFang SC, PingFang TC, PingFang HK,"
+    "Hiragino Sans GB, Source Han Sans, Source Han Sans CN, Source Han Sans SC, Source Han Serif SC, Source Han Sans JP,"
+    "WenQuanYi Micro Hei, WenQuanYi Zen Hei, WenQuanYi Bitmap Song, AR PL UMing CN, AR PL UKai CN, Noto Sans SC, Noto Sans TC,"
+    "Noto Serif SC, Noto Sans Hans, Droid Sans Fallback Full, LiHei Pro, LiSong Pro, YouYuan, LiSu, Heiti, Songti, DengXian, "
+    "Hiragino Sans, Hiragino Kaku Gothic Pro, Hiragino Kaku Gothic ProN, Hiragino Mincho ProN, Hiragino Maru Gothic Pro, Meiryo,"
+    "Meiryo UI, MS Gothic, MS PGothic, MS UI Gothic, MS Mincho, MS PMincho, Yu Gothic, Yu Mincho, YuGothic, Takao, TakaoGothic,"
+    "TakaoPGothic, IPAGothic, IPAPGothic, IPAexGothic, IPAMincho, VL Gothic, Noto Sans JP, Noto Serif JP, Source Han Serif,"
+    "Noto Sans CJK SC, Noto Sans CJK TC, Noto Sans CJK HK, Noto Sans CJK JP, Noto Serif CJK SC, Noto Serif CJK TC, Noto Serif CJK JP",
+    _KOREAN: "Malgun Gothic, Apple SD Gothic Neo, AppleGothic, Nanum Gothic, NanumBarunGothic, NanumMyeongjo, NanumSquare, Gulim,"
+    "Batang, Dotum, Gungsuh, Noto Sans KR, Noto Serif KR, Noto Sans CJK KR, Noto Serif CJK KR, Un Dotum, UnDotum,"
+    "Baekmuk Gulim, Source Han Sans KR, Source Han Sans K",
+    "Noto Sans Devanagari": "Mangal, Nirmala UI, Nirmala Text, Kokila, Aparajita, Utsaah, Kohinoor Devanagari, Lohit Devanagari, Kruti Dev,"
+    "Devanagari MT, Devanagari Sangam MN, Sanskrit Text, Gargi, Sarai",
+    "Noto Sans Bengali": "Vrinda, Shonar Bangla, Kohinoor Bangla, Lohit Bengali, SolaimanLipi",
+    "Noto Sans Tamil": "Latha, Vijaya, Tamil Sangam MN, Lohit Tamil",
+    "Noto Sans Telugu": "Gautami, Vani, Lohit Telugu, Kohinoor Telugu",
+    "Noto Sans Kannada": "Tunga",
+    "Noto Sans Malayalam": "Kartika",
+    "Noto Sans Gujarati": "Shruti",
+    "Noto Sans Gurmukhi": "Raavi",
+    "Noto Sans Thai": "Leelawadee, Leelawadee UI, Cordia New, CordiaUPC, Angsana New, AngsanaUPC, Browallia New, Thonburi, TH Sarabun New,"
+    "Sarabun, Tahoma Thai, Loma, Garuda, Norasi, Waree, Ayuthaya, Krungthep, Silom, Sathu",
+    "Noto Naskh Arabic": "Arabic Typesetting, Traditional Arabic, Simplified Arabic, Sakkal Majalla, Geeza Pro, Amiri, Scheherazade,"
+    "Al Bayan, Baghdad, Damascus, Tajawal, Cairo, Droid Arabic Naskh, B Nazanin, IRANSans, Vazir, Vazirmatn",
+    "Noto Sans Hebrew": "David, Miriam, FrankRuehl, Arial Hebrew, Gisha, Aharoni, Levenim MT, Rod",
+    "Noto Sans Khmer": "Daunpenh, Khmer UI, Moolboran",
+    "Noto Sans Lao": "Dokchampa, Lao UI",
+    "Noto Sans Myanmar": "Myanmar Text, Padauk",
+    "Noto Sans Ethiopic": "Nyala, Ebrima, Kefa",
+    "Noto Sans Georgian": "Sylfaen",
+    "Noto Sans Armenian": "Mshtakan",
+    "Noto Serif Tibetan": "Microsoft Himalaya, Kailasa",
+    "Noto Sans Mongolian": "Mongolian Baiti",
     # Faces in colour cannot be drawn by matplotlib.
-    _SYMBOLS: "segoe ui emoji, segoe ui symbol, apple color emoji, apple symbols, noto emoji, noto color emoji, twemoji, openmoji",
+    _SYMBOLS: "Segoe UI Emoji, Segoe UI Symbol, Apple Color Emoji, Apple Symbols, Noto Emoji, Noto Color Emoji, Twemoji, OpenMoji",
 }
-_FACE_OF = {name.strip(): face for face, names in _FACES.items() for name in names.split(",")}
+_NAMES = {name.strip(): face for face, names in _FACES.items() for name in names.split(",")}
+_FACE_OF = {name.lower(): face for name, face in _NAMES.items()}
 # Of names that nobody knows here, parts by which a kind of face is meant.
 _KINDS = (
     (re.compile(r"\b(cjk kr|kr|korean|hangul|nanum)\b"), _KOREAN),
@@ -122,6 +129,7 @@ _FALLBACKS = (
     ),
     *("Noto Sans Symbols", "Noto Sans Symbols2", _SYMBOLS, "Noto Sans Math"),
 )
+_REGULAR = 400
 _BOLD_FROM = 600
 _STYLE = re.compile(
     r"(?:[\s_-]*(?:semi|extra|demi)?(?:bold|italic|oblique|regular|medium|light|black|thin)|[\s_-](?:bi|bd|b|i))+$|(?:bd|bi)$"
@@ -183,6 +191,37 @@ class _Mapped(mmap.mmap):
         return mapped
 
 
+class _Fonts(list[Any]):
+    """matplotlib's list of fonts: who looks through it finds the names too that others stand for; a search does not."""
+
+    def __iter__(self) -> Iterator[Any]:
+        fonts = [*super().__iter__()]
+        return iter(fonts if getattr(_SEARCH, "is_on", False) else fonts + _stand_ins(fonts))
+
+
+_SEARCH = threading.local()
+
+
+@contextmanager
+def _searching() -> Iterator[None]:
+    """Within it, lists of fonts have those alone that are there."""
+    before, _SEARCH.is_on = getattr(_SEARCH, "is_on", False), True
+    try:
+        yield
+    finally:
+        _SEARCH.is_on = before
+
+
+def _stand_ins(fonts: Sequence[Any]) -> list[Any]:
+    """For each name of a font that is not there an entry, of the upright face that stands for it."""
+    upright = {font.name: font for font in fonts if font.style == "normal" and font.weight == _REGULAR}
+    return [
+        replace(upright[face], name=name)
+        for name, face in _NAMES.items()
+        if name[0].isupper() and name not in upright and face in upright
+    ]
+
+
 class _Faces:
     """What a list of fonts of matplotlib has.
 
@@ -232,26 +271,26 @@ class _Resolver:
             self._latest = key, _Faces(manager.ttflist, self._names["weight_dict"])
         return self._latest[1]
 
-    def resolve(self, manager: Any, prop: Any) -> Any:
-        """The same properties, of families that are there."""
+    def resolve(self, manager: Any, prop: Any, *, may_guess: bool = True) -> Any:
+        """The same properties, of families that are there; a name that nobody knows stays, unless one may guess."""
         prop = self._names["FontProperties"]._from_any(prop)
         if prop.get_file() is not None:
             return prop
         families = prop.get_family()
-        faces = [face for family in families for face in self._replace(manager, family)]
+        faces = [face for family in families for face in self._replace(manager, family, may_guess=may_guess)]
         if faces != families:
             prop = prop.copy()
             prop.set_family(faces)
         return prop
 
-    def _replace(self, manager: Any, family: str) -> list[str]:
+    def _replace(self, manager: Any, family: str, *, may_guess: bool) -> list[str]:
         name, installed = family.lower(), self.faces(manager).families
         if name in self._names["font_family_aliases"]:
             options = [*manager._expand_aliases(name)]
             is_there = not options or any(option.lower() in installed for option in options)
             return [family] if is_there else [face_of(option)[0] for option in options]
         face, is_known = face_of(family)
-        if name in installed and face != _SYMBOLS:
+        if (name in installed and face != _SYMBOLS) or not (is_known or may_guess):
             return [family]
         if not is_known and family not in self._unknown:
             self._unknown.add(family)
@@ -264,18 +303,16 @@ def complete_font_manager(names: dict[str, Any]) -> None:
     manager, resolver = names["FontManager"], _Resolver(names)
     find_one, find_all, open_fonts = manager.findfont, manager._find_fonts_by_props, names["_get_font"].__wrapped__
 
+    @_searching()
     @wraps(find_one)
     def findfont(self: Any, prop: Any, *others: Any, **named: Any) -> Any:
-        # Of a folder, of faces of PostScript and where nothing may stand for a family, as ever.
+        # Of a folder and of faces of PostScript, as ever.
         asked = signature.bind(self, prop, *others, **named).arguments
-        if (
-            asked.get("fontext", "ttf") == "ttf"
-            and not asked.get("directory")
-            and asked.get("fallback_to_default", True)
-        ):
-            prop = resolver.resolve(self, prop)
+        if asked.get("fontext", "ttf") == "ttf" and not asked.get("directory"):
+            prop = resolver.resolve(self, prop, may_guess=asked.get("fallback_to_default", True))
         return find_one(self, prop, *others, **named)
 
+    @_searching()
     @wraps(find_all)
     def find_fonts(self: Any, prop: Any, *others: Any, **named: Any) -> list[str]:
         if others or named:
@@ -298,9 +335,39 @@ def complete_font_manager(names: dict[str, Any]) -> None:
 
     signature = inspect.signature(find_one)
     manager.findfont, manager._find_fonts_by_props = findfont, find_fonts
+    names["fontManager"].ttflist = _Fonts(names["fontManager"].ttflist)
     names["findfont"] = names["fontManager"].findfont
     names["_get_font"] = get_font
     os.register_at_fork(after_in_child=get_font.cache_clear)
+
+
+def complete_mathtext(names: dict[str, Any]) -> None:
+    """Has texts with formulas fall back for each letter too, on the fonts that other texts fall back on."""
+    manager = names["findfont"].__self__
+
+    class _Others:
+        """What the last of the fonts for formulas falls back on."""
+
+        def __init__(self, fonts: Any) -> None:
+            self._fonts = fonts
+
+        def _get_glyph(self, fontname: str, font_class: str, sym: str) -> tuple[Any, int, bool]:
+            if fontname in {
+                "it",
+                "regular",
+            }:  # of these alone, formulas have no glyphs but those of upright letters
+                glyph: tuple[Any, int, bool] = self._fonts._get_glyph("rm", font_class, sym)
+                return glyph
+            with suppress(ValueError):
+                letter = names["get_unicode_index"](sym)
+                for path in manager._find_fonts_by_props(self._fonts.default_font_prop):
+                    font = names["get_font"](path)
+                    if font.get_char_index(letter):
+                        return font, letter, False
+            names["_log"].warning("No font has a glyph for %a, substituting with a dummy symbol.", sym)
+            return self._fonts._get_font("rm"), ord("\N{CURRENCY SIGN}"), False
+
+    names["StixFonts"]._fallback_font = property(_Others)
 
 
 def complete_text_helpers(names: dict[str, Any]) -> None:

@@ -76,6 +76,7 @@ def _complete_word_cloud(names: Names) -> None:
 
 _COMPLETED: dict[str, Callable[[Names], None]] = {
     "PIL.ImageFont": proofbox_fonts.complete_truetype,
+    "matplotlib._mathtext": proofbox_fonts.complete_mathtext,
     "matplotlib._text_helpers": proofbox_fonts.complete_text_helpers,
     "matplotlib.font_manager": proofbox_fonts.complete_font_manager,
     "nltk.downloader": _complete_downloader,

@@ -40,6 +40,12 @@ class ExecCall:
         """What it asks for: the caller's loop and its model."""
         return [*self.request.packages, *self.params.packages]
 
+    @property
+    def has_carriage_returns(self) -> bool:
+        """Whether it is a shell script whose lines all end with CRLF; Bash takes the CR as a letter."""
+        code = self.request.code or ""
+        return self.language is Language.BASH and 0 < code.count("\r\n") == code.count("\n")
+
     def parse(self) -> tuple[Contract, bytes]:
         """Parses its contract and its code.
 
@@ -53,7 +59,7 @@ class ExecCall:
         given, turn_id = self.params, self.request.turn_id or ""
         return Job(
             language=self.language,
-            code=code,
+            code=code.replace(b"\r\n", b"\n") if self.has_carriage_returns else code,
             prog_name=given.prog_name,
             turn_id=turn_id,
             limits=self.bounds.limits,

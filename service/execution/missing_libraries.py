@@ -1,5 +1,6 @@
 """Hints on libraries, packages and commands that a program did not find: what is there in their place."""
 
+import re
 import sys
 from collections.abc import Mapping
 
@@ -22,6 +23,8 @@ _IMPORTED_AS = {
     "xgboost": "xgboost-cpu",
     "yaml": "PyYAML",
 }
+HOW_TO_LIST = "importlib.metadata.distributions() names what is installed"
+_ASKS = re.compile(r"\bpip3?['\", ]+(?:list|freeze)\b")
 _RENDERING = "the rendering tools, rendering_tools.write_pdf and others"
 # By what is imported or called: what an image has that does the same. A name that is installed has no hint.
 SUBSTITUTES = {
@@ -60,15 +63,20 @@ SUBSTITUTES = {
 }
 
 
-def missing_module(name: str, libraries: Mapping[str, str] | None, *, has_index: bool) -> str:
+def missing_module(
+    name: str, libraries: Mapping[str, str] | None, *, has_index: bool, is_asked: bool = False
+) -> str:
     """The hint on a module that cannot be imported; empty if it is there.
 
     Args:
         name: as it is imported.
         libraries: name and version of what is installed; None if that is not known.
         has_index: calls may have packages installed.
+        is_asked: the program asks what is installed.
     """
     top, _, below = name.partition(".")
+    if top in INSTALLERS and is_asked and libraries:
+        return _installed_libraries(libraries)
     if top in INSTALLERS:
         return f"nothing can be installed while a program runs{_offer('name', has_index=has_index)}"
     if top in sys.stdlib_module_names:
@@ -97,7 +105,12 @@ def missing_package(name: str) -> str:
     return f"the package {name} is not installed, and npm has no network; Node.js has its built-in modules alone"
 
 
-def installed_libraries(libraries: Mapping[str, str]) -> str:
+def asks_what_is_installed(code: str) -> bool:
+    """Whether a program runs ``pip list``."""
+    return _ASKS.search(code) is not None
+
+
+def _installed_libraries(libraries: Mapping[str, str]) -> str:
     """What is installed, in one sentence."""
     names = [name for name in MAIN_LIBRARIES if name in libraries]
     more = len(libraries) - len(names)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from proofbox.service.jobs.error_lines import CHAINS
 from proofbox.service.log_text import clean_text, end_of, head_and_tail, left_out_line
 
 FAILED_CHARS_MAX = 4_000
@@ -91,40 +92,50 @@ def _without_library_frames(lines: Iterable[str]) -> Iterator[str]:
     """Lines where long tracebacks have the frames of the program itself, and the last ones."""
     waiting = list(lines)
     at = 0
-    while at < len(waiting):
-        found = _TRACEBACK.match(waiting[at])
+    for chain in _chains(waiting):
+        is_long = sum(end - start - 1 for start, end in chain) > _TRACEBACK_LINES_MAX
+        for start, end in chain:
+            yield from waiting[at : start + 1]
+            frames = waiting[start + 1 : end]
+            yield from _short_traceback(frames, _LAST_FRAMES * (end == chain[-1][1])) if is_long else frames
+            at = end
+    yield from waiting[at:]
+
+
+def _chains(lines: Sequence[str]) -> list[list[tuple[int, int]]]:
+    """The tracebacks, from heading to behind the frames; those of exceptions that led to each other as one."""
+    chains: list[list[tuple[int, int]]] = []
+    end = 0
+    for start, line in enumerate(lines):
+        found = _TRACEBACK.match(line) if start >= end else None
         if found is None:
-            yield waiting[at]
-            at += 1
             continue
-        end = at + 1
+        is_first = start < 2 or lines[start - 2].lstrip(" |") not in CHAINS  # noqa: PLR2004 - a blank line between
         inside = " " * len(found["margin"].replace("+", " ")) + " "
-        while end < len(waiting) and _belongs(waiting[end], inside):
+        end = start + 1
+        while end < len(lines) and _belongs(lines[end], inside):
             end += 1
-        yield waiting[at]
-        yield from _short_traceback(waiting[at + 1 : end])
-        at = end
+        if is_first or not chains:
+            chains.append([])
+        chains[-1].append((start, end))
+    return chains
 
 
 def _belongs(line: str, inside: str) -> bool:
     return line[: len(inside)].replace("|", " ").replace("+", " ") == inside
 
 
-def _short_traceback(lines: Sequence[str]) -> Iterator[str]:
+def _short_traceback(lines: Sequence[str], last_frames: int) -> Iterator[str]:
     starts = [number for number, line in enumerate(lines) if _FRAME.match(line)]
-    if len(lines) <= _TRACEBACK_LINES_MAX or not starts:
-        yield from lines
-        return
-    yield from lines[: starts[0]]
+    yield from lines[: starts[0]] if starts else lines
     frames = [lines[start:end] for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)]
     left_out = 0
-    for number, frame in enumerate(frames):
-        path = _FRAME.match(frame[0])
-        is_own = path is not None and not _OF_LIBRARIES.search(path["path"])
-        if is_own or number >= len(frames) - _LAST_FRAMES:
-            if left_out:
-                yield f"  [… {left_out} calls of libraries …]"
-                left_out = 0
-            yield from frame
-        else:
+    for number, frame in enumerate([*frames, ()]):
+        path = _FRAME.match(frame[0]) if frame else None
+        if path is not None and _OF_LIBRARIES.search(path["path"]) and number < len(frames) - last_frames:
             left_out += 1
+            continue
+        if left_out:
+            yield f"  [… {left_out} calls of libraries …]"
+            left_out = 0
+        yield from frame

@@ -1,6 +1,6 @@
 """Hints on habits of models that end as an error: what the program has, and what to write in its place.
 
-Only runs that failed are searched for habits: a program that works is never called wrong.
+Only runs that failed are searched for habits: a program that works is never called wrong, but told of no network.
 """
 
 import re
@@ -38,7 +38,11 @@ def _other_tool(what: str, language: Language) -> str:
 _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ", _MULTI)
 _SYNTAX_OF_NODE = re.compile(r"^SyntaxError: |^ReferenceError: ", _MULTI)
 _OF_BASH = re.compile(r"syntax error|command not found|import(?:-im6)?: |not a valid identifier", _MULTI)
-_PYTHON_CODE = re.compile(r"^(?:import [\w.]+|from [\w.]+ import .+|def \w+\(.*|class \w+.*:|print\(.*)$", _MULTI)
+_PYTHON_CODE = re.compile(
+    r"^(?:import [\w.]+|from [\w.]+ import .+|def \w+\(.*|class \w+.*:|print\(.*"
+    r"|(?:for|if|while|with) \S[^;\n]*[\w)\]}'\"]:)$",
+    _MULTI,
+)
 _SHELL_CODE = re.compile(
     r"\A\s*(?:#!.*\b(?:ba|z|da)?sh\b|(?:cd|ls|cat|echo|mkdir|pip3?|python3?|grep|find|export|npm|npx|node|curl|wget"
     r"|rm|cp|mv|git|head|tail|wc|unzip|tar|set -\w+|apt-get|apt|sudo|which|pwd)(?:\s|$))"
@@ -49,7 +53,28 @@ _NODE_CODE = re.compile(
     r"|^[ \t]*import .{1,200} from ['\"]",
     _MULTI,
 )
+_ANY = re.compile("")
+_NO_BLANK = re.compile(r"[\u00a0\u2000-\u200b\u202f\u3000]")
+_NO_BLANKS = (
+    "the code has characters that look like blanks and are none, such as the no-break space U+00A0; write blanks"
+)
+# Where it is no part of a text that the program writes.
+_FENCE = re.compile(r"\A(?:(?!'''|\"\"\"|<<|`)[\s\S])*?^[ \t]*(?:```|~~~)", _MULTI)
+_FENCED = "the code has a code fence, and text around it; send the program alone"
 _HABITS = (
+    _Habit(Language.PYTHON, _SYNTAX, _FENCE, _FENCED),
+    _Habit(Language.BASH, _ANY, _FENCE, _FENCED),
+    _Habit(Language.NODE, _SYNTAX_OF_NODE, _FENCE, _FENCED),
+    _Habit(
+        Language.PYTHON, re.compile(r"^SyntaxError: invalid non-printable character", _MULTI), _NO_BLANK, _NO_BLANKS
+    ),
+    _Habit(Language.BASH, _OF_BASH, _NO_BLANK, _NO_BLANKS),
+    _Habit(
+        Language.BASH,
+        _ANY,
+        re.compile(r"\A(?=[\s\S]*?\r\n)[\s\S]*?(?<!\r)\n"),
+        "some lines of the code end with CRLF, which Bash takes as a part of words; end all with LF",
+    ),
     _Habit(
         Language.PYTHON,
         re.compile(r"^SyntaxError: unexpected character after line continuation character", _MULTI),
@@ -70,8 +95,8 @@ _HABITS = (
     ),
     _Habit(
         Language.PYTHON,
-        _SYNTAX,
-        re.compile(r"^[ \t]*(?:>>> |In \[\d*\]: )", _MULTI),
+        re.compile(rf"{_SYNTAX.pattern}|^NameError: name '(?:In|Out)' is not", _MULTI),
+        re.compile(r"^[ \t]*(?:>>> |In ?\[\d*\]: ?)", _MULTI),
         "lines of the code begin with a prompt such as >>>; send the code without prompts and results",
     ),
     _Habit(
@@ -80,6 +105,30 @@ _HABITS = (
         re.compile(r"^[ \t]*(?:! ?\w|%{1,2}[A-Za-z])", _MULTI),
         "lines that begin with ! or % are commands of notebooks; write them in Python, or send shell commands to "
         f"{exec_tool_id(Language.BASH)}",
+    ),
+    _Habit(
+        Language.PYTHON,
+        re.compile(r"^NameError: name 'get_ipython' is not", _MULTI),
+        re.compile(r"get_ipython\("),
+        f"there is no notebook; leave get_ipython() out, and send shell commands to {exec_tool_id(Language.BASH)}",
+    ),
+    _Habit(
+        Language.PYTHON,
+        _SYNTAX,
+        re.compile(r"^[ \t]*(?:[A-Za-z_][\w.]*\?{1,2}|\?{1,2}[A-Za-z_][\w.]*)[ \t]*$", _MULTI),
+        "a ? at a name is a command of notebooks; write help(name)",
+    ),
+    _Habit(
+        Language.PYTHON,
+        re.compile(r"^(?:ModuleNotFound|Import)Error: ", _MULTI),
+        re.compile(r"\b(?:use|switch_backend)\(\s*['\"](?i:tk|qt|gtk|wx|macosx|webagg|nbagg|notebook|ipympl)"),
+        "there is no screen; leave the choice of a backend out: plt.show() and plt.savefig() work without",
+    ),
+    _Habit(
+        Language.PYTHON,
+        re.compile(r"^EOFError$", _MULTI),
+        re.compile(r"\bgetpass\b"),
+        "nobody types: give what getpass() reads as stdin of the call",
     ),
     _Habit(Language.PYTHON, _SYNTAX, _SHELL_CODE, _other_tool("a shell script", Language.BASH)),
     _Habit(Language.PYTHON, _SYNTAX, _NODE_CODE, _other_tool("JavaScript", Language.NODE)),
@@ -104,6 +153,10 @@ _ERRORS = (
         _NO_ARGUMENTS,
     ),
     (
+        re.compile(r"The function is not implemented\. Rebuild the library with"),
+        "there is no screen: cv2 cannot show a picture, write it with cv2.imwrite('files/<name>.png', picture)",
+    ),
+    (
         re.compile(r"Invalid cross-device link|EXDEV: cross-device link"),
         "files/ and the scratch space are two file systems: write shutil.move, or mv",
     ),
@@ -124,10 +177,12 @@ _ERRORS = (
         "environments cannot be made, as nothing can be installed; import what is there",
     ),
 )
-_NO_NETWORK = re.compile(
-    r"Temporary failure in name resolution|Name or service not known|Network is unreachable|NameResolutionError"
-    r"|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|ENETUNREACH|Could not resolve host"
+_NO_HOST = r"(?:Temporary failure in name resolution|Name or service not known|Network is unreachable)"
+_NO_NETWORK_CAUGHT = re.compile(
+    rf"\[Errno -?\d+\] {_NO_HOST}"
+    r"|NameResolutionError|getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|ENETUNREACH|Could not resolve host"
 )
+_NO_NETWORK = re.compile(f"{_NO_HOST}|{_NO_NETWORK_CAUGHT.pattern}")
 _OFFLINE = (
     "the sandbox has no network, so nothing can be downloaded and a repetition fails too; use files of the "
     "conversation, or the web tools"
@@ -136,6 +191,17 @@ _UNREACHABLE = (
     "nobody can reach a server in the sandbox, and it ends with the call: ask it from the same program, then end"
 )
 _SERVER = re.compile(r"serve_forever\(|\bapp\.run\(|uvicorn\.run\(|\.listen\(\d|http\.server\b|\.launch\(")
+
+
+def offline_hint(text: str, language: Language) -> str:
+    """The sentence on a missing network that a program noticed and went on; empty if it did not print that.
+
+    Args:
+        text: the end of what the program wrote.
+        language: of the tool.
+    """
+    is_of_fetch = language is Language.NODE and "fetch failed" in text
+    return _OFFLINE if is_of_fetch or _NO_NETWORK_CAUGHT.search(text[-_TAIL_CHARS:]) else ""
 
 
 def habit_hints(code: str, language: Language, text: str, *, has_network: bool, timed_out: bool) -> Iterator[str]:

@@ -9,13 +9,15 @@ from proofbox.contracts.artifacts import Contract
 from proofbox.contracts.codes import RuntimeCode, VerdictCode
 from proofbox.contracts.tools import Language
 from proofbox.service.execution.missing_libraries import (
+    HOW_TO_LIST,
     INSTALLERS,
-    installed_libraries,
+    SUBSTITUTES,
+    asks_what_is_installed,
     missing_command,
     missing_module,
     missing_package,
 )
-from proofbox.service.execution.program_habits import habit_hints
+from proofbox.service.execution.program_habits import habit_hints, offline_hint
 from proofbox.service.jobs.runner import JobResult
 from proofbox.service.jobs.verdicts import Verdict
 from proofbox.service.sandbox.port import FileState
@@ -27,12 +29,15 @@ _NAME_CHARS_MAX = 200
 _TAIL_CHARS = 16_000
 
 _QUOTED = r"(?P<{0}>'(?:[^'\n]{{1,1024}})'|\"(?:[^\"\n]{{1,1024}})\")"
+_CANNOT = r"(?:[Cc]an(?:not|'t)|[Cc]ould(?:n't| not))"
 _NO_FILE = re.compile(
     r"No such file or directory: (?:b?" + _QUOTED.format("python") + r")"
     r"|ENOENT: no such file or directory, \w+ " + _QUOTED.format("node") + ""
-    r"|cannot (?:access|open|stat|remove|create regular file|create directory)"
-    r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: No such file or directory"
-    r"|^(?:[^\n:]{1,200}: )?(?:line \d+: )?(?!cannot )(?P<shell>[^\n:]{1,1024}): No such file or directory"
+    rf"|{_CANNOT} (?:access|open|read|stat|remove|create regular file|create directory)(?: file)?"
+    r" [`']?(?P<tool>[^'`\n]{1,1024}?)'?(?: for reading)?: (?:\[Errno 2\] )?No such file or directory"
+    rf"|^(?:[^\n:]{{1,200}}: )?(?:line \d+: )?(?!{_CANNOT} )(?P<shell>[^\n:]{{1,1024}}): No such file or directory"
+    r"|^tar: (?P<tar>[^\n:]{1,1024}): Cannot open: No such file or directory"
+    r"|^unzip: +cannot find or open (?P<zip>[^\n,]{1,1024}),"
     r"|\[Errno 2\] Failed to open local file " + _QUOTED.format("pyarrow") + ""
     r"|^[\w.]{0,100}PackageNotFoundError: Package not found at " + _QUOTED.format("office") + ""
     r"|^FileNotFoundError: (?P<bare>[^\s\['\":]{1,1024}?)(?: not found\.)?$",
@@ -57,6 +62,10 @@ _NO_TOOL = re.compile(
 _RUNS_A_COMMAND = "_execute_child"  # stands in what subprocess.py shows of where it failed
 _NO_FOLDER = re.compile(r"Cannot save file into a non-existent directory: " + _QUOTED.format("pandas"))
 _OTHER_ERRORS = (
+    (
+        re.compile(r"requires the Kaleido package"),
+        f"the library kaleido is not installed; use {SUBSTITUTES['kaleido']}",
+    ),
     (
         re.compile(r"sqlite3\.OperationalError: unable to open database file"),
         "the folder of the database does not exist or is read-only; open a copy in files/ or in /tmp",
@@ -113,6 +122,7 @@ def build_hints(
     turn_id: str = "",
     *,
     has_index: bool = False,
+    is_asked: bool = False,
 ) -> list[str]:
     """What to write in place of what was not found, one sentence each, at most `HINTS_MAX`.
 
@@ -122,6 +132,7 @@ def build_hints(
         libraries: as in `RanProgram`.
         turn_id: the current turn; files of it are named as the program names them, ``files/…``.
         has_index: as in `RanProgram`.
+        is_asked: the program runs ``pip list``.
     """
     text = text[-_TAIL_CHARS:]
     hints: dict[str, None] = {}
@@ -140,13 +151,13 @@ def build_hints(
         for found in form.finditer(text):
             name = found["name"].strip("'")
             own = None if name in INSTALLERS else _own_module(name, known_paths, turn_id)
-            hints.setdefault(own or missing_module(name, libraries, has_index=has_index))
+            hints.setdefault(own or missing_module(name, libraries, has_index=has_index, is_asked=is_asked))
     for found in _NO_PACKAGE.finditer(text):
         hints.setdefault(missing_package(found["name"]))
     hints.update(dict.fromkeys(hint for form, hint in _OTHER_ERRORS if form.search(text)))
     found_hints = [hint for hint in hints if hint][:HINTS_MAX]
     if libraries and any(hint.endswith(" is not installed") for hint in found_hints):  # with no word of what to use
-        found_hints = [*found_hints[: HINTS_MAX - 1], installed_libraries(libraries)]
+        found_hints = [*found_hints[: HINTS_MAX - 1], HOW_TO_LIST]
     return found_hints
 
 
@@ -174,7 +185,16 @@ def run_hints(ran: RanProgram) -> list[str]:
                 has_network=ran.has_network,
                 timed_out=failure.code is RuntimeCode.TIMEOUT,
             )
-        hints += build_hints(text, ran.known_paths, ran.libraries, ran.turn_id, has_index=ran.has_index)
+        hints += build_hints(
+            text,
+            ran.known_paths,
+            ran.libraries,
+            ran.turn_id,
+            has_index=ran.has_index,
+            is_asked=asks_what_is_installed(ran.code),
+        )
+    if failure is None and not ran.has_network:
+        hints.append(offline_hint(program_output(ran.result.outcome.output).combined, ran.language))
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
     missing = _missing_names(ran.verdicts)
     if (hint := _save_what_is_shown(missing, ran.shown)) is not None:

@@ -243,10 +243,16 @@ def _whole_log(call: ExecCall, what_is: str = "all of it is", lost_bytes: int = 
 
 
 def _notes(call: ExecCall, result: JobResult) -> list[str]:
-    notes = [_TURN_PATTERN_NOTE] if _TURN_PATTERN.search(call.request.code or "") else []
-    if result.failure is None and result.outcome.oom_kills:
-        failure = memory_failure(result.outcome, call.bounds.limits)
-        notes += [failure.message] if failure is not None else []
+    notes = ["the lines of the code end with CRLF; it was run with LF"] if call.has_carriage_returns else []
+    notes += [_TURN_PATTERN_NOTE] if _TURN_PATTERN.search(call.request.code or "") else []
+    if result.failure is None and (failure := memory_failure(result.outcome, call.bounds.limits)) is not None:
+        notes.append(failure.message)
+    if result.outcome.left_running:
+        names = ", ".join(result.outcome.left_running)
+        notes.append(f"processes that still ran were ended with the call, as nothing outlives it: {names}")
+    if result.failure is None and result.collected.left_in_tmp:
+        names = ", ".join(result.collected.left_in_tmp)
+        notes.append(f"files in /tmp ended with the call: {names}; write to files/ what is to stay")
     return notes
 
 

@@ -22,14 +22,16 @@ _GROUP_MARGIN = "  | "
 # Behind what was written to the line before it; those of the members of a group are indented.
 _HEADER = re.compile(r"(?:  \+ Exception Group |\S.*)?Traceback \(most recent call last\):$")
 _FRAME = re.compile(r'  File ".*", line (\d{1,9}), in ')
-_CHAINS = frozenset(
+CHAINS = frozenset(
     {
         "During handling of the above exception, another exception occurred:",
         "The above exception was the direct cause of the following exception:",
     }
 )
+"""What stands between the exceptions of a traceback, each of which led to the next one."""
 _NODE_ENDS = re.compile(r"Node\.js v\d+\.\d+\.\d+\S*")
 _NODE_PLACE = re.compile(r"\S.*:(\d{1,9})")
+_NODE_FRAME = "    at "
 _NODE_CARET = re.compile(r"\s*\^+")
 _NODE_ERROR = re.compile(r"(?:Uncaught )?(?:[A-Z]\w*)?Error\b")
 _BASH_ERROR = re.compile(r"\S+: line \d+: (?!warning: )\S")
@@ -117,14 +119,20 @@ def _python_errors(lines: Sequence[str]) -> Iterator[_Error]:
         text = next((line for line in below if line and not line[0].isspace()), None)
         if text is None:
             continue
-        if text.endswith(":"):  # the message begins in a later line
-            more = next((line.strip() for line in below if line), "")
-            text = text if more in _CHAINS else f"{text} {more}".rstrip()
+        text = _with_message(text, below)
         before = [line.removeprefix(margin) for line in lines[max(0, at - 2) : at]]
-        is_chained = before[:1] != [] and before[0] in _CHAINS
+        is_chained = before[:1] != [] and before[0] in CHAINS
         frame = _FRAME.match(lines[at + 1].removeprefix(margin))
         shown = lines[at + 2].removeprefix(margin) if at + 2 < len(lines) else ""
         yield _Error(text, int(frame[1]) if frame else 0, shown, is_chained)
+
+
+def _with_message(text: str, below: Iterator[str]) -> str:
+    """An error line with its message, where that begins in a later line."""
+    if not text.endswith(":"):
+        return text
+    more = next((line for line in below if line), "")
+    return text if more in CHAINS or more.startswith(_NODE_FRAME) else f"{text} {more.strip()}".rstrip()
 
 
 def _is_node(lines: Sequence[str]) -> bool:
@@ -138,10 +146,10 @@ def _node_errors(lines: Sequence[str]) -> Iterator[_Error]:
         place = _NODE_PLACE.fullmatch(lines[at - 2])
         if place is None or not _NODE_CARET.fullmatch(lines[at]):
             continue
-        text = next((line for line in lines[at + 1 : at + 3] if line), None)
-        if text is not None:
+        start = next((start for start in (at + 1, at + 2) if start < len(lines) and lines[start]), None)
+        if start is not None:
             is_any = True
-            yield _Error(text, int(place[1]), lines[at - 1])
+            yield _Error(_with_message(lines[start], iter(lines[start + 1 :])), int(place[1]), lines[at - 1])
     if not is_any and (plain := next((line for line in lines if _NODE_ERROR.match(line)), None)):
         yield _Error(plain)
 

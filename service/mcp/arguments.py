@@ -1,6 +1,7 @@
 """The arguments of the tools: models with the descriptions that a model reads."""
 
 import binascii
+from contextlib import suppress
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -13,13 +14,14 @@ from pydantic import (
     model_validator,
 )
 
+from proofbox.contracts.artifacts import ContractError, parse_contract
 from proofbox.contracts.bounded_text import limit_utf8, parse_list
 from proofbox.contracts.packages.requirements import PACKAGES_MAX, RequirementText
 from proofbox.contracts.react_tools import StepStatus, Target
 from proofbox.contracts.render_tools import CONTENT_BYTES_MAX
 from proofbox.contracts.tool_call_request import CODE_BYTES_MAX, ConversationId, decode_base64
 from proofbox.contracts.tool_schemas import compact_schema
-from proofbox.service.calls.validation import field_name
+from proofbox.service.calls.validation import field_name, hint_of
 from proofbox.service.mcp.options import WAIT_S_DEFAULT, WAIT_S_MAX
 
 INLINE_BYTES_MAX = 1024 * 1024
@@ -282,15 +284,32 @@ def parse_arguments(model: type[Arguments], given: dict[str, Any] | None) -> Arg
         return model.model_validate({name: value for name, value in (given or {}).items() if value is not None})
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_context=False, include_input=False)
-        shown = [f"{field_name(error['loc'])}: {_sentence(error)}" for error in errors[:_ERRORS_SHOWN]]
-        more = [f"and {len(errors) - _ERRORS_SHOWN} more"] if len(errors) > _ERRORS_SHOWN else []
+        found = [f"{field_name(error['loc'])}: {_sentence(error, model)}" for error in errors]
+        found += _mistakes_in_promises(model, given or {})
+        shown = found[:_ERRORS_SHOWN]
+        more = [f"and {len(found) - _ERRORS_SHOWN} more"] if len(found) > _ERRORS_SHOWN else []
         known = ", ".join(model.model_fields)
         raise InvalidArgumentsError("\n".join([*shown, *more, f"The arguments of the tool: {known}"])) from exc
 
 
-def _sentence(error: Any) -> str:
+def _sentence(error: Any, model: type[Arguments]) -> str:
     text: str = error["msg"].removeprefix("Value error, ")
-    return "no such argument; leave it out" if error["type"] == "extra_forbidden" else text
+    if error["type"] != "extra_forbidden":
+        return text
+    hint = hint_of(model, error["loc"])
+    return f"no such argument; {hint if hint.endswith('?') else 'leave it out'}"
+
+
+def _mistakes_in_promises(model: type[Arguments], given: dict[str, Any]) -> list[str]:
+    """What is wrong with promised files beyond their type, which is else found when the program is to run."""
+    if issubclass(model, RunArguments) and given.get("files_promised"):
+        with suppress(ValidationError):
+            promised = RunArguments.model_validate({"code": "", "files_promised": given["files_promised"]})
+            try:
+                parse_contract(promised.contract(), "turn_1")
+            except ContractError as exc:
+                return [part.message for part in exc.parts]
+    return []
 
 
 def _contract_entry(promise: str | dict[str, Any]) -> dict[str, Any]:

@@ -158,6 +158,7 @@ class ProcessOutcome:
         signal: the signal that ended it.
         timed_out: the wall clock ended it.
         output_exceeded: it wrote more than ``output_bytes``.
+        left_running: names of some processes that still ran when it had ended by itself; they name themselves.
         oom_kills: processes of the sandbox that the kernel killed for memory during the run.
         pids_hits: how often the kernel refused a new process during the run.
         rooms: the places for files, as they were when it ended.
@@ -178,6 +179,7 @@ class ProcessOutcome:
     signal: int | None = None
     timed_out: bool = False
     output_exceeded: bool = False
+    left_running: tuple[str, ...] = ()
     oom_kills: int = 0
     pids_hits: int = 0
     rooms: tuple[Room, ...] = ()
@@ -300,6 +302,7 @@ class Collected:
         depth_exceeded: there are deeper folders than the limit; they were not examined.
         removed: physical paths of files of the turn that were put in and that the program removed.
         in_other_turns: what it wrote or removed in folders of other turns, escaped for display; nothing is stored.
+        left_in_tmp: names of some files that it left in ``/tmp``, escaped for display; they are gone.
         taken_in: promised files that lay elsewhere: the index of the promise, and in which folder.
         workspace: the workspace, if it was wanted.
     """
@@ -311,6 +314,7 @@ class Collected:
     depth_exceeded: bool = False
     removed: tuple[str, ...] = ()
     in_other_turns: tuple[str, ...] = ()
+    left_in_tmp: tuple[str, ...] = ()
     taken_in: tuple[tuple[int, str], ...] = ()
     workspace: CollectedWorkspace | None = None
 

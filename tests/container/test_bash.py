@@ -29,6 +29,16 @@ async def test_script_means_what_it_means_to_bash(call: Caller, code: str, print
     assert response.ok, response.report
 
 
+async def test_a_script_whose_lines_end_with_crlf_runs_as_one_with_lf(call: Caller) -> None:
+    code = "mkdir data\ncd data\ncat > x.csv <<'END'\na,b\nEND\nwc -c < x.csv\n".replace("\n", "\r\n")
+    response = await call(code, ["data/x.csv"], language=Language.BASH)
+    assert (response.ok, await call.output()) == (True, "4\n"), response.report
+    assert "Note: the lines of the code end with CRLF; it was run with LF" in response.report
+    assert next(block.text for block in response.blocks if block.path.startswith("fi:")) == code
+    response = await call("printf 'a\r\n' | wc -c\necho done", language=Language.BASH)
+    assert (await call.output(), "CRLF" in response.report) == ("3\ndone\n", False)
+
+
 @pytest.mark.parametrize(
     ("code", "code_of_error", "message"),
     [

@@ -69,6 +69,17 @@ async def test_a_promised_file_is_found_where_a_model_writes_it(call: Caller, pa
     assert await call.text("out.txt") == "x"
 
 
+async def test_files_that_are_lost_with_tmp_are_named_and_temporary_ones_are_not(call: Caller) -> None:
+    write = "import os, tempfile\nfor name in {}: open('/tmp/' + name, 'w').write('x')\n"
+    response = await call(f"{write.format(['out.csv', 'chart.png', 'gone.csv'])}os.remove('/tmp/gone.csv')")
+    note = "Note: files in /tmp ended with the call: chart.png, out.csv; write to files/ what is to stay"
+    assert note in response.report.splitlines()
+    response = await call(f"{write.format(['.hidden.csv', 'fifo'])}os.write(tempfile.mkstemp('.csv')[0], b'x')")
+    assert response.report == "Runtime error: none"
+    response = await call(f"{write.format(['out.csv'])}os.chmod('/tmp', 0)")
+    assert response.report == "Runtime error: none"
+
+
 async def test_a_file_that_was_written_bare_stays_reachable_by_its_bare_name(call: Caller) -> None:
     await call("open('helper.py', 'w').write('value = 42')\nopen('data.txt', 'w').write('1')")
     code = "import helper\nprint(helper.value, open('data.txt').read(), open('files/data.txt').read())"
@@ -126,7 +137,8 @@ async def test_a_path_in_a_comment_stops_no_run(call: Caller, language: Language
         (Language.NODE, "require('fs').readFileSync('raport.csv')", "the conversation has files/report.csv"),
         (Language.PYTHON, "import tensorflow", "the library tensorflow is not installed"),
         (Language.PYTHON, "import tensorflow", "use sklearn"),
-        (Language.PYTHON, "import h5py", "installed are numpy"),
+        (Language.PYTHON, "import h5py", "importlib.metadata.distributions() names"),
+        (Language.BASH, "pip3 list", "installed are numpy"),
         (Language.NODE, "require('lodash')", "the package lodash is not installed"),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from proofbox.contracts.tools import Language
 from proofbox.service.calls.service import CallEvent
 from tests.container.calling import Caller
 
@@ -14,6 +15,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 PASSED_ON = 1024 * 1024
 # 50 MB go by; what stays is the passed-on beginning (1 MiB), its events and the answer.
 GROWTH_BYTES_MAX = 24 * 1024 * 1024
+ENDED = "Note: processes that still ran were ended with the call, as nothing outlives it: "
 
 
 def texts(events: list[CallEvent], stream: str) -> list[tuple[str, bool]]:
@@ -194,10 +196,9 @@ while not os.path.exists("files/beat.txt") or not os.path.getsize("files/beat.tx
 print("parent ends")
 """
     response = await call(code, ["beat.txt"], timeout_s=60)
-    assert (
-        response.report
-        == "Runtime error: none\nProduced files:\n- turn_1/files/beat.txt\nProgram log (tail):\nparent ends"
-    )
+    first, *between, last = response.report.split("\n")
+    assert (first, last) == ("Runtime error: none", "parent ends")
+    assert between == ["Produced files:", "- turn_1/files/beat.txt", f"{ENDED}python3", "Program log (tail):"]
     assert (await call.output(), response.usage.exit_code) == ("parent ends\n", 0)
 
 
@@ -205,6 +206,17 @@ async def test_output_of_a_child_that_outlives_the_program_is_cut_at_its_end(cal
     code = "import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 1000; echo late'])\nprint('done')"
     response = await call(code, timeout_s=60)
     assert (response.ok, await call.output()) == (True, "done\n")
+    assert f"{ENDED}sh" in response.report
+
+
+async def test_processes_that_a_failed_program_or_a_shell_leaves_are_named_and_those_of_libraries_are_not(
+    call: Caller,
+) -> None:
+    response = await call("nohup sleep 1000 > out.log &\nexit 3", language=Language.BASH)
+    assert ("exit status 3" in response.report, ENDED in response.report) == (True, True)
+    code = "from joblib import Parallel, delayed\nprint(Parallel(n_jobs=2)(delayed(abs)(i) for i in (-1, 2)))"
+    response = await call(code)
+    assert response.report == "Runtime error: none\nProgram log (tail):\n[1, 2]"
 
 
 async def test_program_cannot_end_the_runner_or_keep_it_from_answering(call: Caller) -> None:

@@ -399,6 +399,20 @@ def test_all_mistakes_of_a_contract_are_told_at_once():
         "contract[3]",
     ):
         assert place in refused.value.message
+    wrong = [{"filename": "a.csv", "min_rows": "x", "description": 3}, {"filename": "k.pdf", "min_width": 3}, 7]
+    with pytest.raises(ContractError) as refused:
+        parse_contract(wrong, TURN)
+    assert [part.message for part in refused.value.parts] == [
+        (
+            "contract[0].min_rows: Input should be a valid integer; "
+            "contract[0].description: Input should be a valid string"
+        ),
+        (
+            "contract[1].description: Field required; contract[1] 'k.pdf': min_width does not apply to .pdf files; "
+            "it applies to .png, .jpg, .jpeg, .gif, .webp, .bmp, .tif, .tiff, .svg"
+        ),
+        "contract[2] is no object; write {filename, description}",
+    ]
     with pytest.raises(ContractError, match="; and 195 more mistakes"):
         parse_contract([{"filename": "a/"}] * 200, TURN)
 

@@ -350,7 +350,7 @@ draw()
 draw(**{'font.family': ['serif', 'NanumGothic'], 'font.serif': ['Liberation Serif']})
 draw(**{'font.serif': ['Noto Serif']})
 path = font_manager.findfont('Liberation Mono')
-[found] = [font for font in font_manager.fontManager.ttflist if font.fname == path]
+found = next(font for font in font_manager.fontManager.ttflist if font.fname == path)
 fonts = font_manager.fontManager.ttflist
 fonts[0] = font_manager.FontEntry(**{**vars(found), 'name': 'Noto Serif'})
 font_manager.fontManager._findfont_cached.cache_clear()

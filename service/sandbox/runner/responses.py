@@ -99,6 +99,7 @@ class Exit(Printed):
     signal: Annotated[int, Field(ge=1, le=64)] | None = None
     timed_out: bool = False
     output_exceeded: bool = False
+    left_running: Annotated[tuple[Line, ...], _SHOWN] = ()
     oom_kills: Count = 0
     pids_hits: Count = 0
     rooms: Annotated[list[_Room], Field(max_length=_ROOMS_MAX)] = []
@@ -231,6 +232,7 @@ class Summary(_Answer):
     depth_exceeded: bool
     removed: Annotated[tuple[Path, ...], Field(strict=False, max_length=_REMOVED_MAX)] = ()
     in_other_turns: Annotated[tuple[Line, ...], _LIST] = ()
+    left_in_tmp: Annotated[tuple[Line, ...], _LIST] = ()
     taken_in: Annotated[tuple[Annotated[tuple[Count, Line], Field(strict=False)], ...], _LIST] = ()
 
     def collected(self, **rest: Any) -> Collected:

@@ -355,6 +355,8 @@ def test_matplotlib_draws_labels_in_any_script_from_the_font_list_of_the_image(s
         "log": [],
         "pixels_drawn": True,
         "backend": "agg",
+        "not_listed": [],
+        "not_found": [],
     }
 
 

@@ -32,10 +32,14 @@ def verdicts_of(code: VerdictCode, contract: Contract = PROMISED) -> list[Verdic
 
 
 def hints_of(
-    result: JobResult, code: VerdictCode = VerdictCode.MISSING_FILE, contract: Contract = PROMISED
+    result: JobResult,
+    code: VerdictCode = VerdictCode.MISSING_FILE,
+    contract: Contract = PROMISED,
+    language: Language = Language.PYTHON,
+    **more: bool,
 ) -> list[str]:
     verdicts = verdicts_of(code, contract)
-    return run_hints(RanProgram("", Language.PYTHON, "turn_2", contract, result, verdicts, KNOWN, LIBRARIES))
+    return run_hints(RanProgram("", language, "turn_2", contract, result, verdicts, KNOWN, LIBRARIES, **more))
 
 
 @pytest.mark.parametrize(
@@ -54,6 +58,26 @@ def test_an_error_that_a_program_caught_and_printed_gets_its_hint_once(result, c
 def test_what_a_run_printed_that_kept_its_promises_is_not_read():
     result = result_of(f"Error: {NO_FILE}\n")
     assert hints_of(result, VerdictCode.PRODUCED) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("failed HTTPSConnectionPool(…): (Caused by NameResolutionError(…))", Language.PYTHON),
+        ("failed <urlopen error [Errno -3] Temporary failure in name resolution>", Language.PYTHON),
+        ("curl: (6) Could not resolve host: example.com", Language.BASH),
+        ("failed fetch failed", Language.NODE),
+    ],
+)
+def test_a_program_that_goes_on_without_a_network_is_told_that_there_is_none(text, language):
+    [hint] = hints_of(result_of(text), VerdictCode.PRODUCED, language=language)
+    assert hint.startswith("the sandbox has no network")
+    assert hints_of(result_of(text), VerdictCode.PRODUCED, language=language, has_network=True) == []
+
+
+def test_a_program_that_reads_of_networks_is_told_nothing():
+    log = "kernel: Network is unreachable\nfetch failed: Temporary failure in name resolution"
+    assert hints_of(result_of(log), VerdictCode.PRODUCED) == []
 
 
 def test_a_library_that_a_program_found_missing_and_printed_is_one():
@@ -88,11 +112,23 @@ def test_a_module_that_cannot_be_imported_is_said_to_be_what_it_is(module, hint)
     assert build_hints(f"ModuleNotFoundError: No module named '{module}'", known, LIBRARIES, "turn_2") == [hint]
 
 
-def test_a_library_that_is_not_there_is_named_with_those_that_are():
+def test_a_library_that_is_not_there_is_named_with_the_way_to_see_those_that_are():
     text = "No module named 'h5py'\nNo module named 'tables'"
     *named, listed = build_hints(text, KNOWN, LIBRARIES)
     assert named == ["the library h5py is not installed", "the library tables is not installed"]
-    assert listed == "installed are numpy, scikit-learn and 1 more"
+    assert listed == "importlib.metadata.distributions() names what is installed"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("pip list | grep -i pdf", "/job/main.sh: line 1: pip: command not found"),
+        ("subprocess.run([sys.executable, '-m', 'pip', 'freeze'])", "/usr/bin/python3: No module named pip"),
+    ],
+)
+def test_a_program_that_asks_what_is_installed_gets_the_list(code, text):
+    ran = RanProgram(code, Language.PYTHON, "turn_2", no_promises("turn_2"), result_of(text), [], KNOWN, LIBRARIES)
+    assert run_hints(ran) == ["installed are numpy, scikit-learn and 1 more"]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +142,14 @@ def test_a_library_that_is_not_there_is_named_with_those_that_are():
         ),
         ("No module named 'h5py'", True, 'the library h5py is not installed; call again with packages: ["h5py"]'),
         ("No module named 'pip'", False, "nothing can be installed while a program runs"),
+        (
+            'Image export using the "kaleido" engine requires the Kaleido package,',
+            True,
+            (
+                "the library kaleido is not installed; use matplotlib for pictures; fig.write_html for pages of "
+                "plotly"
+            ),
+        ),
         (
             "/job/main.sh: line 1: soffice: command not found",
             False,
@@ -159,6 +203,24 @@ def test_the_name_of_a_style_is_no_file():
             "ImportError: Missing optional dependency 'pyxlsb'. Use pip or conda to install pyxlsb.",
             "the library pyxlsb is not installed",
         ),
+        (
+            "I/O Error: Couldn't open file 'A.docx': No such file or directory.",
+            "A.docx does not exist; the conversation has turn_1/attachments/a.docx",
+        ),
+        (
+            "sed: can't read data/sales.csv: No such file or directory",
+            "data/sales.csv does not exist; the conversation has files/sales.csv",
+        ),
+        (
+            "jq: error: Could not open file sales2.csv: No such file or directory",
+            CLOSE,
+        ),
+        (
+            "python3: can't open file '/out/turn_2/files/help.py': [Errno 2] No such file or directory",
+            "/out/turn_2/files/help.py does not exist; the conversation has turn_1/files/helper.py",
+        ),
+        ("tar: sales2.csv: Cannot open: No such file or directory", CLOSE),
+        ("unzip:  cannot find or open sales2.csv, sales2.csv.zip or sales2.csv.ZIP.", CLOSE),
         ("/job/main.sh: line 1: ffmpeg: command not found", FFMPEG),
         ("sh: 1: ffmpeg: not found", FFMPEG),
         ("Error: spawn ffmpeg ENOENT", FFMPEG),

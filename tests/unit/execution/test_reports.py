@@ -232,6 +232,7 @@ def test_the_log_of_a_success_has_at_most_2000_characters_and_keeps_its_beginnin
 FRAME = '  File "/opt/proofbox/venv/lib/python3.13/site-packages/pandas/a.py", line 9, in f\n    return g(x)\n'
 OWN = '  File "/job/main.py", line 3, in <module>\n    df.loc[0] = 1\n'
 HEAD = "Traceback (most recent call last):\n"
+LED_TO = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
 @pytest.mark.parametrize(
@@ -247,12 +248,17 @@ HEAD = "Traceback (most recent call last):\n"
             f"{HEAD}{OWN}  [… 18 calls of libraries …]\n{FRAME * 2}KeyError: 'a'\nnext",
         ),
         (
-            f"{HEAD}{OWN}{FRAME * 20}E: a\n\nDuring handling of the above:\n\n{HEAD}{FRAME}E: b",
+            f"{HEAD}{OWN}{FRAME * 20}E: a{LED_TO}{HEAD}{FRAME}E: b",
+            f"{HEAD}{OWN}  [… 20 calls of libraries …]\nE: a{LED_TO}{HEAD}{FRAME}E: b",
+        ),
+        (
+            f"{HEAD}{FRAME * 5}E: a{LED_TO}{HEAD}{FRAME * 5}E: b\nc{LED_TO}{HEAD}{OWN}{FRAME * 5}E: d\nnext",
             (
-                f"{HEAD}{OWN}  [… 18 calls of libraries …]\n{FRAME * 2}E: a\n\nDuring handling of the above:\n\n"
-                f"{HEAD}{FRAME}E: b"
+                f"{HEAD}  [… 5 calls of libraries …]\nE: a{LED_TO}{HEAD}  [… 5 calls of libraries …]\nE: b\nc"
+                f"{LED_TO}{HEAD}{OWN}  [… 3 calls of libraries …]\n{FRAME * 2}E: d\nnext"
             ),
         ),
+        (f"{HEAD}{OWN * 9}E: a\n{HEAD}{FRAME * 9}E: b", f"{HEAD}{OWN * 9}E: a\n{HEAD}{FRAME * 9}E: b"),
     ],
 )
 def test_repetition_and_calls_of_libraries_are_counted(text, log):

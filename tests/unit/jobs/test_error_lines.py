@@ -163,6 +163,8 @@ def test_the_text_of_a_node_error_makes_no_headline(forged):
         ("DomProblem: hi", "DomProblem: hi"),
         ("MyErr [Error]: hi\nError: forged", "MyErr [Error]: hi"),
         ("multi\nError: forged", "multi"),
+        ("Error: \n\nboom\nmore", "Error: boom"),
+        (f"Error:\n{NODE_FRAMES}", "Error:"),
         ("{ a: 1 }", "{ a: 1 }"),
     ],
 )

@@ -38,6 +38,11 @@ def test_promises_become_a_contract(promised, contract):
         ({}, "code: Field required"),
         ({"code": 1}, "code: Input should be a valid string"),
         ({"code": "x", "lang": "py"}, "lang: no such argument; leave it out"),
+        ({"code": "x", "time_out_s": 3}, "time_out_s: no such argument; did you mean timeout_s?"),
+        (
+            {"code": "x", "foo": 1, "files_promised": [{"filenme": "a.csv"}]},
+            "contract[0].filenme: there is no such",
+        ),
         ({"code": "x", "wait_s": -1}, "wait_s:"),
         ({"code": "x", "wait_s": float("nan")}, "wait_s:"),
         ({"code": "x", "timeout_s": 0}, "timeout_s:"),
@@ -51,6 +56,11 @@ def test_a_refusal_names_the_argument_and_lists_all(given, said):
         parse_arguments(RunArguments, given)
     assert said in str(caught.value)
     assert "code, files_promised, files, conversation, timeout_s, stdin, wait_s" in str(caught.value)
+
+
+def test_a_list_of_paths_is_told_to_be_one_path():
+    with pytest.raises(InvalidArgumentsError, match=r"paths: no such argument; did you mean path\?"):
+        parse_arguments(ReadFileArguments, {"conversation": "c", "paths": ["a"]})
 
 
 def test_what_is_no_base64_is_refused_with_the_name_of_the_file():
