@@ -26,6 +26,7 @@ from proofbox.service.sandbox.program_output import program_output, stderr_text
 HINTS_MAX = 5
 _FILES_LISTED = 5
 _NAME_CHARS_MAX = 200
+_SHORT_CHARS = 10  # too few for the message of an error
 _TAIL_CHARS = 16_000
 
 _QUOTED = r"(?P<{0}>'(?:[^'\n]{{1,1024}})'|\"(?:[^\"\n]{{1,1024}})\")"
@@ -122,7 +123,7 @@ def build_hints(
     turn_id: str = "",
     *,
     has_index: bool = False,
-    is_asked: bool = False,
+    code: str = "",
 ) -> list[str]:
     """What to write in place of what was not found, one sentence each, at most `HINTS_MAX`.
 
@@ -132,7 +133,7 @@ def build_hints(
         libraries: as in `RanProgram`.
         turn_id: the current turn; files of it are named as the program names them, ``files/…``.
         has_index: as in `RanProgram`.
-        is_asked: the program runs ``pip list``.
+        code: the program, which may ask what is installed.
     """
     text = text[-_TAIL_CHARS:]
     hints: dict[str, None] = {}
@@ -151,6 +152,7 @@ def build_hints(
         for found in form.finditer(text):
             name = found["name"].strip("'")
             own = None if name in INSTALLERS else _own_module(name, known_paths, turn_id)
+            is_asked = asks_what_is_installed(code)
             hints.setdefault(own or missing_module(name, libraries, has_index=has_index, is_asked=is_asked))
     for found in _NO_PACKAGE.finditer(text):
         hints.setdefault(missing_package(found["name"]))
@@ -186,15 +188,11 @@ def run_hints(ran: RanProgram) -> list[str]:
                 timed_out=failure.code is RuntimeCode.TIMEOUT,
             )
         hints += build_hints(
-            text,
-            ran.known_paths,
-            ran.libraries,
-            ran.turn_id,
-            has_index=ran.has_index,
-            is_asked=asks_what_is_installed(ran.code),
+            text, ran.known_paths, ran.libraries, ran.turn_id, has_index=ran.has_index, code=ran.code
         )
     if failure is None and not ran.has_network:
-        hints.append(offline_hint(program_output(ran.result.outcome.output).combined, ran.language))
+        printed = program_output(ran.result.outcome.output).combined
+        hints.append(offline_hint(printed, ran.language) if len(printed) > _SHORT_CHARS else "")
     hints = [hint for hint in dict.fromkeys(hints) if hint][:HINTS_MAX]
     missing = _missing_names(ran.verdicts)
     if (hint := _save_what_is_shown(missing, ran.shown)) is not None:
