@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from proofbox.contracts.codes import RuntimeCode
 from proofbox.contracts.packages.installed import InstalledPackage
-from proofbox.contracts.paths import FilePath
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, Timings
 from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, SourcePool, StoredArtifact
@@ -334,6 +334,21 @@ class SandboxJob:
             with self._context.timer.phase("host"):
                 await self._outputs.remove(self._context.scope, stored)
         return removed
+
+    async def find_outdated(self, stored: Mapping[str, StoredArtifact], removed: Sequence[str]) -> list[str]:
+        """The names of files that the program wrote or removed, and of which the user has an older version.
+
+        Args:
+            stored: the files that the call stored, by their physical paths.
+            removed: the physical paths of those that it removed.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        internal = [FilePath.from_physical(path) for path, each in stored.items() if each.visibility == "internal"]
+        paths = [path for path in internal if path.namespace is Namespace.FILES]
+        names = {path.rel for path in [*paths, *map(FilePath.from_physical, removed)]}
+        return sorted(await self._runner.artifacts.hosted_names(self._context.scope, names)) if names else []
 
     @property
     def _outputs(self) -> OutputStore:
