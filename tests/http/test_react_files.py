@@ -810,9 +810,28 @@ async def test_a_binary_file_has_no_text_to_search(agent, saved):
 async def test_the_first_lines_that_match_are_told(agent):
     await write(agent, "a.txt", "x\n\nx y x\nz\nx\nx\nx\nx\n")
 
-    found = (await agent("react.search_files", content_regex="x$"))["ret"]
+    answer = await agent("react.search_files", content_regex="x$")
 
-    assert found["hits"][0]["lines"] == [1, 3, 5, 6, 7]
+    assert (hit := answer["ret"]["hits"][0])["lines"] == [1, 3, 5, 6, 7]
+    assert hit["more_lines"] == 1
+    assert answer["text"].endswith("turn_1/files/a.txt:7: x\nturn_1/files/a.txt: 1 more line matches")
+
+
+async def test_how_many_more_lines_match_is_told(agent):
+    await write(agent, "a.txt", "x\n" * 505)
+    await write(agent, "b.txt", "x\n" * 5)
+
+    answer = await agent("react.search_files", content_regex="x")
+
+    assert answer["text"].count(" match") == answer["report"].count("turn_1/files/a.txt: 500 more lines match") == 1
+
+
+async def test_a_byte_order_mark_stands_before_no_line(agent, saved):
+    await saved(FilePath.from_physical("turn_1/files/a.csv"), b"\xef\xbb\xbfa,b\n1,2\n")
+
+    answer = await agent("react.search_files", content_regex="^a,b")
+
+    assert answer["text"].endswith("\nturn_1/files/a.csv:1: a,b")
 
 
 async def test_a_huge_file_is_searched_in_its_first_part_and_that_is_said(agent, saved):
