@@ -1,6 +1,6 @@
 """The ports of the stores of artifacts and sources."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -208,6 +208,9 @@ class ArtifactStore(Protocol):
         A name is a path below ``files/`` or ``attachments/`` of any turn. Names that a program removed last are
         there, as ``removed``.
         """
+
+    async def hosted_names(self, scope: ConversationKey, names: Collection[str]) -> set[str]:
+        """Those of some paths below ``files/`` of which a version of any turn is hosted."""
 
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         """Marks versions as removed from their turn by a program; they stay, and a later version is not marked."""

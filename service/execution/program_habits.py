@@ -1,7 +1,7 @@
 """Hints on habits of models that end as an error: what the program has, and what to write in its place.
 
-Only runs that failed are searched for habits: a program that works is never called wrong. A missing network is named
-there too.
+Only runs that failed are searched for habits: a program that works is never called wrong. A missing network is
+named there too.
 """
 
 import re

@@ -174,11 +174,12 @@ class ExecTool:
                 else:
                     stored = await job.store(new, WorkspaceUse(inputs, result.collected, wanted.workspace))
                     removed = await job.remove_files(inputs, result.collected)
+            outdated = await job.find_outdated(stored, removed)
         libraries = await self._list_libraries(contract, result, verdicts)
         earlier = await self._find_earlier(call, result)
         timer.stop()
         files = ProducedFiles(verdicts, contents, stored, removed)
-        notes = notes_on(result.collected, inputs, wanted.workspace, stored)
+        notes = notes_on(result.collected, inputs, wanted.workspace, outdated, removed)
         use = None if network is None else network.use
         notes = notes if network is None else [*notes, *network.notes]
         has_index = self._packages is not None

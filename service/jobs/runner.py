@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -375,6 +375,21 @@ class SandboxJob:
             with self._context.timer.phase("host"):
                 await self._outputs.remove(self._context.scope, stored)
         return removed
+
+    async def find_outdated(self, stored: Mapping[str, StoredArtifact], removed: Sequence[str]) -> list[str]:
+        """The names of files that the program wrote or removed, and of which the user has an older version.
+
+        Args:
+            stored: the files that the call stored, by their physical paths.
+            removed: the physical paths of those that it removed.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        internal = [FilePath.from_physical(path) for path, each in stored.items() if each.visibility == "internal"]
+        paths = [path for path in internal if path.namespace is Namespace.FILES]
+        names = {path.rel for path in [*paths, *map(FilePath.from_physical, removed)]}
+        return sorted(await self._runner.artifacts.hosted_names(self._context.scope, names)) if names else []
 
     @property
     def _outputs(self) -> OutputStore:

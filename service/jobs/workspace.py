@@ -212,7 +212,8 @@ def notes_on(
     collected: Collected,
     inputs: "JobInputs",
     bounds: ArchiveBounds | None,
-    stored: Mapping[str, StoredArtifact],
+    outdated: Collection[str],
+    removed: Collection[str],
 ) -> list[str]:
     """What of the workspace the program did not have, what the next call will not have, and what was replaced.
 
@@ -220,7 +221,8 @@ def notes_on(
         collected: what the program left.
         inputs: what it had.
         bounds: those of what is no stored file; None if nothing lasts.
-        stored: the files that the call stored.
+        outdated: names of files that the call wrote or removed, of which the user has an older version.
+        removed: physical paths of those that it removed.
     """
     notes = []
     if inputs.left_out:
@@ -239,7 +241,13 @@ def notes_on(
     if inputs.replaced:
         listed = list_first(inputs.replaced, _LISTED_MAX)
         notes.append(f"{listed}: another call wrote it while this one ran; the file of this call is the newest")
-    return [*notes, *_hosted_before(inputs, stored)]
+    gone = {FilePath.from_physical(path).rel for path in removed}.intersection(outdated)
+    if changed := [name for name in outdated if name not in gone]:
+        listed = list_first(changed, _LISTED_MAX)
+        notes.append(f"{listed}: the copy that the user has is an older version; promise the file to renew it")
+    if gone:
+        notes.append(f"the user still has a copy of {list_first(sorted(gone), _LISTED_MAX)}")
+    return notes
 
 
 def _notes_on_rest(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds) -> list[str]:
@@ -255,19 +263,6 @@ def _notes_on_rest(collected: Collected, inputs: "JobInputs", bounds: ArchiveBou
         what = "sockets, pipes, paths over 4,096 bytes, folders in whose place in files/ is a file or link"
         notes.append(f"{_entries(found.left_out)} of the working directory cannot be stored ({what})")
     return notes
-
-
-def _hosted_before(inputs: "JobInputs", stored: Mapping[str, StoredArtifact]) -> list[str]:
-    """Of which files the user still has the version before the one that the program wrote."""
-    older = []
-    for artifact in stored.values():
-        before = inputs.stored.get(inputs.names.get(artifact.path.rel, ""))
-        if before is not None and before.path.namespace is Namespace.FILES:
-            older += [artifact.path.rel] if artifact.hosted_uri is None and before.hosted_uri is not None else []
-    if not older:
-        return []
-    listed = list_first(older, _LISTED_MAX)
-    return [f"{listed}: the copy that the user has is the version before this one; promise the file to renew it"]
 
 
 def _entries(count: int) -> str:

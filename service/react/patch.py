@@ -49,12 +49,14 @@ class _Patched:
         summary: mode, hunks, lines and offsets, for the summary of the call.
         warning: what is odd about the new text; None if nothing is.
         started: the file that the text was one of, if that is not the one that was named.
+        note: what else to know of the file.
     """
 
     text: str
     summary: dict[str, Any]
     warning: str | None
     started: dict[str, str] = field(default_factory=dict)
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class PatchTool:
         file = _file(call, named.file, source.mime, patched.text, old.encoding)
         copy = TextFile(named.file, old.text, file.mime, "file", "internal", None, old.encoding)
         measured = await self._files.measure(call, file)
+        note = await self._files.note_outdated(call, file)
         try:
             *_, stored = await self._files.store(call, [copy, file] if is_copy else [file])
         except (StoreFailedError, StoreFullError) as exc:
@@ -115,7 +118,7 @@ class PatchTool:
         started = {"copied_from": named.original if is_asked else source.path.physical} if is_copy else {}
         if not is_asked:
             started["started_from"] = source.path.physical
-        return _build_response(call, named, file, measured, replace(patched, started=started), stored)
+        return _build_response(call, named, file, measured, replace(patched, started=started, note=note), stored)
 
 
 def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:
@@ -274,6 +277,7 @@ def _build_response(
         "size_bytes": measured.size_bytes,
         **patched.started,
         **more,
+        **({} if patched.note is None else {"note": patched.note}),
     }
     # The block has the change, not the file: the mark "patch" keeps readers from taking it for the content.
     marks = {**stored.hosting(), "patch": str(patched.summary["mode"])}
@@ -288,6 +292,7 @@ def _build_response(
     begun = next(iter(patched.started.values()), None)
     report = f"Patched: {file.path.physical}" + (f", from {begun}" if begun else "")
     warned = "" if patched.warning is None else f"\n- {patched.warning}"
+    warned += "" if patched.note is None else f"\nNote: {patched.note}"
     return call.build_response(
         blocks,
         report=f"{report}{warned}",

@@ -30,6 +30,7 @@ FILE_BYTES_MAX = 10 * 1024 * 1024
 CALL_BYTES_MAX = 512 * 1024 * 1024
 """As much is read for one call."""
 _LINES_SHOWN = 5
+_COUNTING_PART = 0.25  # of the time that all patterns have: so much more for the count of lines that are not shown
 _LINE_CHARS = 200
 _REPORT_LINES = 100
 _REPORT_CHARS = 4_000
@@ -98,6 +99,30 @@ class _Clock:
 
 
 @dataclass(slots=True)
+class _Lines:
+    """The lines of a file where a pattern matches.
+
+    Attributes:
+        first: the numbers of the first, from 1, and their texts.
+        more: how many more were counted.
+        is_counted: these are all.
+    """
+
+    first: list[tuple[int, str]] = field(default_factory=list)
+    more: int = 0
+    is_counted: bool = True
+
+    def fields(self) -> dict[str, Any]:
+        """What the hit of the file has of them."""
+        return {
+            "lines": [number for number, _ in self.first],
+            "texts": [text for _, text in self.first],
+            **({"more_lines": self.more} if self.more else {}),
+            **({} if self.is_counted else {"more_than_counted": True}),
+        }
+
+
+@dataclass(slots=True)
 class _Found:
     """What has been found so far."""
 
@@ -131,6 +156,7 @@ class SearchFilesTool:
         """
         params = call.params
         clock = _Clock(self._search_s, self._search_s)
+        counting = _Clock(self._search_s * _COUNTING_PART, self._search_s)
         name = await asyncio.to_thread(_read, "name_regex", params.name_regex, clock)
         content = await asyncio.to_thread(_read, "content_regex", params.content_regex, clock)
         reach = self._files.of_call(call.scope, call.request.timeline)
@@ -155,19 +181,19 @@ class SearchFilesTool:
                         continue
                     room -= len(data)
                     try:
-                        lines = await _lines(file, data, content, clock, found)
+                        lines = await _lines(file, data, content, (clock, counting), found)
                     except ToolRefusedError:
                         if len(found.hits) < params.max_hits:
                             raise
                         found.is_counted = False  # what is listed is complete, the count is not
                         break
-                    if not lines:
+                    if not lines.first:
                         continue
                 found.total += 1
                 if len(found.hits) == params.max_hits:
                     continue
                 hit = {"path": file.path.physical, "size_bytes": file.size_bytes, "mime": file.mime}
-                found.hits.append(hit if lines is None else {**hit, **_numbers_and_texts(lines)})
+                found.hits.append(hit if lines is None else {**hit, **lines.fields()})
         result = _result(found)
         blocks = [*call.opening_blocks(), call.write.result_json(result)]
         listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
@@ -177,21 +203,9 @@ class SearchFilesTool:
         return call.build_response(blocks, report=f"{head}{listing}", text=text, ret=result)
 
 
-def _numbers_and_texts(lines: Sequence[tuple[int, str]]) -> dict[str, list[Any]]:
-    return {"lines": [number for number, _ in lines], "texts": [text for _, text in lines]}
-
-
 def _listing(hits: Sequence[dict[str, Any]], lines_max: int, chars_max: int) -> str:
     """The hits as ``grep -n`` prints them, up to a bound."""
-    rows = [
-        row
-        for hit in hits
-        for row in (
-            [f"{hit['path']}:{number}: {text}" for number, text in zip(hit["lines"], hit["texts"], strict=True)]
-            if "lines" in hit
-            else [hit["path"]]
-        )
-    ]
+    rows = [row for hit in hits for row in (_rows(hit) if "lines" in hit else [hit["path"]])]
     shown = "\n".join(visible_line(row) for row in rows[:lines_max])
     is_cut = len(rows) > lines_max or len(shown) > chars_max
     text = (
@@ -202,18 +216,34 @@ def _listing(hits: Sequence[dict[str, Any]], lines_max: int, chars_max: int) -> 
     return f"\n{text}" if text else ""
 
 
+def _rows(hit: dict[str, Any]) -> list[str]:
+    """The lines of a file, then how many more match."""
+    more, more_than = hit.get("more_lines", 0), hit.get("more_than_counted", False)
+    rows = [f"{hit['path']}:{number}: {text}" for number, text in zip(hit["lines"], hit["texts"], strict=True)]
+    if more:
+        lines = "1 more line matches" if more == 1 else f"{more:,} more lines match"
+        rows.append(f"{hit['path']}: {'at least ' if more_than else ''}{lines}")
+    elif more_than:
+        rows.append(f"{hit['path']}: more lines may match")
+    return rows
+
+
 async def _lines(
-    file: ConversationFile, data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, found: _Found
-) -> list[tuple[int, str]]:
-    """The first lines, from 1, where a pattern matches in the first bytes of a file, and their texts."""
+    file: ConversationFile,
+    data: bytes,
+    pattern: "regex.Pattern[str]",
+    clocks: tuple[_Clock, _Clock],
+    found: _Found,
+) -> _Lines:
+    """The lines where a pattern matches in the first bytes of a file."""
     is_whole = not (len(data) == FILE_BYTES_MAX and file.size_bytes != FILE_BYTES_MAX)
     data, _ = await asyncio.to_thread(as_utf_8, data, is_whole=is_whole)
     if b"\x00" in data[:_SNIFFED_BYTES]:
         found.binary += 1
-        return []
+        return _Lines()
     if not is_whole:
         found.partly.append(file.path.physical)
-    return await asyncio.to_thread(_matches, data, pattern, clock)
+    return await asyncio.to_thread(_matches, data, pattern, *clocks)
 
 
 def _read(field_name: str, text: str | None, clock: _Clock) -> "regex.Pattern[str] | None":
@@ -274,26 +304,42 @@ def _filter(files: list[ConversationFile], pattern: "regex.Pattern[str]", clock:
     ]
 
 
-def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock) -> list[tuple[int, str]]:
-    """The first lines of a UTF-8 text where a pattern matches; a byte that is not UTF-8 stands for U+FFFD."""
-    text = data.decode("utf-8", "replace")
-    lines: list[tuple[int, str]] = []
-    line = 1
-    for stretch in _stretches(text):
-        at = 0
-        while at < len(stretch) and (match := clock.search("content_regex", pattern, stretch, at)):
-            begin = stretch.rfind("\n", 0, match.start()) + 1
-            end = stretch.find("\n", match.start())
-            shown = stretch[begin : end if end >= 0 else len(stretch)]
-            if match.start() - begin > _LINE_CHARS // 2:  # of a long line, where it matches
-                shown = "…" + shown[match.start() - begin - _LINE_CHARS // 4 :]
-            lines.append((line + stretch.count("\n", 0, match.start()), shown[:_LINE_CHARS].rstrip("\r")))
-            if len(lines) == _LINES_SHOWN:
-                return lines
-            # On from the next line.
-            at = stretch.find("\n", match.start()) + 1 or len(stretch)
-        line += stretch.count("\n")
-    return lines
+def _matches(data: bytes, pattern: "regex.Pattern[str]", clock: _Clock, counting: _Clock) -> _Lines:
+    """The lines of a UTF-8 text where a pattern matches; a byte that is not UTF-8 stands for U+FFFD.
+
+    Raises:
+        ToolRefusedError: ``regex_timeout`` by ``clock``; ``counting`` ends the count of lines that are not shown.
+    """
+    text = data.decode("utf-8-sig", "replace")
+    found = _Lines()
+    line, now = 1, clock
+    try:
+        for stretch in _stretches(text):
+            at = 0
+            while at < len(stretch) and (match := now.search("content_regex", pattern, stretch, at)):
+                if len(found.first) < _LINES_SHOWN:
+                    number = line + stretch.count("\n", 0, match.start())
+                    found.first.append((number, _shown(stretch, match.start())))
+                else:
+                    found.more += 1
+                now = clock if len(found.first) < _LINES_SHOWN else counting
+                # On from the next line.
+                at = stretch.find("\n", match.start()) + 1 or len(stretch)
+            line += stretch.count("\n")
+    except ToolRefusedError:
+        if now is clock:
+            raise
+        found.is_counted = False
+    return found
+
+
+def _shown(stretch: str, at: int) -> str:
+    """The line at a position; of a long one the part there."""
+    begin, end = stretch.rfind("\n", 0, at) + 1, stretch.find("\n", at)
+    shown = stretch[begin : end if end >= 0 else len(stretch)]
+    if at - begin > _LINE_CHARS // 2:
+        shown = "…" + shown[at - begin - _LINE_CHARS // 4 :]
+    return shown[:_LINE_CHARS].rstrip("\r")
 
 
 def _stretches(text: str) -> Iterator[str]:

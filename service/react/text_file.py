@@ -149,6 +149,19 @@ class TextFiles:
         call.observer.on_stored(stored)
         return stored
 
+    async def note_outdated(self, call: ReactCall[Any], file: TextFile) -> str | None:
+        """What to know of a text that will not be hosted: the user has an older version. None if that is not so.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        name = file.path.rel
+        is_hosted = file.visibility == "external"
+        if is_hosted or not await self._files.artifacts.hosted_names(call.scope, [name]):
+            return None
+        renew = "give kind file and a channel other than internal to renew it"
+        return f"{name}: the copy that the user has is an older version; {renew}"
+
     async def content(self, file: TextFile) -> Content:
         """What the content block of a stored text carries."""
         encoded = io.BytesIO(file.text.encode())

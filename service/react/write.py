@@ -66,11 +66,13 @@ class WriteTool:
         if measured.unknown:
             text = "the text cites sources that are not in the pool"
             notices.append(Notice(NoticeCode.MISSING_SOURCES, text, {"missing_sids": measured.unknown}))
+        note = await self._files.note_outdated(call, file)
         try:
             [stored] = await self._files.store(call, [file])
         except (StoreFailedError, StoreFullError) as exc:
             return build_hosting_failure(call, file, measured, notices, exc)
-        digest = digest_of(call, file, measured, stored)
+        more = {} if note is None else {"write_warning": note}
+        digest = digest_of(call, file, measured, stored, **more)
         given = str(call.request.params["content"])
         content = given if find_reference("content", given) else shorten_param(given, file.path.logical)
         shown = {**call.request.params, "content": content}
@@ -82,7 +84,8 @@ class WriteTool:
             blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
         return call.build_response(
             blocks,
-            report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)",
+            report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)"
+            + ("" if note is None else f"\nNote: {note}"),
             ret={
                 "artifact_path": file.path.logical,
                 "physical_path": file.path.physical,

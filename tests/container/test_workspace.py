@@ -283,13 +283,18 @@ async def test_a_promised_file_is_checked_as_ever_and_an_old_one_is_stale(call: 
     assert "t.csv: file was there before the run and did not change" in stale.report
 
 
-async def test_an_edit_that_nobody_promised_says_that_the_hosted_copy_is_the_older_one(call: Caller) -> None:
-    await call("open('h.txt', 'w').write('one')", ["h.txt"])
-    response = await call("open('h.txt', 'w').write('two')", turn_id="turn_2", **LOOK)
-    assert (
-        "Note: h.txt: the copy that the user has is the version before this one; promise the file"
-        in response.report
-    )
+async def test_each_change_that_is_not_hosted_says_that_the_user_has_an_older_version(call: Caller) -> None:
+    edit = "open('h.txt', 'a').write('more')"
+    note = "Note: h.txt: the copy that the user has is an older version; promise the file to renew it"
+    assert "Note:" not in (await call(edit, ["h.txt"])).report
+    for turn in ("turn_1", "turn_2"):
+        assert (await call(edit, turn_id=turn, **LOOK)).report.count(note) == 1
+    beside = await call(f"{edit}\nopen('o.txt', 'w').write('o')", ["o.txt"], turn_id="turn_2")
+    assert (note in beside.report, "o.txt:" in beside.report) == (True, False)
+    assert "Note:" not in (await call(edit, ["h.txt"], turn_id="turn_3")).report
+    assert note in (await call(edit, workspace="read", turn_id="turn_3", **LOOK)).report
+    removed = await call("import os; os.remove('h.txt')", turn_id="turn_3", **LOOK)
+    assert removed.report.count("Note:") == removed.report.count("Note: the user still has a copy of h.txt") == 1
 
 
 async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptureFixture) -> None:

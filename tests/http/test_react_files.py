@@ -30,6 +30,10 @@ from tests.http.reacting import Agent, masked, meta, notices
 
 SEARCH_S = 0.3
 
+OUTDATED = (
+    "the copy that the user has is an older version; give kind file and a channel other than internal to renew it"
+)
+
 
 class FailingStore:
     """The artifact store, until it is told to fail: then it takes nothing."""
@@ -256,6 +260,7 @@ async def test_a_patch_tells_digest_change_and_summary(agent):
         "added": 1,
         "removed": 1,
         "size_bytes": said["size_bytes"],
+        "note": f"draft.md: {OUTDATED}",
     }
     assert masked(answer["blocks"]) == [
         call_block("react.patch", params, "t2"),
@@ -805,9 +810,28 @@ async def test_a_binary_file_has_no_text_to_search(agent, saved):
 async def test_the_first_lines_that_match_are_told(agent):
     await write(agent, "a.txt", "x\n\nx y x\nz\nx\nx\nx\nx\n")
 
-    found = (await agent("react.search_files", content_regex="x$"))["ret"]
+    answer = await agent("react.search_files", content_regex="x$")
 
-    assert found["hits"][0]["lines"] == [1, 3, 5, 6, 7]
+    assert (hit := answer["ret"]["hits"][0])["lines"] == [1, 3, 5, 6, 7]
+    assert hit["more_lines"] == 1
+    assert answer["text"].endswith("turn_1/files/a.txt:7: x\nturn_1/files/a.txt: 1 more line matches")
+
+
+async def test_how_many_more_lines_match_is_told(agent):
+    await write(agent, "a.txt", "x\n" * 505)
+    await write(agent, "b.txt", "x\n" * 5)
+
+    answer = await agent("react.search_files", content_regex="x")
+
+    assert answer["text"].count(" match") == answer["report"].count("turn_1/files/a.txt: 500 more lines match") == 1
+
+
+async def test_a_byte_order_mark_stands_before_no_line(agent, saved):
+    await saved(FilePath.from_physical("turn_1/files/a.csv"), b"\xef\xbb\xbfa,b\n1,2\n")
+
+    answer = await agent("react.search_files", content_regex="^a,b")
+
+    assert answer["text"].endswith("\nturn_1/files/a.csv:1: a,b")
 
 
 async def test_a_huge_file_is_searched_in_its_first_part_and_that_is_said(agent, saved):
@@ -1074,6 +1098,20 @@ async def test_a_lost_or_damaged_file_costs_itself_alone_in_every_tool(
     )
 
 
+async def test_each_change_that_is_not_hosted_says_that_the_user_has_an_older_version(agent):
+    note = f"\nNote: rep.md: {OUTDATED}"
+    await write(agent, "rep.md", "one\n", kind="file")
+    patched = [await patch(agent, "rep.md", f"{number}\n") for number in range(2)]
+    agent.turn = "turn_2"
+    internal = await write(agent, "rep.md", "three\n", channel="internal")
+    for answer in (*patched, internal):
+        assert answer["text"].count(note) == answer["report"].count(note) == 1
+    assert patched[1]["ret"]["note"] == meta(internal)["write_warning"] == note.removeprefix("\nNote: ")
+    hosted = await patch(agent, "rep.md", "four\n", kind="file")
+    other = await write(agent, "other.md", "five\n", channel="internal")
+    assert not any("Note:" in answer["text"] for answer in (hosted, other))
+
+
 # ---- texts by reference ----
 
 
@@ -1191,7 +1229,7 @@ async def test_a_name_is_its_newest_version_in_every_tool(agent, saved, spelling
 
 @pytest.mark.parametrize("path", ["turn_1/files/d.txt", "d.txt", "fi:turn_1.files/d.txt"])
 async def test_a_second_patch_of_an_old_file_goes_on_with_the_first_one(agent, path):
-    await write(agent, "d.txt", "one\ntwo\nthree\n")
+    await write(agent, "d.txt", "one\ntwo\nthree\n", channel="internal")
     agent.turn = "turn_2"
     first = await patch(agent, path, "@@ -1 +1 @@\n-one\n+1\n")
     second = await patch(agent, path, "@@ -3 +3 @@\n-three\n+3\n")

@@ -69,6 +69,16 @@ _HOSTED_IN = _HOSTED.where(
     principals.c.tenant == bindparam("scope_tenant"),
     principals.c.project == bindparam("scope_project"),
 )
+_HOSTED_NAMES = (
+    select(artifacts.c.rel)
+    .distinct()
+    .where(
+        artifacts.c.conversation == CONVERSATION,
+        artifacts.c.namespace == Namespace.FILES.value,
+        artifacts.c.rel.in_(bindparam("of_rels", expanding=True)),
+        artifacts.c.hosted_name.is_not(None),
+    )
+)
 _STORED_BYTES = tuple(
     select(func.coalesce(func.sum(table.c.size_bytes), 0))
     .join_from(table, conversations)
@@ -360,6 +370,14 @@ def hosted_latest_in(connection: Connection, scope: ConversationKey, name: str) 
     """The same, if it belongs to the scope's tenant and project."""
     who = {"scope_tenant": scope.principal.tenant, "scope_project": scope.principal.project}
     return _one(connection, _HOSTED_IN, {"of_name": name, **who})
+
+
+def hosted_names(connection: Connection, scope: ConversationKey, names: Iterable[str]) -> set[str]:
+    """Those of some paths below ``files/`` of which a version of any turn is hosted."""
+    found, left = set[str](), iter(names)
+    while group := list(islice(left, _PATHS_AT_ONCE)):
+        found.update(connection.execute(_HOSTED_NAMES, {**scope_values(scope), "of_rels": group}).scalars())
+    return found
 
 
 def _path_values(path: FilePath) -> dict[str, object]:

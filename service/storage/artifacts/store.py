@@ -152,6 +152,10 @@ class SqlArtifactStore(SqlWorkspaces):
         return [self._build_stored(scope, row) for row in found]
 
     @override
+    async def hosted_names(self, scope: ConversationKey, names: Collection[str]) -> set[str]:
+        return await self._database.read(lambda connection: rows.hosted_names(connection, scope, names))
+
+    @override
     async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
         wanted = [(artifact.path, artifact.version) for artifact in artifacts]
 

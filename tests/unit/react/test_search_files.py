@@ -12,6 +12,7 @@ from proofbox.service.react.search_files import STRETCH_CHARS, _Clock, _compile_
 
 ENDLESS = _compile_pattern("content_regex", "(a+)+$")
 LINE = b"a" * 5_000 + b"!\n"
+NONE = _Clock(0, 2)
 
 
 def test_other_threads_go_on_while_a_pattern_runs_and_its_own_ends():
@@ -21,7 +22,7 @@ def test_other_threads_go_on_while_a_pattern_runs_and_its_own_ends():
     def match() -> None:
         begun.set()
         with pytest.raises(ToolRefusedError, match="content_regex"):
-            _matches(LINE, ENDLESS, _Clock(0.5, 0.5))
+            _matches(LINE, ENDLESS, _Clock(0.5, 0.5), NONE)
 
     thread = threading.Thread(target=match)
     thread.start()
@@ -38,9 +39,9 @@ def test_the_time_is_one_budget_of_all_patterns_of_a_call():
     clock = _Clock(0.05, 2)
 
     with pytest.raises(ToolRefusedError):
-        _matches(LINE, ENDLESS, clock)
+        _matches(LINE, ENDLESS, clock, NONE)
     with pytest.raises(ToolRefusedError, match="2 s") as refused:
-        _matches(LINE, ENDLESS, clock)
+        _matches(LINE, ENDLESS, clock, NONE)
 
     assert (refused.value.code, clock.left_s <= 0) == ("regex_timeout", True)
 
@@ -70,7 +71,7 @@ def test_several_files_together_take_no_more_processor_time_than_there_is(patter
 
     def search() -> None:
         for data in files:
-            _matches(data, compiled, clock)
+            _matches(data, compiled, clock, NONE)
 
     with pytest.raises(ToolRefusedError, match="processor time"):
         search()
@@ -96,7 +97,7 @@ def test_many_short_searches_end_when_the_time_is_used_up():
 
     def search() -> None:
         for _ in range(10_000):
-            _matches(data, compiled, clock)
+            _matches(data, compiled, clock, NONE)
 
     with pytest.raises(ToolRefusedError, match="processor time"):
         search()
@@ -105,15 +106,22 @@ def test_many_short_searches_end_when_the_time_is_used_up():
 def test_lines_are_counted_over_all_stretches():
     data = b"x\n" * STRETCH_CHARS + b"needle\n"
 
-    found = _matches(data, _compile_pattern("content_regex", "^needle$"), _Clock(2, 2))
-    assert found == [(STRETCH_CHARS + 1, "needle")]
+    found = _matches(data, _compile_pattern("content_regex", "^needle$"), _Clock(2, 2), NONE)
+    assert found.first == [(STRETCH_CHARS + 1, "needle")]
 
 
 def test_a_long_line_is_shown_where_it_matches():
     data = b"a" * 50_000 + b"needle" + b"b" * 10_000 + b"\r\nneedle\r\n"
 
-    [(first, text), second] = _matches(data, _compile_pattern("content_regex", "needle"), _Clock(2, 2))
+    [(first, text), second] = _matches(data, _compile_pattern("content_regex", "needle"), _Clock(2, 2), NONE).first
 
     assert (first, len(text), second) == (1, 200, (2, "needle"))
     assert text.startswith("…aaa")
     assert "needlebb" in text
+
+
+@pytest.mark.parametrize(("counting", "more", "is_counted"), [(_Clock(2, 2), 2_995, True), (NONE, 0, False)])
+def test_lines_that_are_not_shown_are_counted_as_long_as_there_is_time(counting, more, is_counted):
+    found = _matches(b"needle\n" * 3_000, _compile_pattern("content_regex", "needle"), _Clock(2, 2), counting)
+
+    assert (len(found.first), found.more, found.is_counted) == (5, more, is_counted)
