@@ -1,6 +1,6 @@
 """Hints on habits of models that end as an error: what the program has, and what to write in its place.
 
-Only runs that failed are searched for habits: a program that works is never called wrong, but told of no network.
+Only runs that failed are searched for habits: a program that works is never called wrong. No network is no habit.
 """
 
 import re
