@@ -206,7 +206,7 @@ class ToolCallRequest(WireModel):
     params: dict[str, Any]
     """The tool's own parameters."""
     code: Annotated[str, AfterValidator(limit_utf8(CODE_BYTES_MAX))] | None = None
-    """The program of an exec tool, run byte for byte as given; 10 MiB of UTF-8 at most."""
+    """The program of an exec tool, run byte for byte as given (Bash: CRLF as LF); 10 MiB of UTF-8 at most."""
     notes: str | None = None
     """The agent's remark on the call; becomes a block of its own."""
     sources_pool: Annotated[list[SourceRow], Field(max_length=10_000)] = []

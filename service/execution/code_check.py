@@ -1,4 +1,4 @@
-"""The check of a program before it runs: it runs byte for byte as given, or is refused; it is never repaired."""
+"""The check of a program before it runs: it runs as given (`ExecCall.has_carriage_returns`), or is refused."""
 
 import json
 import re

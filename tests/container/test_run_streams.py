@@ -242,5 +242,6 @@ time.sleep(1000)
 """
     response = await call(code, ["a.txt"], timeout_s=60)
     assert response.report == (
-        "Runtime error: killed — the program was ended by SIGKILL (signal 9)\nSucceeded:\n- turn_1/files/a.txt"
+        "Runtime error: killed — the program was ended by SIGKILL (signal 9)\nSucceeded:\n- turn_1/files/a.txt\n"
+        f"{ENDED}python3"
     )

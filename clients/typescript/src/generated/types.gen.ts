@@ -6030,7 +6030,7 @@ export type ToolCallRequest = {
     /**
      * Code
      *
-     * The program of an exec tool, run byte for byte as given; 10 MiB of UTF-8 at most.
+     * The program of an exec tool, run byte for byte as given (Bash: CRLF as LF); 10 MiB of UTF-8 at most.
      */
     code?: string | null;
     /**
