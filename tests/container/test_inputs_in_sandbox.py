@@ -206,7 +206,7 @@ async def test_edit_of_a_file_of_the_turn_is_a_new_version_promised_or_not(call:
     response = await call(code, ["a.txt"])
     assert response.report == (
         "Runtime error: none\nProduced files:\n- turn_1/files/a.txt\nNot in the contract: turn_1/files/b.txt\n"
-        "Note: b.txt: the copy that the user has is the version before this one; promise the file to renew it"
+        "Note: b.txt: the copy that the user has is an older version; promise the file to renew it"
     )
     assert (await call.text("a.txt"), await call.text("b.txt")) == ("a.txt +1", "b.txt +1")
     await call("print(open('files/a.txt').read(), open('files/b.txt').read())")
