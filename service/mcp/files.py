@@ -12,7 +12,7 @@ from proofbox.service.access.api_keys import Permission
 from proofbox.service.api.routes.download_links import own_link
 from proofbox.service.api.services import Services
 from proofbox.service.artifacts.attachments import UploadTarget, parse_attachment_path
-from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.artifacts.port import DamagedBytesError, StoredArtifact
 from proofbox.service.errors import BodyTooLargeError, UnknownArtifactError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.mcp.arguments import (
@@ -176,15 +176,15 @@ class ConversationFiles:
         exchange.caller.require(Permission.ARTIFACTS_READ)
         try:
             parts = urlsplit(uri)
-            path = FilePath.from_physical(unquote(parts.path.lstrip("/")))
-        except (UnsafePathError, ValueError) as exc:
+        except ValueError as exc:
             raise unknown_resource(uri) from exc
         if parts.scheme != _SCHEME or not parts.netloc:
             raise unknown_resource(uri)
         scope = exchange.scope(unquote(parts.netloc))
-        stored = await self._services.artifacts.latest(scope, path)
-        if stored is None:
-            raise unknown_resource(uri)
+        try:
+            stored = await self._named(scope, unquote(parts.path.lstrip("/")))
+        except UnknownArtifactError as exc:
+            raise unknown_resource(uri) from exc
         is_text = _is_text(stored.mime)
         limit = TEXT_RESOURCE_BYTES_MAX if is_text else BLOB_RESOURCE_BYTES_MAX
         if stored.size_bytes > limit:
@@ -193,8 +193,11 @@ class ConversationFiles:
                 f"{stored.size_bytes}); "
                 "use get_download_link, or read_file with lines"
             )
-        [content] = await self._services.artifacts.contents(scope, [stored])
-        address = file_uri(scope.conversation_id, path)
+        try:
+            [content] = await self._services.artifacts.contents(scope, [stored])
+        except DamagedBytesError as exc:
+            raise unknown_resource(uri) from exc
+        address = file_uri(scope.conversation_id, stored.path)
         try:
             if is_text:
                 text = TextResourceContents(uri=address, mime_type=stored.mime, text=content.decode())
@@ -203,6 +206,14 @@ class ConversationFiles:
             pass
         blob = base64.b64encode(content).decode()
         return ReadResourceResult(contents=[BlobResourceContents(uri=address, mime_type=stored.mime, blob=blob)])
+
+    async def _named(self, scope: ConversationKey, text: str) -> StoredArtifact:
+        """The very file of a physical path, of another one what it names. Raises as `find`."""
+        try:
+            stored = await self._services.artifacts.latest(scope, FilePath.from_physical(text))
+        except UnsafePathError:
+            stored = None
+        return stored or await self.find(scope, text)
 
 
 def _is_text(mime: str) -> bool:

@@ -60,7 +60,8 @@ async def test_an_archive_of_a_turn_has_its_files_only(client):
 @pytest.mark.usefixtures("files")
 async def test_an_archive_of_a_call_has_the_versions_that_it_made(client, stores):
     path = FilePath.from_physical("turn_1/files/a.txt")
-    content, sha256 = b"of call 9", hashlib.sha256(b"of call 9").hexdigest()
+    content = b"of call 9"
+    sha256 = hashlib.sha256(content).hexdigest()
     new = NewArtifact(path, FileContent(content), len(content), sha256, "text/plain", "internal", "d", "call-9")
     await stores.artifacts.save(ConversationKey(PRINCIPAL, "c1"), [new])
     answer = await client.get(URL, params={"tool_call_id": "call-9"})

@@ -342,6 +342,19 @@ async def test_wrong_arguments_are_the_models_to_correct_and_wrong_names_are_not
             assert caught.value.code == -32602
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_resource_may_be_a_name(url, era, saved, tmp_path):
+    stored = await saved(FilePath.from_physical("turn_1/files/my notes.md"), b"# Notes")
+    async with connected(url, era) as client:
+        for name in ("my%20notes.md", "files/my%20notes.md", "turn_1/files/my%20notes.md"):
+            [found] = (await client.read_resource(f"proofbox://c1/{name}")).contents
+            assert (found.text, str(found.uri)) == ("# Notes", "proofbox://c1/turn_1/files/my%20notes.md")
+        [blob] = (tmp_path / "data" / "blobs").rglob(stored.sha256)
+        blob.unlink()
+        with pytest.raises(MCPError, match="resource not found"):
+            await client.read_resource("proofbox://c1/my%20notes.md")
+
+
 async def test_versions_and_headers_that_do_not_fit_are_refused(raw):
     unknown = await raw.post("/mcp", json=discover("1999-01-01"), headers=headers("1999-01-01"))
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (400, -32022)
