@@ -26,7 +26,7 @@ _PROSE = re.compile(r"\s[^\s'\"`]*\bturn_[\w.-]+/(?:files|attachments)\b.*", re.
 _PROSE_LINE = re.compile(r"(?:^|(?<=\s))[^\s'\"`(=]*\bturn_[\w.-]+/(?:files|attachments)\b[^\s]*", re.MULTILINE)
 _LOOKS = {
     "python": re.compile(
-        r"\b(?:l?exists|is_?file|is_?dir)\b|\bexcept\s*:|\bexcept\b[^:\n]*\b(?:Base)?(?:Exception|OSError|IOError|"
+        r"\b(?:l?exists|is_?file|is_?dir)\b|\bexcept\s*:|\bexcept\b[^:\n]{0,200}\b(?:Base)?(?:Exception|OSError|IOError|"
         r"FileNotFoundError)\b"
     ),
     "bash": re.compile(r"(?:\[|\btest)\s+(?:!\s+)?-[defrs]\s"),
