@@ -89,8 +89,8 @@ ROWS: list[tuple[str, Any, str, str]] = [
         "check_of_a_wrong_type",
         spec(min_rows="3"),
         "invalid_artifact_spec",
-        "contract[0].min_rows: Input should be a valid integer; contract[0] 'out.txt': min_rows does not apply to "
-        ".txt files; it applies to .csv, .tsv, .xlsx, .parquet, .jsonl, .ndjson",
+        "contract[0].min_rows: Input should be a valid integer; "
+        "contract[0] 'out.txt': min_rows does not apply to .txt files; " + TABLES,
     ),
     (
         "check_of_another_format",
