@@ -44,6 +44,7 @@ _INTERPRETERS = {
 }
 # By these variables libraries learn how many threads they may have: OpenMP, BLAS and others.
 _BEGIN_PATHS = "\x01begin"  # from here on paths mean what they mean for programs: paths.c
+_PROCESSORS = os.cpu_count()  # a zygote has asked before its forks need it
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "NUMBA", "RAYON")
 _HEAP_SHARE = 0.75  # of the memory: what Node has beside its heap needs the rest
 
@@ -94,7 +95,7 @@ def _take_processors(count: int) -> None:
             os.sched_setaffinity(0, [*allowed[first:], *allowed[:first]][:seen])
         if "numpy" in sys.modules:
             _limit_loaded(seen)
-    if os.cpu_count() != seen:
+    if seen != _PROCESSORS:
         # Python reads its variable when it starts, which was before this was known.
         posix.cpu_count = os.cpu_count = os.process_cpu_count = lambda: seen
 
@@ -117,10 +118,10 @@ def _take_place(job: dict[str, Any]) -> str:
         os.unlink(job["stdin"])
     cwd = os.path.join(job["out_dir"], job["cwd"]) if job["cwd"] else job["out_dir"]
     try:
-        if job["cwd"]:
+        if job["cwd"] not in ("", f"{job['turn_id']}/files"):
             os.makedirs(cwd, exist_ok=True)
-        if not os.path.realpath(cwd).startswith(os.path.realpath(job["out_dir"])):
-            sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: a link leads out of files/")
+            if not os.path.realpath(cwd).startswith(os.path.realpath(job["out_dir"])):
+                sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: a link leads out of files/")
         os.chdir(cwd)
     except OSError as exc:
         sys.exit(f"cwd {job['cwd']} cannot be used as the working directory: {exc.strerror}")
