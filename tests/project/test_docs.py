@@ -24,7 +24,10 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
     assert [name for name in _TARGET.findall(code) if name not in targets] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+# The changelog names those that are gone.
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_every_variable_that_a_page_names_is_a_setting_or_known(page: Path) -> None:
     names = (*Settings.model_fields, *file_settings(Settings))
     known = {f"PROOFBOX_{name.upper()}" for name in names} | OTHER_NAMES
