@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stddef.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -100,37 +101,60 @@ static unsigned mode_of_first(const char *folder, const char *rest) {
 
 /* Whether a path may be a further name: all others cost nothing. */
 static int may_be_meant(const char *path) {
-  if (*path == '/') return !strncmp(path, ROOT, 4) || !strncmp(path, "/mnt/", 5) || !strncmp(path, "/job/", 5);
-  path = without_dots(path);
-  return is_space(path) || !strncmp(path, "turn_", 5);
+  return strstr(path, "files") || strstr(path, "attachments") || strstr(path, "turn_") || strstr(path, "data") ||
+         strstr(path, "mnt") || after(path, ROOT) || after(path, "/job") || strstr(path, "puts");
+}
+
+/* The path from the root, without `.`, `..` and empty parts; 0 if it is too long. */
+static int absolute(const char *path, char *into) {
+  size_t length = 0;
+  if (*path != '/') {
+    if (raw(SYS_getcwd, (long)into, PATH_MAX, 0, 0) <= 0 || *into != '/') return 0;
+    length = strlen(into);
+    if (length == 1) length = 0;
+  }
+  while (*(path = without_dots(path))) {
+    size_t part = strcspn(path, "/");
+    if (part == 2 && path[0] == '.' && path[1] == '.') {
+      while (length && into[--length] != '/') continue;
+    } else {
+      if (length + part + 2 > PATH_MAX) return 0;
+      into[length++] = '/';
+      memcpy(into + length, path, part);
+      length += part;
+    }
+    path += part;
+  }
+  if (!length) into[length++] = '/';
+  into[length] = 0;
+  return 1;
+}
+
+/* Whether the first part of a path is a turn: one that is there, one with a number, or the folder of one. */
+static int is_turn(const char *rest, size_t length) {
+  char folder[PATH_MAX];
+  return !strncmp(rest, "turn_", 5) &&
+         ((rest[length] && is_space(rest + length + 1)) ||
+          (length > 5 && strspn(rest + 5, "0123456789-") == length - 5) ||
+          (joined(folder, ROOT, rest, length) && S_ISDIR(mode_of(folder))));
 }
 
 static const char *find(const char *path, char *buffer) {
   static const char *const NAMES[] = {
       "/mnt/data", "/mnt/user-data/outputs", "/mnt/user-data/uploads", ROOT "/files", ROOT "/attachments"};
-  char folder[PATH_MAX], here[PATH_MAX];
-  if (!workspace(folder, sizeof folder)) return path;
+  char folder[PATH_MAX], given[PATH_MAX];
+  if (!workspace(folder, sizeof folder) || !absolute(path, given)) return path;
   const char *rest = NULL, *turn = after(folder, ROOT);
-  int changed = 0, relative = *path != '/';
-  if (relative) {
-    if (raw(SYS_getcwd, (long)here, sizeof here, 0, 0) <= 0) return path;
-    if (!strcmp(here, folder)) rest = path;
-    else if (!strcmp(here, ROOT) && is_space(without_dots(path)) && !mode_of_first(ROOT, without_dots(path))) {
-      rest = path;
-      relative = 0;
-    } else return path;
-  } else {
-    for (size_t at = 0; at < sizeof NAMES / sizeof *NAMES && !rest; at++)
-      if ((rest = after(path, NAMES[at])) && at > 2 && mode_of(NAMES[at])) rest = NULL;
-    changed = rest != NULL;
-    if (!rest) rest = after(path, folder);
-    if (!rest) { /* beside the program, or in OUT_DIR: a file of the workspace that is not there */
-      const char *below = after(path, ROOT), *name;
-      if (!below) below = after(path, "/job");
-      if (!below || !*(name = without_dots(below)) || !strncmp(name, "turn_", 5) || *name == '.') return path;
-      if (mode_of(path) || !mode_of_first(folder, name)) return path;
-      return joined(buffer, folder, name, strlen(name)) ? buffer : path;
-    }
+  for (size_t at = 0; at < sizeof NAMES / sizeof *NAMES && !rest; at++)
+    if ((rest = after(given, NAMES[at])) && at > 2 && mode_of(NAMES[at])) rest = NULL;
+  int changed = rest != NULL;
+  if (!rest) rest = after(given, folder);
+  if (!rest) { /* beside the program, or in OUT_DIR: a file of the workspace that is not there */
+    const char *below = after(given, ROOT);
+    if (!below) below = after(given, "/job");
+    if (!below || !*(rest = without_dots(below)) || *rest == '.' || !strncmp(rest, "turn_", 5)) return path;
+    if (mode_of(given) || !(mode_of_first(folder, rest) || is_space(rest))) return path;
+    changed = 1;
   }
   for (;;) {
     rest = without_dots(rest);
@@ -138,9 +162,8 @@ static const char *find(const char *path, char *buffer) {
     if (is_space(rest)) {
       unsigned mode = mode_of_first(folder, rest);
       if (S_ISDIR(mode) || (mode && !rest[length])) break;
-      rest = without_dots(rest + length);
-      if (after(rest, "..")) rest += 2;
-    } else if (!strncmp(rest, "turn_", 5) && !mode_of_first(folder, rest)) {
+      rest += length;
+    } else if (is_turn(rest, length) && !mode_of_first(folder, rest)) {
       size_t own = strlen(turn + 1);
       if (strncmp(rest, turn + 1, own) || (rest[own] && rest[own] != '/'))
         return joined(buffer, ROOT, rest, strlen(rest)) ? buffer : path;
@@ -148,9 +171,7 @@ static const char *find(const char *path, char *buffer) {
     } else break;
     changed = 1;
   }
-  if (!changed) return path;
-  if (relative) return *rest ? rest : ".";
-  return joined(buffer, folder, rest, strlen(rest)) ? buffer : path;
+  return changed && joined(buffer, folder, rest, strlen(rest)) ? buffer : path;
 }
 
 /* What a path stands for, maybe in the buffer. */
@@ -293,6 +314,7 @@ ONE(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_acti
 ONE(int, posix_spawnp, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const arguments[], char *const variables[]),
     (pid, path, actions, attributes, arguments, variables))
+ONE(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask))
 ONE(int, symlink, (const char *target, const char *path), (target, path))
 ONE_AT(int, symlinkat, (const char *target, int fd, const char *path), (target, fd, path))
 
@@ -335,7 +357,7 @@ EXPORT int access(const char *path, int mode) {
 /* Of the workspace: how many entries it has; -1 if a path, as it was given and as it is meant, is another folder. */
 static int workspace_entries(const char *path, const char *meant) {
   char folder[PATH_MAX];
-  if (meant == path || !workspace(folder, sizeof folder) || (strcmp(meant, ".") && strcmp(meant, folder))) return -1;
+  if (meant == path || !workspace(folder, sizeof folder) || strcmp(meant, folder)) return -1;
   DIR *entries = opendir(folder);
   int count = -2; /* . and .. */
   while (entries && readdir(entries)) count++;
@@ -419,6 +441,41 @@ EXPORT int linkat(int from_fd, const char *from, int to_fd, const char *to, int 
   NEXT(linkat);
   char one[PATH_MAX], other[PATH_MAX];
   return next(from_fd, resolve_at(from_fd, from, one), to_fd, resolve_at(to_fd, to, other), flags);
+}
+
+/* Names that libc makes up: the last part of the path, which is what it fills in, is the same in both. */
+static char *filled(char *path, const char *meant) {
+  size_t length = strlen(path), other = strlen(meant), part = 0;
+  while (part < length && part < other && path[length - part - 1] != '/') part++;
+  memcpy(path + length - part, meant + other - part, part);
+  return path;
+}
+
+#define TEMPORARY(name, more, given)                                        \
+  EXPORT int name(char *path more) {                                        \
+    NEXT(name);                                                             \
+    char buffer[PATH_MAX];                                                  \
+    char *meant = (char *)resolve(path, buffer);                            \
+    int fd = next(meant given);                                             \
+    if (meant != path) filled(path, meant);                                 \
+    return fd;                                                              \
+  }
+#define MORE(...) , __VA_ARGS__
+TEMPORARY(mkstemp, , )
+TEMPORARY(mkstemp64, , )
+TEMPORARY(mkostemp, MORE(int flags), MORE(flags))
+TEMPORARY(mkostemp64, MORE(int flags), MORE(flags))
+TEMPORARY(mkstemps, MORE(int suffix), MORE(suffix))
+TEMPORARY(mkstemps64, MORE(int suffix), MORE(suffix))
+TEMPORARY(mkostemps, MORE(int suffix, int flags), MORE(suffix, flags))
+TEMPORARY(mkostemps64, MORE(int suffix, int flags), MORE(suffix, flags))
+
+EXPORT char *mkdtemp(char *path) {
+  NEXT(mkdtemp);
+  char buffer[PATH_MAX];
+  char *meant = (char *)resolve(path, buffer);
+  if (meant == path) return next(path);
+  return next(meant) ? filled(path, meant) : NULL;
 }
 
 /* Node.js asks the kernel itself. */

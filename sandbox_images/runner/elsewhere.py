@@ -44,19 +44,18 @@ def removed(out: OutDir) -> list[str]:
 def in_other_turns(out: OutDir) -> list[str]:
     """What the program wrote or removed in folders of turns that are not collected: some names of it."""
     found = [path for path in out.others() if _is_gone(out, path)]
-    files = f"{out.turn_id}/files"
-    stack = [path for top in ("", files) for path, is_dir in _entries(out.root, top) if is_dir and _is_turn(path)]
+    stack = [path for path, is_dir in _entries(out.root, "") if is_dir and path.startswith("turn_")]
     visited = 0
     while stack and visited < _VISITED_MAX and len(found) < _SHOWN_MAX:
         folder = stack.pop()
         for path, is_dir in _entries(out.root, folder):
             visited += 1
-            if path.removeprefix(f"{files}/") in (files, f"{out.turn_id}/attachments"):
+            if path in (f"{out.turn_id}/files", f"{out.turn_id}/attachments"):
                 continue
             if is_dir:
                 stack.append(path)
             elif out.is_new(path):
-                found.append(path.removeprefix(f"{files}/"))
+                found.append(path)
     return [_shown(path) for path in sorted(set(found))[:_SHOWN_MAX]]
 
 
@@ -73,10 +72,6 @@ def _has_content(name: str) -> bool:
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and found.st_size > 0
-
-
-def _is_turn(path: str) -> bool:
-    return path.rpartition("/")[2].startswith("turn_")
 
 
 def _shown(path: str) -> str:

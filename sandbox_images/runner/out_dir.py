@@ -237,7 +237,7 @@ class OutDir:
         """Whether an entry of OUT_DIR or of the working directory is no file or folder of its own there."""
         if folder == "":
             return is_dir and name.startswith("turn_")
-        return folder == f"{self.turn_id}/files" and is_dir and (name == "files" or name.startswith("turn_"))
+        return folder == f"{self.turn_id}/files" and is_dir and name in ("files", self.turn_id)
 
     def _walk_below(self, top: str, prefix: str, walk: Walk) -> None:
         if self.open_way(top.split("/") if top else []) is not None:

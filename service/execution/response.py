@@ -47,7 +47,7 @@ _NOTICE_OF_REFUSAL = {
     ContractCode.PARAM_REF_NOT_VISIBLE: NoticeCode.PARAM_REF_NOT_VISIBLE,
 }
 """The notices of refusals that have one of their own."""
-_TURN_PATTERN = re.compile(r"(?<![\w./}-])turn_\w*[*?\[]")
+_TURN_PATTERN = re.compile(r"(?<![\w./}-])turn_\w*[*?\[][^\s'\"/]*/(?:files|attachments)")
 _TURN_PATTERN_NOTE = (
     "a pattern such as turn_* matches nothing in the working directory, which has the newest version of each file; "
     "write it behind OUT_DIR: /out/turn_*/files/…"

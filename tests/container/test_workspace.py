@@ -114,6 +114,32 @@ async def test_each_name_of_the_workspace_is_a_folder_that_can_be_emptied_but_no
     assert bash.output.stdout.split() == ["/out/turn_1/files", "b.csv", "backup", "c"], bash.report
 
 
+@pytest.mark.parametrize(
+    ("language", "code", "printed"),
+    [
+        (Language.BASH, "mkdir -p /mnt/data/a/b ~/c /mnt/user-data/outputs files/d; ls", "a c d s.txt"),
+        (Language.BASH, "for i in 1 2; do echo $i >turn_$i.csv; done; cat turn_*.csv", "1 2"),
+        (Language.BASH, "sed -i s/o/a/ files/s.txt /mnt/data/s.txt; cat s.txt; ls", "aa s.txt"),
+        (Language.BASH, "cd /mnt; ls data; cat //mnt//data/./s.txt /tmp/../mnt/data/s.txt", "s.txt oo oo"),
+        (Language.BASH, "mkdir sub; cd sub; cat ../files/s.txt; echo 1 >../files/t; ls ..", "oo s.txt sub t"),
+        (Language.BASH, "mkdir data; echo 1 >data/x; cat files/data/x /mnt/data/data/x; ls data", "1 1 x"),
+        (Language.PYTHON, "import tempfile; print(len(tempfile.mkstemp(dir='files')[1].split('/')))", "6"),
+        (Language.NODE, "console.log(require('fs').mkdtempSync('files/t-').length)", "14"),
+    ],
+)
+async def test_a_name_of_the_workspace_is_taken_by_all_that_takes_paths(
+    call: Caller, language: Language, code: str, printed: str
+) -> None:
+    await call.attach("s.txt", b"oo\n")
+    response = await call(code, language=language, **LOOK)
+    assert response.output.stdout.split() == printed.split(), response.report
+
+
+async def test_a_folder_whose_name_begins_as_that_of_a_turn_lasts(call: Caller) -> None:
+    await call("mkdir turn_rates; echo 1 >turn_rates/a; echo 2 >turn_off.txt", **BASH)
+    assert (await call("cat turn_rates/a turn_off.txt", turn_id="turn_2", **BASH)).output.stdout == "1\n2\n"
+
+
 async def test_an_attachment_with_the_name_of_the_workspace_hides_no_file(call: Caller) -> None:
     await call.attach("files", b"one")
     await call.attach("a.csv", b"two")
