@@ -24,6 +24,8 @@ _VISITED_MAX = 2_000  # files and folders of other turns
 _SMALL_BYTES = 1024 * 1024  # are copied whatever the kernel counts
 _COPY_BYTES_LEFT = 64 * 1024 * 1024  # of memory that a larger copy leaves to the inspector
 # Where programs write that were trained on other sandboxes; an absolute one is another file system.
+_TMP = "/tmp"  # noqa: S108 - the container's own
+_OURS_IN_TMP = frozenset({"home"})  # of settings and caches
 _PLACES = ("outputs", "output", "/tmp")  # noqa: S108 - the container's own
 
 
@@ -60,15 +62,20 @@ def in_other_turns(out: OutDir) -> list[str]:
 
 
 def left_in_tmp() -> list[str]:
-    """Some names of files in ``/tmp`` that the program chose: they are lost with the container."""
-    names = sorted(name for name, is_dir in _entries("/tmp", "") if not is_dir)  # noqa: S108 - the container's own
-    named = (name for name in names if "." in name and not name.startswith((".", "tmp")))
-    return [_shown(name) for name in islice(filter(_has_content, named), _LEFT_MAX)]
+    """Some files in ``/tmp`` and its folders whose names the program chose: they are lost with the container."""
+    paths = []
+    for name, is_dir in sorted(_entries(_TMP, "")):
+        if name not in _OURS_IN_TMP and not name.startswith((".", "tmp")):
+            paths += (
+                [path for path, is_folder in sorted(_entries(_TMP, name)) if not is_folder] if is_dir else [name]
+            )
+    named = (path for path in paths if "." in path.rpartition("/")[2].lstrip("."))
+    return [_shown(path) for path in islice(filter(_has_content, named), _LEFT_MAX)]
 
 
 def _has_content(name: str) -> bool:
     try:
-        found = os.lstat(f"/tmp/{name}")  # noqa: S108 - the container's own
+        found = os.lstat(f"{_TMP}/{name}")
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and found.st_size > 0

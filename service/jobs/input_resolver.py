@@ -199,7 +199,7 @@ class _Resolution:
         if is_there(mention, known, self._inputs):
             return
         meant = files_meant(mention, known)
-        if not meant and mention.turn_id != self._request.turn_id:
+        if not meant and (mention.turn_id != self._request.turn_id or mention.namespace is Namespace.ATTACHMENTS):
             meant = await find_elsewhere(mention, self._files, in_blocks=self._request.timeline is not None)
         taking = [await self._take(mention.asked, file) for file in meant]
         if (self._request.own_may_be_absent and mention.turn_id == self._request.turn_id) or (

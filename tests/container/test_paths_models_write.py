@@ -74,6 +74,8 @@ async def test_files_that_are_lost_with_tmp_are_named_and_temporary_ones_are_not
     response = await call(f"{write.format(['out.csv', 'chart.png', 'gone.csv'])}os.remove('/tmp/gone.csv')")
     note = "Note: files in /tmp ended with the call: chart.png, out.csv; write to files/ what is to stay"
     assert note in response.report.splitlines()
+    response = await call(f"__import__('os').makedirs('/tmp/a/b')\n{write.format(['a/x.pdf', 'a/b/y.pdf'])}")
+    assert "Note: files in /tmp ended with the call: a/x.pdf; write" in response.report
     response = await call(f"{write.format(['.hidden.csv', 'fifo'])}os.write(tempfile.mkstemp('.csv')[0], b'x')")
     assert response.report == "Runtime error: none"
     response = await call(f"{write.format(['out.csv'])}os.chmod('/tmp', 0)")

@@ -135,6 +135,14 @@ async def test_a_name_of_the_workspace_is_taken_by_all_that_takes_paths(
     assert response.output.stdout.split() == printed.split(), response.report
 
 
+async def test_a_deleted_attachment_is_there_under_the_path_of_its_turn(call: Caller) -> None:
+    await call.attach("a.csv", b"given")
+    await call("import os; os.remove('a.csv')", **LOOK)
+    for turn in ("turn_1", "turn_2"):
+        code = "import os; print(os.listdir(), open('turn_1/attachments/a.csv').read())"
+        assert (await call(code, turn_id=turn, **LOOK)).output.stdout == "[] given\n"
+
+
 async def test_a_folder_whose_name_begins_as_that_of_a_turn_lasts(call: Caller) -> None:
     await call("mkdir turn_rates; echo 1 >turn_rates/a; echo 2 >turn_off.txt", **BASH)
     assert (await call("cat turn_rates/a turn_off.txt", turn_id="turn_2", **BASH)).output.stdout == "1\n2\n"
