@@ -102,7 +102,8 @@ static unsigned mode_of_first(const char *folder, const char *rest) {
 /* Whether a path may be a further name: all others cost nothing. */
 static int may_be_meant(const char *path) {
   return strstr(path, "files") || strstr(path, "attachments") || strstr(path, "turn_") || strstr(path, "data") ||
-         strstr(path, "mnt") || after(path, ROOT) || after(path, "/job") || strstr(path, "puts");
+         strstr(path, "mnt") || strstr(path, "outputs") || strstr(path, "uploads") || after(path, ROOT) ||
+         after(path, "/job");
 }
 
 /* The path from the root, without `.`, `..` and empty parts; 0 if it is too long. */

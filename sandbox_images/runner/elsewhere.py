@@ -23,10 +23,10 @@ _SHOWN_CHARS_MAX = 300
 _VISITED_MAX = 2_000  # files and folders of other turns
 _SMALL_BYTES = 1024 * 1024  # are copied whatever the kernel counts
 _COPY_BYTES_LEFT = 64 * 1024 * 1024  # of memory that a larger copy leaves to the inspector
-# Where programs write that were trained on other sandboxes; an absolute one is another file system.
 _TMP = "/tmp"  # noqa: S108 - the container's own
-_OURS_IN_TMP = frozenset({"home"})  # of settings and caches
-_PLACES = ("outputs", "output", "/tmp")  # noqa: S108 - the container's own
+_SETTINGS = "home"  # there, with caches
+# Where programs write that were trained on other sandboxes; an absolute one is another file system.
+_PLACES = ("outputs", "output", _TMP)
 
 
 def removed(out: OutDir) -> list[str]:
@@ -65,10 +65,10 @@ def left_in_tmp() -> list[str]:
     """Some files in ``/tmp`` and its folders whose names the program chose: they are lost with the container."""
     paths = []
     for name, is_dir in sorted(_entries(_TMP, "")):
-        if name not in _OURS_IN_TMP and not name.startswith((".", "tmp")):
-            paths += (
-                [path for path, is_folder in sorted(_entries(_TMP, name)) if not is_folder] if is_dir else [name]
-            )
+        if name == _SETTINGS or name.startswith((".", "tmp")):
+            continue
+        below = sorted(_entries(_TMP, name)) if is_dir else [(name, False)]
+        paths += [path for path, is_folder in below if not is_folder]
     named = (path for path in paths if "." in path.rpartition("/")[2].lstrip("."))
     return [_shown(path) for path in islice(filter(_has_content, named), _LEFT_MAX)]
 

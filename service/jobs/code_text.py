@@ -21,9 +21,10 @@ _WRITERS = frozenset({("stdout", ".", "write"), ("stderr", ".", "write")})
 _QUOTES = frozenset({"'", '"'})
 _SKIPPED = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 _F_STRING_TEXT = getattr(tokenize, "FSTRING_MIDDLE", -1)  # from Python 3.12 on an f-string is several tokens
+_PATH = r"\bturn_[\w.-]+/(?:files|attachments)\b"
 # A blank in front of a path within a literal or a here-document: the path is a word of a sentence.
-_PROSE = re.compile(r"\s[^\s'\"`]*\bturn_[\w.-]+/(?:files|attachments)\b.*", re.DOTALL)
-_PROSE_LINE = re.compile(r"(?:^|(?<=\s))[^\s'\"`(=]*\bturn_[\w.-]+/(?:files|attachments)\b[^\s]*", re.MULTILINE)
+_PROSE = re.compile(rf"\s[^\s'\"`]*{_PATH}.*", re.DOTALL)
+_PROSE_LINE = re.compile(rf"(?:^|(?<=\s))[^\s'\"`(=]*{_PATH}[^\s]*", re.MULTILINE)
 _LOOKS = {
     "python": re.compile(
         r"\b(?:l?exists|is_?file|is_?dir)\b|\bexcept\s*:|\bexcept\b[^:\n]{0,200}\b(?:Base)?(?:Exception|OSError|IOError|"
