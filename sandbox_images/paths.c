@@ -316,8 +316,6 @@ ONE(int, posix_spawnp, (pid_t *pid, const char *path, const posix_spawn_file_act
                         const posix_spawnattr_t *attributes, char *const arguments[], char *const variables[]),
     (pid, path, actions, attributes, arguments, variables))
 ONE(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask))
-ONE(int, symlink, (const char *target, const char *path), (target, path))
-ONE_AT(int, symlinkat, (const char *target, int fd, const char *path), (target, fd, path))
 
 /* The address of a socket in the file system, with the path that is meant; the same address for all others. */
 static const struct sockaddr *resolve_address(const struct sockaddr *address, socklen_t *length, struct sockaddr_un *meant) {
@@ -442,6 +440,38 @@ EXPORT int linkat(int from_fd, const char *from, int to_fd, const char *to, int 
   NEXT(linkat);
   char one[PATH_MAX], other[PATH_MAX];
   return next(from_fd, resolve_at(from_fd, from, one), to_fd, resolve_at(to_fd, to, other), flags);
+}
+
+/* The kernel follows a link, in later turns too: within the workspace it leads from where it lies to its target. */
+static const char *link_target(const char *target, const char *link, char *buffer) {
+  char folder[PATH_MAX], place[PATH_MAX], meant[PATH_MAX];
+  if (!active || !target || *target != '/') return target;
+  target = resolve(target, buffer);
+  if (!absolute(target, meant) || !absolute(link, place) || !workspace(folder, sizeof folder)) return target;
+  const char *to = after(meant, folder), *from = after(place, folder);
+  if (!to || !from) return target;
+  to = without_dots(to);
+  size_t length = 0;
+  for (from = without_dots(from); (from = strchr(from, '/')); from++)
+    if (length + 4 > PATH_MAX) return target;
+    else length += (size_t)sprintf(buffer + length, "../");
+  if (length + strlen(to) + 2 > PATH_MAX) return target;
+  strcpy(buffer + length, *to || length ? to : ".");
+  return buffer;
+}
+
+EXPORT int symlink(const char *target, const char *path) {
+  NEXT(symlink);
+  char one[PATH_MAX], other[PATH_MAX];
+  path = resolve(path, other);
+  return next(link_target(target, path, one), path);
+}
+
+EXPORT int symlinkat(const char *target, int fd, const char *path) {
+  NEXT(symlinkat);
+  char one[PATH_MAX], other[PATH_MAX];
+  path = resolve_at(fd, path, other);
+  return next(fd == AT_FDCWD || *path == '/' ? link_target(target, path, one) : target, fd, path);
 }
 
 /* Names that libc makes up: the last part of the path, which is what it fills in, is the same in both. */

@@ -303,8 +303,10 @@ def _missing_file(path: str, known_paths: Sequence[str], turn_id: str) -> str:
         close = difflib.get_close_matches(name.lower()[:_NAME_CHARS_MAX], list(by_name)[:500], n=1, cutoff=0.8)
         near = by_name[close[0]] if close else None
     if near:
-        places = ", ".join(_as_written(known, turn_id) for known in near[:_FILES_LISTED])
-        return f"{shown} does not exist; the conversation has {places}"
+        places = [_as_written(known, turn_id) for known in near[:_FILES_LISTED]]
+        if shown in places:  # a relative path, of a program in another folder
+            return f"the program's folder has no {shown}; write /mnt/data/{shown}"
+        return f"{shown} does not exist; the conversation has {', '.join(places)}"
     if path.startswith(("/", "~")) and "." in name:
         return f"{shown} does not exist; write results to files/{_quote(name)}"
     if not known_paths:

@@ -199,8 +199,11 @@ class SearchFilesTool:
         listed = f", {len(found.hits)} of them listed" if found.total > len(found.hits) else ""
         head = f"Found: {found.total} files{listed}"
         listing = _listing(found.hits, _REPORT_LINES, _REPORT_CHARS)
-        text = "\n".join([f"{head}{_listing(found.hits, _TEXT_LINES, _TEXT_CHARS)}", *_omissions(found)])
-        return call.build_response(blocks, report=f"{head}{listing}", text=text, ret=result)
+        omissions = _omissions(found)
+        text = "\n".join([f"{head}{_listing(found.hits, _TEXT_LINES, _TEXT_CHARS)}", *omissions])
+        return call.build_response(
+            blocks, report="\n".join([f"{head}{listing}", *omissions]), text=text, ret=result
+        )
 
 
 def _listing(hits: Sequence[dict[str, Any]], lines_max: int, chars_max: int) -> str:

@@ -42,7 +42,7 @@ async def test_a_timeout_fails_with_its_reason(service_url):
     async with ProofboxCodeExecutor(service_url, timeout_s=1) as executor:
         result = await execute(executor, ("sleep 60", "bash"))
     assert result.exit_code == 1
-    assert "timeout" in result.output
+    assert "Timeout after 1s" in result.output
 
 
 async def test_restart_begins_with_an_empty_folder(executor):

@@ -166,6 +166,7 @@ CHILD = (
     [
         (Language.PYTHON, CHILD % "plt.plot([1, 2]); plt.show()"),
         (Language.PYTHON, CHILD % "plt.plot([1, 2])"),
+        (Language.PYTHON, (CHILD % "plt.plot([1, 2])").replace("check", "env={}, check")),
         (
             Language.PYTHON,
             "open('shown.py', 'w').write('')\n" + CHILD % "import shown; plt.plot([shown.__name__], [1])",

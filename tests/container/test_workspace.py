@@ -155,6 +155,28 @@ async def test_an_attachment_with_the_name_of_the_workspace_hides_no_file(call: 
     assert response.output.stdout == "one two\n"
 
 
+async def test_all_names_of_a_file_have_one_real_path(call: Caller) -> None:
+    await call.attach("a.csv", b"v")
+    code = (
+        "import os, pathlib\nnames = ['a.csv', 'files/a.csv', '/mnt/data/a.csv', '/out/files/a.csv']\n"
+        "print({os.path.realpath(n) for n in names}, {str(pathlib.Path(n).resolve(strict=True)) for n in names},"
+        " os.path.realpath(b'files/new/x'), os.path.realpath('/tmp/files/x'))"
+    )
+    shown = "{'/out/turn_1/files/a.csv'} {'/out/turn_1/files/a.csv'} b'/out/turn_1/files/new/x' /tmp/files/x"
+    for program in (code, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {code!r}], check=True)"):
+        response = await call(program, **LOOK)
+        assert response.output.stdout.strip() == shown, response.report
+
+
+@pytest.mark.parametrize("target", ["/mnt/data/a.csv", "$PWD/a.csv", "a.csv"])
+async def test_a_link_leads_to_what_its_target_stands_for(call: Caller, target: str) -> None:
+    await call.attach("a.csv", b"v")
+    linked = await call(f"mkdir d; ln -s {target} l; ln -s /mnt/data/a.csv d/l; cat l d/l", **BASH)
+    assert linked.output.stdout == "vv", linked.report
+    again = await call("cat l d/l", turn_id="turn_2", **BASH)
+    assert again.output.stdout == "vv", again.report
+
+
 async def test_a_name_means_its_newest_version_whatever_the_program_says(call: Caller) -> None:
     await call.attach("s.csv", b"old")
     await call("open('s.csv', 'w').write('new')", turn_id="turn_2", **LOOK)

@@ -177,6 +177,10 @@ def test_the_name_of_a_style_is_no_file():
             "sales.csv does not exist; the conversation has files/sales.csv",
         ),
         (
+            "FileNotFoundError: files/sales.csv not found.",
+            "the program's folder has no files/sales.csv; write /mnt/data/files/sales.csv",
+        ),
+        (
             "FileNotFoundError: data/sales.csv",
             "data/sales.csv does not exist; the conversation has files/sales.csv",
         ),

@@ -481,7 +481,7 @@ export const live = <ThrowOnError extends boolean = false>(options?: Options<Liv
 /**
  * Whether the service can take a call
  *
- * Asks the container engine, the database and the data folder; who shuts down is not ready either.
+ * Asks engine, database, data folder and object store; who shuts down or starts no sandbox is not ready.
  */
 export const ready = <ThrowOnError extends boolean = false>(options?: Options<ReadyData, ThrowOnError>): RequestResult<ReadyResponses, ReadyErrors, ThrowOnError> => (options?.client ?? client).get<ReadyResponses, ReadyErrors, ThrowOnError>({ url: '/readyz', ...options });
 

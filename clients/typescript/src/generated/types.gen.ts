@@ -623,7 +623,7 @@ export type Asset = {
     /**
      * Base64
      *
-     * Its bytes.
+     * Its bytes; a blank within a line is refused.
      */
     base64?: string | null;
     /**
@@ -1997,9 +1997,9 @@ export type ExecParams = {
     /**
      * Workspace
      *
-     * ``full``: the whole of ``files/`` goes from call to call of the conversation; ``read``: it only comes.
+     * ``full``: all files come, and changes last; ``read``: they come; ``none``: only files that the call names.
      */
-    workspace?: 'full' | 'read' | null;
+    workspace?: 'full' | 'read' | 'none';
     /**
      * Packages
      *
