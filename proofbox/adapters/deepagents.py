@@ -87,6 +87,8 @@ class ProofboxSandbox(BaseSandbox):
             answers.append(
                 FileDownloadResponse(path, None if error else found[f"{_OUT}/{at}"].read(), error or None)
             )
+        for file in result.files:  # a copy of a file would come into the workspace of later commands
+            self._client.delete_file(self._id, file.path)
         return answers
 
     def _run(self, code: str, files: Any, workspace: str = "full", **options: Any) -> Any:

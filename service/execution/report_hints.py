@@ -262,9 +262,11 @@ def elsewhere_hint(promised: str, others: Iterable[str]) -> str | None:
 def missing_path_hints(missing: Sequence[str], known_paths: Sequence[str]) -> list[str]:
     """What to write in place of paths that the code names and the conversation does not have."""
     hints = []
+    known = {_below_files(path) or path: path for path in known_paths[:500]}  # a turn says little of a file
     for path in missing:
-        close = difflib.get_close_matches(path[:_NAME_CHARS_MAX], list(known_paths)[:500], n=1, cutoff=0.8)
-        hints += [f"the conversation has {_quote(close[0])}"] if close else []
+        wanted = (_below_files(path) or path)[:_NAME_CHARS_MAX]
+        close = difflib.get_close_matches(wanted, known, n=1, cutoff=0.8)
+        hints += [f"the conversation has {_quote(known[close[0]])}"] if close else []
     hints.append("write new files to files/<name>; folders of other turns can only be read")
     return hints[:HINTS_MAX]
 

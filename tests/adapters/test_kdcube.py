@@ -181,14 +181,14 @@ async def test_a_missing_path_runs_nothing_also_if_only_the_service_notices_it(r
 async def test_files_beyond_the_bound_are_not_handed_over_and_named(service_url, tmp_path):
     tools = ProofboxTools(service_url, asset_bytes_max=10)
     runtime = Runtime(tmp_path, tools, user="bounded")
-    for name, size in (("big.txt", 11), ("small.txt", 6), ("more.txt", 5)):
+    for name, size in (("report-1.txt", 11), ("report-2.txt", 6), ("more.txt", 5)):
         runtime.host(f"turn_0/files/{name}", b"x" * size)
-    code = "print(len(open('turn_0/files/small.txt').read()))\nopen('turn_0/files/big.txt')"
+    code = "print(len(open('turn_0/files/report-2.txt').read()))\nopen('turn_0/files/report-1.txt')"
     await runtime.call("call_big", EXEC, promise("turn_1/files/a.txt"), code)
     assert runtime.answer["error"]["code"] == "pre_exec_missing_paths"
-    assert "big.txt" in runtime.answer["report_text"]
-    assert "Hint: the conversation has turn_0/files/small.txt" in runtime.answer["report_text"]
-    assert runtime.log == [("WARNING", "more than 10 bytes; not handed over: ['turn_0/files/big.txt']")]
+    assert "report-1.txt" in runtime.answer["report_text"]
+    assert "Hint: the conversation has turn_1/files/report-2.txt" in runtime.answer["report_text"]
+    assert runtime.log == [("WARNING", "more than 10 bytes; not handed over: ['turn_0/files/report-1.txt']")]
     await tools.close()
 
 

@@ -2,7 +2,7 @@
 import { count, visible } from "../lib/format.js";
 import { ABSENT, describeSchema, emptyDraft, readDraft } from "../lib/schema_form.js";
 import { Steadiness, placeOf } from "../lib/steadiness.js";
-import { html, useEffect, useId, useMemo, useRef, useSignal } from "../lib/ui.js";
+import { html, useEffect, useId, useLayoutEffect, useMemo, useRef, useSignal } from "../lib/ui.js";
 import { Field } from "./basics.js";
 import { Icon } from "./icons.js";
 import { OutsideText } from "./outside_text.js";
@@ -26,8 +26,8 @@ function useSteady() {
   const see = () => {
     if (ref.current) isSteady.value = seen.see(placeOf(ref.current), performance.now()); // the timer ends after the element is gone
   };
+  useLayoutEffect(see); // an error that appears moves the buttons at once
   useEffect(() => {
-    see();
     const timer = setInterval(see, SEEN_EVERY_MS);
     return () => clearInterval(timer);
   }, []);
