@@ -262,7 +262,7 @@ def elsewhere_hint(promised: str, others: Iterable[str]) -> str | None:
 def missing_path_hints(missing: Sequence[str], known_paths: Sequence[str]) -> list[str]:
     """What to write in place of paths that the code names and the conversation does not have."""
     hints = []
-    known = {_below_files(path) or path: path for path in known_paths[:500]}  # a turn says little of a file
+    known = {_below_files(path) or path: path for path in known_paths[:500]}  # whatever their turns
     for path in missing:
         wanted = (_below_files(path) or path)[:_NAME_CHARS_MAX]
         close = difflib.get_close_matches(wanted, known, n=1, cutoff=0.8)
