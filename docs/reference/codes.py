@@ -105,7 +105,7 @@ TOOL = {
     ToolCode.CHANNEL_FORMAT: "The channel cannot show this extension.",
     ToolCode.CONTENT_TOO_LARGE: "The patched text is too large.",
     ToolCode.EMPTY_FILE: "The content is empty.",
-    ToolCode.HOSTING_FAILED: "The file could not be stored or hosted. Call again under a new id.",
+    ToolCode.HOSTING_FAILED: "The file could not be stored. Call again.",
     ToolCode.HUNK_MISMATCH: "A hunk does not match the file: `hunk`, `line`, `expected`, `found`.",
     ToolCode.INVALID_HUNK_HEADER: "The patch cannot be read: `line` of the patch, `text`.",
     ToolCode.INVALID_REGEX: "A regular expression cannot be read: `field`, `position`.",

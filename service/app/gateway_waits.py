@@ -5,13 +5,12 @@ from functools import partial
 from typing import Any
 
 from proofbox.contracts.problems import FieldError
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.api.gateway_services import WaitServices
 from proofbox.service.app.ports import format_url
 from proofbox.service.app.settings import Settings
-from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallStore
 from proofbox.service.calls.service import Calls
+from proofbox.service.calls.suspension import CallResponse
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.http_exchange import HttpSender
 from proofbox.service.gateway.result_files import ResultFiles
@@ -92,8 +91,8 @@ def public_url_of(settings: Settings) -> str:
     return format_url(settings.host, settings.port)
 
 
-async def _succeed(files: ResultFiles, call: GatewayCall, value: Any) -> ToolCallResponse:
-    return await files.succeed(call, CallObserver(call.principal.caller), value)
+async def _succeed(files: ResultFiles, call: GatewayCall, value: Any) -> CallResponse:
+    return await files.succeed(call, value)
 
 
 def _check_result(schema: dict[str, Any], value: Any) -> list[FieldError]:

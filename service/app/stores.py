@@ -41,7 +41,13 @@ def build_stores(settings: Settings, boot_id: str) -> Stores:
     """
     url, timeout_s = settings.database_url, settings.database_timeout_s
     database = Database(settings.data_dir, url, timeout_s, shared=settings.is_shared)
-    artifacts = SqlArtifactStore(database, build_blob_store(settings), boot_id if settings.is_shared else "")
+    artifacts = SqlArtifactStore(
+        database,
+        build_blob_store(settings),
+        boot_id if settings.is_shared else "",
+        # A disk that fails does not recover by itself, and its store may have moved the files.
+        settings.s3_retry_s if settings.s3_bucket else 0,
+    )
     calls = SqlCallStore(database, {**call_effects(), **dispatch_effects()})
     return Stores(database, artifacts, SqlSourcePool(database), SqlTimelineStore(database), calls)
 

@@ -1,7 +1,7 @@
 """The ports of the stores of artifacts and sources."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -59,6 +59,7 @@ class StoredArtifact:
         removed: whether a program removed the file from its turn after this version.
         number: its number among all versions that are stored, rising.
         tool_call_id: the call that made it; None for an attachment.
+        follows: of one that was just stored: the version before it; None for a first one.
     """
 
     path: FilePath
@@ -76,11 +77,25 @@ class StoredArtifact:
     removed: bool = False
     number: int = field(default=0, compare=False)
     tool_call_id: str | None = field(default=None, compare=False)
+    follows: "EarlierVersion | None" = field(default=None, compare=False)
 
     def hosting(self) -> dict[str, str]:
         """The fields of where it is hosted: for the caller's program, never for a model."""
         fields = {"hosted_uri": self.hosted_uri, "rn": self.rn, "key": self.key}
         return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierVersion:
+    """The version that a new one follows.
+
+    Attributes:
+        number: its number among all versions that are stored.
+        tool_call_id: the call that made it; None for an attachment.
+    """
+
+    number: int
+    tool_call_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +163,57 @@ class StoreAwayError(StoreFailedError):
     """The server of a store does not answer or is overloaded: the same request may succeed in a moment."""
 
 
+class SaveLostError(StoreAwayError):
+    """Another process took this one for lost and undid a save that was under way."""
+
+
 class DamagedBytesError(StoreFailedError):
     """The stored bytes of a file are missing, cut off or changed."""
 
 
 class VersionTakenError(StoreFailedError):
     """A path has another latest version than the one that a save is to follow; nothing is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSave:
+    """What is stored together.
+
+    Attributes:
+        scope: whose conversation.
+        artifacts: the files.
+        blocks_of: the blocks that the timeline gets with them.
+        workspace: what becomes the workspace of the conversation.
+        replaces: the number that the latest version of each path has to have, 0 for none; None: any. Other
+            processes are meant: within one the caller takes care.
+        removed: versions that a program removed: they are marked, and stay; a later version is not marked.
+        hold: what is let go when the save has ended.
+    """
+
+    scope: ConversationKey
+    artifacts: Sequence[NewArtifact]
+    blocks_of: BlocksOf | None = None
+    workspace: NewWorkspace | None = None
+    replaces: int | None = None
+    removed: Sequence[StoredArtifact] = ()
+    hold: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+
+class PreparedSave(Protocol):
+    """Files whose bytes are in place, and which nobody sees before a transaction stores them.
+
+    `store` stores them, or `CallStore.finish_with_files` and then `settle`; else `discard` has to end it. What a
+    process leaves is discarded by the next start.
+    """
+
+    async def store(self) -> list[StoredArtifact]:
+        """Stores the files in a transaction of their own. Raises as `ArtifactStore.save`; then it is discarded."""
+
+    async def settle(self) -> None:
+        """Ends a save whose transaction is committed: hosts its external files."""
+
+    async def discard(self) -> None:
+        """Ends a save that was not stored: its bytes go."""
 
 
 class ArtifactStore(Protocol):
@@ -167,27 +227,24 @@ class ArtifactStore(Protocol):
         scope: ConversationKey,
         artifacts: Sequence[NewArtifact],
         blocks_of: BlocksOf | None = None,
-        workspace: NewWorkspace | None = None,
         replaces: int | None = None,
     ) -> list[StoredArtifact]:
         """Stores and, if external, hosts all of them or none; a path that is there gets a new version.
 
-        External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``. With
-        several processes they are hosted after they are stored; what cannot be hosted then is hosted later.
-
-        Args:
-            scope: whose conversation.
-            artifacts: the files.
-            blocks_of: the blocks that the timeline gets in the same transaction.
-            workspace: what becomes the workspace of the conversation in the same transaction.
-            replaces: the number that the latest version of each path has to have, 0 for none; None: any. Other
-                processes are meant: within one the caller takes care.
+        External ones are sources from then on, as `SourcePool.add_file` makes them, and carry their ``sid``. They
+        are hosted after they are stored; what cannot be hosted then is hosted later. See `NewSave`.
 
         Raises:
             VersionTakenError: another process stored a later version than ``replaces``.
-            ClaimLostError: this task works under the claim of a call that its worker has lost.
             StoreFullError: no space is left.
             StoreAwayError: the server of the files does not answer; nothing is stored, and it can be tried again.
+        """
+
+    async def prepare(self, new: NewSave) -> PreparedSave:
+        """Puts the bytes of files in place, for a transaction that stores them with something else.
+
+        Raises:
+            StoreFullError, StoreAwayError: as `save`; then nothing is left, and ``new.hold`` is let go.
         """
 
     async def latest(self, scope: ConversationKey, path: FilePath) -> StoredArtifact | None:
@@ -211,9 +268,6 @@ class ArtifactStore(Protocol):
 
     async def hosted_names(self, scope: ConversationKey, names: Collection[str]) -> set[str]:
         """Those of some paths below ``files/`` of which a version of any turn is hosted."""
-
-    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
-        """Marks versions as removed from their turn by a program; they stay, and a later version is not marked."""
 
     async def listed(self, scope: ConversationKey, after: int, limit: int) -> list[tuple[int, StoredArtifact]]:
         """At most ``limit`` latest versions of files, by their `number_of`, which is greater than ``after``."""

@@ -5,12 +5,14 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from proofbox.contracts.gateway.codes import WarningCode
 from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.port import SaveLostError, StoredArtifact
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
+from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import (
     Alongside,
     AuditDraft,
@@ -22,8 +24,9 @@ from proofbox.service.calls.port import (
     Effect,
     EffectRefusedError,
     StoredCall,
+    StoredEnd,
 )
-from proofbox.service.calls.suspension import CallEnd
+from proofbox.service.calls.suspension import CallEnd, Closing
 from proofbox.service.errors import OurError, StoreDefectError, StoreFailedError, StoreFullError
 from proofbox.service.observability.tracing import span
 
@@ -42,12 +45,14 @@ class CallResult:
         response: the response in the answer, if that is not a problem; of a cancelled call its partial response,
             which is stored beside the answer.
         audited: its audit line, once that is stored and until it is in the log.
+        has_files: its files were stored with it.
     """
 
     state: CallState
     answer: Answer
     response: ToolCallResponse | None = None
     audited: AuditedLine | None = None
+    has_files: bool = False
 
     @property
     def end(self) -> CallEnd:
@@ -76,8 +81,13 @@ class StoredWith:
 class AnswerParts(Protocol):
     """What is stored with an answer, built from it."""
 
-    async def build(self, ending: CallResult) -> StoredWith:
-        """Builds the audit line and the effects of an ending."""
+    def build(self, ending: CallResult, files: Sequence[StoredArtifact] = ()) -> StoredWith:
+        """Builds the audit line and the effects of an ending; blocking.
+
+        Args:
+            ending: the ending.
+            files: what is stored with it.
+        """
 
 
 class AnswerWriter:
@@ -95,47 +105,65 @@ class AnswerWriter:
     async def write(
         self,
         key: CallKey,
-        ending: CallResult,
+        ending: CallResult | Closing,
         parts: AnswerParts,
         on_delay: Callable[[Answer], None],
         request_id: str,
     ) -> CallResult:
-        """Stores an answer, its blocks and what goes with it; what is stored now, which may be an earlier answer.
+        """Stores an answer, its blocks, its files and what goes with it; what is stored now.
 
-        An answer for which there is no space is replaced by a problem, which is small. Each time that the store has
-        failed, ``on_delay`` gets a problem for the waiting clients: they may ask again.
+        That may be an earlier answer. One for which there is no space is replaced by a problem, which is small,
+        without files. Each time that the store has failed, ``on_delay`` gets a problem for the waiting clients:
+        they may ask again.
 
         Raises:
             StoreFailedError: the call itself is no longer stored, or the service ends.
             StoreFullError: the service ends.
         """
+        result = None
+        try:
+            result = await self._write(key, ending, parts, on_delay, request_id)
+        finally:
+            await end_save(ending, result)
+        return result
+
+    async def _write(
+        self,
+        key: CallKey,
+        ending: CallResult | Closing,
+        parts: AnswerParts,
+        on_delay: Callable[[Answer], None],
+        request_id: str,
+    ) -> CallResult:
         pause_s = _PAUSE_S
         while True:
             try:
-                return await self._write_once(key, ending, await parts.build(ending))
+                with span("finish"):
+                    stored, result = await store_end(self._store, key, ending, parts, CallState.OPEN)
+                return _earlier(stored) if result is None else result
             except StoreFullError as exc:
-                if ending.answer.is_problem and ending.response is not None:
-                    ending = replace(ending, response=None)  # the problem alone is small
+                smaller = _shrink(key, ending, exc, request_id)
+                if smaller is not ending:
+                    ending = smaller
                     continue
-                if not ending.answer.is_problem:
-                    log.exception("there is no space for the answer of call %s", key.tool_call_id)
-                    ending = CallResult(CallState.FAILED, build_problem_answer(_no_space(exc), request_id))
-                    continue
-                if self._is_closing():
-                    raise
-                on_delay(ending.answer)
+                self._delay(exc, on_delay, smaller.answer)
             except EffectRefusedError as exc:
                 ending = warn(ending, exc)
                 continue
+            except SaveLostError as exc:
+                raise ClaimLostError(exc.message) from exc  # whoever took this process for lost ends its calls
             except CallNotStoredError:
                 raise
             except OurError as exc:
-                if self._is_closing():
-                    raise
+                self._delay(exc, on_delay, build_problem_answer(_later(exc), request_id))
                 log.warning("the answer of call %s cannot be stored yet: %s", key.tool_call_id, exc)
-                on_delay(build_problem_answer(_later(exc), request_id))
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    def _delay(self, exc: OurError, on_delay: Callable[[Answer], None], answer: Answer) -> None:
+        if self._is_closing():
+            raise exc
+        on_delay(answer)
 
     async def suspend(
         self, key: CallKey, effects: Sequence[Effect], is_ours: Callable[[], bool] = lambda: True
@@ -177,43 +205,88 @@ class AnswerWriter:
         found = await self._store.find(key.scope.principal, key.tool_call_id)
         return next(call for call in found if call.key.scope == key.scope)
 
-    async def _write_once(self, key: CallKey, ending: CallResult, parts: StoredWith) -> CallResult:
-        with span("finish"):
-            stored = await store_result(self._store, key, ending, parts, CallState.OPEN)
-        if stored.answer is not None and stored.answer != ending.answer.body:
-            # Cancelled while its answer was being stored: what is stored is the one answer.
-            return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
-        return replace(ending, audited=stored.audited)
+
+def _earlier(stored: StoredCall) -> CallResult:
+    """The answer of a call that was cancelled while its answer was being stored: the stored one counts."""
+    if stored.answer is None:
+        raise AssertionError("a call that is not open has an answer, or waits")
+    return CallResult(stored.state, restore_answer(stored.state, stored.answer), audited=stored.audited)
 
 
-def warn(ending: CallResult, refused: EffectRefusedError) -> CallResult:
+def done(response: ToolCallResponse) -> CallResult:
+    """The result of a call that has a response; blocking."""
+    return CallResult(CallState.DONE, Answer(200, response.model_dump_json(), is_problem=False), response)
+
+
+def _shrink(key: CallKey, ending: CallResult | Closing, exc: StoreFullError, request_id: str) -> CallResult:
+    """What takes less space in place of an ending; the same if there is nothing smaller."""
+    if isinstance(ending, Closing) or not ending.answer.is_problem:
+        log.error("there is no space for the answer of call %s", key.tool_call_id, exc_info=exc)
+        return CallResult(CallState.FAILED, build_problem_answer(_no_space(exc), request_id))
+    return ending if ending.response is None else replace(ending, response=None)  # the problem alone is small
+
+
+E = TypeVar("E", CallResult, CallResult | Closing)
+
+
+def warn(ending: E, refused: EffectRefusedError) -> E:
     """The same ending with a warning in its response, after an effect refused because of it.
 
     Raises:
         EffectRefusedError: the ending has no response, or has that warning.
     """
-    response = ending.response
-    if response is None or any(warning.code == refused.code for warning in response.warnings):
-        raise refused
-    warning = GatewayWarning(code=WarningCode(refused.code), message=refused.message)
-    response = response.model_copy(update={"warnings": [*response.warnings, warning]})
+    if isinstance(ending, Closing):
+        return replace(ending, build=lambda stored: _add_warning(ending.build(stored), refused))
+    response = _add_warning(ending.response, refused)
     if ending.answer.is_problem:
         return replace(ending, response=response)
     return replace(ending, response=response, answer=replace(ending.answer, body=response.model_dump_json()))
 
 
-async def store_result(
-    store: CallStore, key: CallKey, ending: CallResult, parts: StoredWith, was: CallState
-) -> StoredCall:
-    """Stores how a call ended that was in that state. Raises what `CallStore.finish` does."""
+def _add_warning(response: ToolCallResponse | None, refused: EffectRefusedError) -> ToolCallResponse:
+    if response is None or any(warning.code == refused.code for warning in response.warnings):
+        raise refused
+    warning = GatewayWarning(code=WarningCode(refused.code), message=refused.message)
+    return response.model_copy(update={"warnings": [*response.warnings, warning]})
+
+
+async def store_end(
+    store: CallStore, key: CallKey, ending: CallResult | Closing, parts: AnswerParts, was: CallState
+) -> tuple[StoredCall, CallResult | None]:
+    """Stores how a call ended that was in that state. Raises what `CallStore.finish` does.
+
+    Returns:
+        The call as it is stored now; its end, None if it was in another state.
+    """
+    if isinstance(ending, CallResult):
+        end = await asyncio.to_thread(lambda: _stored_end(ending, parts.build(ending), was))
+        stored = await store.finish(key, end.state, end.answer, end.blocks, end.audit, end.also)
+        is_own = stored.answer == end.answer
+        return stored, replace(ending, audited=stored.audited) if is_own else None
+    built: list[CallResult] = []
+
+    def build(files: Sequence[StoredArtifact]) -> StoredEnd:
+        built[:] = [replace(done(ending.build(files)), has_files=True)]
+        return _stored_end(built[0], parts.build(built[0], files), was)
+
+    stored = await store.finish_with_files(key, ending.save, build, was)
+    return stored, replace(built[0], audited=stored.audited) if built else None
+
+
+async def end_save(ending: CallResult | Closing, result: CallResult | None) -> None:
+    """Ends the save of files after the last attempt to store them; ``result`` is what was stored, if anything."""
+    if isinstance(ending, Closing):
+        await (ending.save.settle() if result is not None and result.has_files else ending.save.discard())
+
+
+def _stored_end(ending: CallResult, parts: StoredWith, was: CallState) -> StoredEnd:
     response = ending.response
     partial = None
     if response is not None and ending.answer.is_problem:
         partial = response.model_dump_json()
     elif response is not None and response.printed is not None:
         partial = json.dumps({"output": {"combined": response.printed}}, ensure_ascii=False)
-    return await store.finish(
-        key,
+    return StoredEnd(
         ending.state,
         ending.answer.body,
         response.blocks if response is not None else (),

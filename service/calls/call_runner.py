@@ -19,9 +19,10 @@ from proofbox.service.calls.events import EndedCalls, EventLog
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
 from proofbox.service.calls.running import RunningCall
 from proofbox.service.calls.stored_calls import CallParts, asked_of, build_done
-from proofbox.service.calls.suspension import CallRun, Suspension
+from proofbox.service.calls.suspension import CallRun, Closing, Suspension
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
+from proofbox.service.concurrency import wait_to_end
 from proofbox.service.errors import (
     CallAbandonedError,
     CallCancelledError,
@@ -132,7 +133,10 @@ class CallRunner:
                 if suspended is None:
                     return
                 response = suspended
-            await self._finish(running, call, await build_done(response))
+            if isinstance(response, ToolCallResponse):
+                await self._finish(running, call, await build_done(response))
+            else:
+                await self._finish(running, call, response)
         except asyncio.CancelledError:
             await self._finish_cancelled(running, call)
         except Exception as exc:
@@ -234,17 +238,21 @@ class CallRunner:
             del self.running[running.key]
         running.answer.cancel()
 
-    async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult) -> None:
+    async def _finish(self, running: RunningCall, call: PreparedCall, ending: CallResult | Closing) -> None:
         running.clients.disarm()
+        running.is_finishing = True
         claim, request_id = running.claim, running.request_id
         if claim is not None and claim.is_lost:
+            if isinstance(ending, Closing):
+                await ending.save.discard()
             self._drop(running)
             return
         asked = replace(running.asked, traceparent=running.span.traceparent)
         effects = () if claim is None else claim.end_effects()
         parts = CallParts(call.conclude, asked, running.record, self._service, effects)
         try:
-            ending = await self._writer.write(running.key, ending, parts, running.delay, request_id)
+            writing = self._writer.write(running.key, ending, parts, running.delay, request_id)
+            result = await wait_to_end(asyncio.ensure_future(writing))
         except ServiceError as exc:
             if isinstance(exc, ClaimLostError):
                 log.warning("the answer of call %s is not stored: %s", running.key.tool_call_id, exc)
@@ -254,8 +262,8 @@ class CallRunner:
                 claim.is_lost = True  # it is renewed no more, and ended by whoever finds it expired
                 self._drop(running)
                 return
-            ending = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))
-        self._end(running, ending)
+            result = CallResult(CallState.FAILED, build_problem_answer(exc, request_id))
+        self._end(running, result)
 
     def _end(self, running: RunningCall, ending: CallResult) -> None:
         running.emit("result" if ending.state is CallState.DONE else "error", ending.answer.body)

@@ -18,6 +18,7 @@ from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import References, find_reference
+from proofbox.service.calls.suspension import CallResponse
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
@@ -171,7 +172,7 @@ class DirectTool(Generic[P]):
     def __init__(
         self,
         params: type[P],
-        run: Callable[[ReactCall[P]], Awaitable[ToolCallResponse]],
+        run: Callable[[ReactCall[P]], Awaitable[CallResponse]],
         sources: SourcePool | None = None,
         references: References | None = None,
     ) -> None:
@@ -196,7 +197,7 @@ class DirectTool(Generic[P]):
             lambda observer: self._run_call(replace(call, observer=observer)), partial(_build_interrupted, call)
         )
 
-    async def _run_call(self, call: ReactCall[P]) -> ToolCallResponse:
+    async def _run_call(self, call: ReactCall[P]) -> CallResponse:
         if not call.request.turn_id:
             message = "the call has no turn_id; give the current turn's id"
             return call.refuse(ContractCode.MISSING_TURN_ID, message).refused()

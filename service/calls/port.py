@@ -1,11 +1,12 @@
 """The port of the store of calls, with its records of calls and audit lines."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from proofbox.contracts.blocks import Block
+from proofbox.service.artifacts.port import PreparedSave, StoredArtifact
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey, Principal
 
@@ -142,6 +143,17 @@ ALONE = Alongside()
 
 
 @dataclass(frozen=True, slots=True)
+class StoredEnd:
+    """The end of a call as it is stored; see `CallStore.finish`."""
+
+    state: CallState
+    answer: str
+    blocks: Sequence[Block] = ()
+    audit: AuditDraft | None = None
+    also: Alongside = ALONE
+
+
+@dataclass(frozen=True, slots=True)
 class NewCall:
     """A call that is to be registered.
 
@@ -198,6 +210,26 @@ class CallStore(Protocol):
             CallNotStoredError: no such call is stored.
             StoreFullError: no space is left.
             ServiceError: an effect refused.
+        """
+
+    async def finish_with_files(
+        self,
+        key: CallKey,
+        save: PreparedSave,
+        build: Callable[[Sequence[StoredArtifact]], StoredEnd],
+        was: CallState = CallState.OPEN,
+    ) -> StoredCall:
+        """As `finish`, with the files of the call: all or none.
+
+        Args:
+            key: the call.
+            save: the files.
+            build: its end, built from the stored files within the transaction, maybe more than once.
+            was: the state in which the call has to be; else nothing is stored and built.
+
+        Raises:
+            SaveLostError: the files are not there any more.
+            Exception: as `finish`, and what ``build`` raises.
         """
 
     async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:

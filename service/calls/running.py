@@ -40,6 +40,7 @@ class RunningCall(CallObserver):
         "detached",
         "events",
         "has_started",
+        "is_finishing",
         "is_suspending",
         "key",
         "on_cancel",
@@ -64,6 +65,7 @@ class RunningCall(CallObserver):
         self.clients = CallClients(grace_s, self._abandon, loop.call_later)
         self.has_started = False
         self.is_suspending = False
+        self.is_finishing = False
         self.waiting: WaitingCall | None = None
         self.events = EventLog()
         self.answer: asyncio.Future[Answer] = loop.create_future()
@@ -172,6 +174,8 @@ class RunningCall(CallObserver):
         """Ends it, once; ``reason`` is what it will be answered with."""
         if self.is_suspending:
             return  # it waits in a moment, and is cancelled as a waiting call then
+        if self.is_finishing:
+            return  # it has ended, and its answer is being stored
         if self.on_cancel is not None and self.on_cancel(reason):
             return
         if self.task is not None and self.cancel_reason is None and not self.answer.done():

@@ -13,8 +13,17 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.access.known_callers import learn_nothing
-from proofbox.service.calls.answer import Answer, build_problem_answer, build_shutdown_error
-from proofbox.service.calls.answer_writer import AnswerParts, CallResult, StoredWith, store_result, warn
+from proofbox.service.artifacts.port import StoredArtifact
+from proofbox.service.calls.answer import build_problem_answer, build_shutdown_error
+from proofbox.service.calls.answer_writer import (
+    AnswerParts,
+    CallResult,
+    StoredWith,
+    done,
+    end_save,
+    store_end,
+    warn,
+)
 from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
 from proofbox.service.calls.interruptions import SERVICE_STOPPED, Interruption
 from proofbox.service.calls.observer import CallObserver, CallRecord
@@ -22,8 +31,10 @@ from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, E
 from proofbox.service.calls.suspension import (
     KEY_OF_WAIT,
     CallEnd,
+    CallResponse,
     CallRun,
-    Suspension,
+    Closing,
+    RunOutcome,
     WaitOutcome,
     no_effects,
 )
@@ -178,14 +189,12 @@ class CallParts:
     service: AuditService
     effects: Sequence[Effect] = ()
 
-    async def build(self, ending: CallResult) -> StoredWith:
+    def build(self, ending: CallResult, files: Sequence[StoredArtifact] = ()) -> StoredWith:
         """See `AnswerParts.build`."""
-        body, response = ending.answer.body, ending.response
         draft = None
         if self.asked is not None:
-            draft = await asyncio.to_thread(
-                build_draft, self.asked, self.record, self.service, ending.state, body, response
-            )
+            record = replace(self.record, stored=[*self.record.stored, *files])
+            draft = build_draft(self.asked, record, self.service, ending.state, ending.answer.body, ending.response)
         return StoredWith(draft, [*self.effects, *self.conclude(ending.end)])
 
 
@@ -217,13 +226,13 @@ def _asking_scope(scope: ConversationKey, spec: dict[str, Any] | None) -> Conver
 def _refuse_run(call: PreparedCall, refusal: CallerError) -> PreparedCall:
     """A call that fails with a refusal as soon as it would run; it may be cancelled, and its approval denied."""
 
-    async def run(observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(observer: CallObserver) -> RunOutcome:
         observer.record.gateway = call.record.gateway
         raise refusal
 
-    async def resume(outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(outcome: WaitOutcome) -> CallResponse | CallRun:
         resumed = await call.resume(outcome)
-        return resumed if isinstance(resumed, ToolCallResponse) else run
+        return resumed if isinstance(resumed, ToolCallResponse | Closing) else run
 
     return replace(call, run=run, resume=resume, announces_start=True)
 
@@ -236,24 +245,22 @@ async def _parse(text: str) -> ToolCallRequest:
 
 async def build_done(response: ToolCallResponse) -> CallResult:
     """The result of a call that has a response."""
-    body = await asyncio.to_thread(response.model_dump_json)
-    return CallResult(CallState.DONE, Answer(200, body, is_problem=False), response)
+    return await asyncio.to_thread(done, response)
 
 
 async def store_warning(
-    store: CallStore, key: CallKey, ending: CallResult, parts: AnswerParts, was: CallState
-) -> tuple[StoredCall, CallResult]:
-    """Stores how a call ended, with a warning if an effect refuses. Raises what `CallStore.finish` does.
-
-    Returns:
-        The call as it is stored now, and the ending as it was to be stored; its answer is another one if the call
-        had ended before.
-    """
+    store: CallStore, key: CallKey, ending: CallResult | Closing, parts: AnswerParts, was: CallState
+) -> tuple[StoredCall, CallResult | None]:
+    """Stores how a call ended, with a warning if an effect refuses. Raises and returns as `store_end`."""
+    result = None
     try:
-        return await store_result(store, key, ending, await parts.build(ending), was), ending
-    except EffectRefusedError as exc:
-        ending = warn(ending, exc)
-        return await store_result(store, key, ending, await parts.build(ending), was), ending
+        try:
+            stored, result = await store_end(store, key, ending, parts, was)
+        except EffectRefusedError as exc:
+            stored, result = await store_end(store, key, warn(ending, exc), parts, was)
+    finally:
+        await end_save(ending, result)
+    return stored, result
 
 
 def asked_of(stored: StoredCall) -> AuditedCall:

@@ -1,10 +1,11 @@
 """Calls that wait for an answer from outside: how a run stops for one, and how it goes on."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.port import PreparedSave, StoredArtifact
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, Effect
 
@@ -28,8 +29,45 @@ class Suspension:
     refuse: Callable[[str, str], ToolCallResponse]
 
 
-CallRun = Callable[[CallObserver], Awaitable[ToolCallResponse | Suspension]]
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What a tool returns in place of a response: its files are stored in the transaction of its answer.
+
+    So a call that is cancelled, or whose process ends, has an answer and files, or neither.
+
+    Attributes:
+        save: the files. Whoever gets this stores or discards them.
+        build: builds the response from the stored files, in their order; it changes nothing, does not block, and
+            may be called again.
+    """
+
+    save: PreparedSave
+    build: Callable[[Sequence[StoredArtifact]], ToolCallResponse]
+
+    async def store(self, observer: CallObserver) -> ToolCallResponse:
+        """Stores the files alone, of a call that has no answer of its own; the response.
+
+        Raises:
+            StoreFailedError, StoreFullError: they are not stored.
+        """
+        stored = await self.save.store()
+        observer.record.stored += stored
+        return self.build(stored)
+
+
+CallResponse = ToolCallResponse | Closing
+"""What ends a call."""
+RunOutcome = CallResponse | Suspension
+"""What a run comes to."""
+CallRun = Callable[[CallObserver], Awaitable[RunOutcome]]
 """Runs a call until it has a response, or has to wait."""
+
+
+def change_response(response: CallResponse, change: Callable[[ToolCallResponse], ToolCallResponse]) -> CallResponse:
+    """What ends a call, with a changed response."""
+    if isinstance(response, ToolCallResponse):
+        return change(response)
+    return replace(response, build=lambda stored: change(response.build(stored)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +106,7 @@ class CallEnd:
     response: ToolCallResponse | None
 
 
-async def cannot_resume(_outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+async def cannot_resume(_outcome: WaitOutcome) -> CallResponse | CallRun:
     """Stands for `PreparedCall.resume` of a tool that never waits."""
     raise AssertionError("the tool never waits")
 

@@ -11,7 +11,9 @@ from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import Effect
 from proofbox.service.calls.suspension import (
     CallEnd,
+    CallResponse,
     CallRun,
+    Closing,
     Suspension,
     WaitOutcome,
     cannot_resume,
@@ -51,7 +53,7 @@ class PreparedCall:
 
     run: CallRun
     interrupt: Callable[[Interruption], ToolCallResponse]
-    resume: Callable[[WaitOutcome], Awaitable[ToolCallResponse | CallRun]] = cannot_resume
+    resume: Callable[[WaitOutcome], Awaitable[CallResponse | CallRun]] = cannot_resume
     conclude: Callable[[CallEnd], Sequence[Effect]] = no_effects
     record: CallRecord = field(default_factory=CallRecord)
     on_accept: Sequence[Effect] = ()
@@ -66,11 +68,11 @@ class PreparedCall:
         return not self.on_accept
 
     async def respond(self, observer: CallObserver) -> ToolCallResponse:
-        """Runs a call of a tool that never waits."""
+        """Runs a call of a tool that never waits, and stores its files by themselves."""
         response = await self.run(observer)
         if isinstance(response, Suspension):
             raise AssertionError("a call that is not stored cannot wait")  # noqa: TRY004
-        return response
+        return await response.store(observer) if isinstance(response, Closing) else response
 
 
 class Tool(Protocol):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from proofbox.contracts.tool_call_response import ToolCallResponse
@@ -14,7 +14,7 @@ from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, StoredCall
 from proofbox.service.calls.stored_calls import UNREADABLE, StoredCalls, build_done, store_warning
-from proofbox.service.calls.suspension import CallRun, WaitOutcome
+from proofbox.service.calls.suspension import CallRun, Closing, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.errors import CallerError, InvalidRequestError, OurError, ServiceError
 
@@ -170,8 +170,9 @@ class WaitingCalls:
             problem = InvalidRequestError("what its wait stored does not fit this release; call again")
             ending = CallResult(CallState.FAILED, build_problem_answer(problem, ""))
             return await self._end(stored, ending, effects)
-        if isinstance(resumed, ToolCallResponse):
-            return await self._end(stored, await build_done(resumed), effects, call)
+        if isinstance(resumed, ToolCallResponse | Closing):
+            end = resumed if isinstance(resumed, Closing) else await build_done(resumed)
+            return await self._end(stored, end, effects, call)
         if self.elsewhere is not None:
             also = self.elsewhere.resumed_with(outcome)
             new = await self._store.resume(stored.key, self._boot_id, [*effects, *also])
@@ -215,7 +216,7 @@ class WaitingCalls:
     async def _end(
         self,
         stored: StoredCall,
-        ending: CallResult,
+        ending: CallResult | Closing,
         effects: Sequence[Effect],
         call: PreparedCall | None = None,
         was: CallState = CallState.WAITING,
@@ -223,12 +224,12 @@ class WaitingCalls:
         if self.elsewhere is not None:
             effects = [*effects, *self.elsewhere.end_effects()]
         parts = await self._stored.parts_of(stored, call, effects)
-        new, ending = await store_warning(self._store, stored.key, ending, parts, was)
-        if new.answer == ending.answer.body:
-            self.settle(new)
-            self._running.count_end(new, replace(ending, audited=new.audited))
-            return True
-        return False
+        new, result = await store_warning(self._store, stored.key, ending, parts, was)
+        if result is None:
+            return False
+        self.settle(new)
+        self._running.count_end(new, result)
+        return True
 
     def settle(self, stored: StoredCall) -> None:
         """Sends those who follow a call its answer, if it has one that they have not received."""

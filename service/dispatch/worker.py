@@ -22,7 +22,7 @@ from proofbox.service.calls.events import EventLog
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallState, CallStore, StoredCall
 from proofbox.service.calls.stored_calls import StoredCalls, store_warning
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import CallRun, Closing, RunOutcome, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.dispatch.figures import QueueCounts
 from proofbox.service.dispatch.held import ClaimKeeper, HeldCall, HeldClaim, WorkerCall
@@ -305,11 +305,11 @@ def _marking(call: PreparedCall, outcome: str | None) -> CallRun:
     if call.announces_start and outcome is None:
         return call.run
 
-    async def run(observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(observer: CallObserver) -> RunOutcome:
         await observer.before_start()
         if outcome is None:
             return await call.run(observer)
         resumed = await call.resume(WaitOutcome(**json.loads(outcome)))
-        return resumed if isinstance(resumed, ToolCallResponse) else await resumed(observer)
+        return resumed if isinstance(resumed, ToolCallResponse | Closing) else await resumed(observer)
 
     return run

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -15,11 +15,12 @@ from proofbox.contracts.media_types import is_text, mime_of_name
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language, exec_tool_id
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
 from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import find_reference
 from proofbox.service.calls.port import CallStore
+from proofbox.service.calls.suspension import CallResponse, Closing
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.egress.policy import CallNetwork, NetworkPolicy
 from proofbox.service.execution.call import ExecCall, parse_call
@@ -37,6 +38,7 @@ from proofbox.service.jobs.runner import (
     PhaseTimer,
     Program,
     collected_artifact,
+    list_removed,
 )
 from proofbox.service.jobs.verdicts import Verdict, extras, failed_with_bytes, is_storable, judge, mime_to_store
 from proofbox.service.jobs.workspace import WorkspaceUse, notes_on
@@ -109,7 +111,7 @@ class ExecTool:
             partial(self.run, call), partial(build_interrupted, call), check=call.parse, announces_start=True
         )
 
-    async def run(self, call: ExecCall, observer: CallObserver) -> ToolCallResponse:
+    async def run(self, call: ExecCall, observer: CallObserver) -> CallResponse:
         """Runs one call.
 
         Raises:
@@ -128,7 +130,7 @@ class ExecTool:
 
     async def _install(
         self, packages: Packages, call: ExecCall, parsed: tuple[Contract, bytes], context: JobContext
-    ) -> ToolCallResponse:
+    ) -> CallResponse:
         """Runs a call with its packages, which are installed before it waits for a slot."""
         observer = context.observer
         began = time.monotonic()
@@ -151,7 +153,7 @@ class ExecTool:
         call: ExecCall,
         parsed: tuple[Contract, bytes],
         context: JobContext,
-    ) -> ToolCallResponse:
+    ) -> CallResponse:
         contract, code = parsed
         observer, timer = context.observer, context.timer
         async with self._jobs.slot(context) as job:
@@ -165,26 +167,31 @@ class ExecTool:
                 network = self._open_network(call, observer)
             folder = None if packages is None else packages.folder_of_job
             program = Program(call.job(code, network, folder), wanted, observer.on_output)
-            async with job.naming_shown(await job.run(program, inputs), wanted, inputs) as named:
-                verdicts, result = check_promises(contract, named, call.bounds.limits)
-                contents = await self._read_contents(call.scope, verdicts)
-                new = _new_artifacts(call, contract, result, verdicts)
-                if wanted.workspace is None:
-                    stored, removed = await job.store(new), []
-                else:
-                    stored = await job.store(new, WorkspaceUse(inputs, result.collected, wanted.workspace))
-                    removed = await job.remove_files(inputs, result.collected)
-            outdated = await job.find_outdated(stored, removed)
-        libraries = await self._list_libraries(contract, result, verdicts)
-        earlier = await self._find_earlier(call, result)
+            named = await job.name_shown(await job.run(program, inputs), wanted, inputs)
+            verdicts, result = check_promises(contract, named, call.bounds.limits)
+            contents = await self._read_contents(call.scope, verdicts)
+            libraries = await self._list_libraries(contract, result, verdicts)
+            earlier = await self._find_earlier(call, result)
+            new, lasts = _new_artifacts(call, contract, result, verdicts), wanted.workspace is not None
+            removed = list_removed(inputs, result.collected) if lasts else []
+            outdated = await job.find_outdated(new, removed)
+            workspace = WorkspaceUse(inputs, result.collected, wanted.workspace) if wanted.workspace else None
+            save = await job.prepare(new, workspace, removed)
         timer.stop()
-        files = ProducedFiles(verdicts, contents, stored, removed)
-        notes = notes_on(result.collected, inputs, wanted.workspace, outdated, removed)
         use = None if network is None else network.use
-        notes = notes if network is None else [*notes, *network.notes]
         has_index = self._packages is not None
-        run = ExecRun(inputs, result, files, libraries, notes, use, packages, has_index=has_index, earlier=earlier)
-        return build_response(call, contract, run, timer.timings)
+
+        def build(stored: Sequence[StoredArtifact]) -> ToolCallResponse:
+            by_path = {each.path.physical: each for each in stored}
+            files = ProducedFiles(verdicts, contents, by_path, removed)
+            notes = notes_on(result.collected, inputs, wanted.workspace, outdated, removed, stored)
+            notes = notes if network is None else [*notes, *network.notes]
+            run = ExecRun(
+                inputs, result, files, libraries, notes, use, packages, has_index=has_index, earlier=earlier
+            )
+            return build_response(call, contract, run, timer.timings)
+
+        return build(()) if save is None else Closing(save, build)
 
     def _open_network(self, call: ExecCall, observer: CallObserver) -> CallNetwork | None:
         principal = call.scope.principal

@@ -7,10 +7,9 @@ from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.executions import HttpExecution
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import CallResponse, RunOutcome
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.filling import RefusedInputError, TemplateFiller
 from proofbox.service.gateway.http_exchange import (
@@ -26,7 +25,7 @@ from proofbox.service.gateway.http_exchange import (
 from proofbox.service.gateway.http_template import PreparedRequest, prepare_request
 from proofbox.service.gateway.redaction import Redactor
 from proofbox.service.gateway.response_body import error_bytes_max, read_error, read_json, read_text
-from proofbox.service.gateway.result_files import ResultFiles
+from proofbox.service.gateway.result_files import ResultFiles, data_of, new_file
 from proofbox.service.gateway.tool_call import Effected, GatewayCall, ToolExecution
 from proofbox.service.web.client.outgoing import OutgoingRequest, OutgoingResponse
 from proofbox.service.web.urls import UrlRefusedError, WebUrl
@@ -61,7 +60,7 @@ class HttpTool(ToolExecution):
     def __init__(self, parts: HttpParts) -> None:
         self._parts = parts
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         execution = call.execution_as(HttpExecution)
         principal = call.principal
@@ -95,11 +94,9 @@ class HttpTool(ToolExecution):
                 response = await exchange(self._parts.sender, request, policy, on_effect)
             except HttpRefusedError as exc:
                 return call.fail(exc.code, redactor.redact_text(exc.message))
-        return await self._respond(call, observer, response, redactor)
+        return await self._respond(call, response, redactor)
 
-    async def _respond(
-        self, call: GatewayCall, observer: CallObserver, response: OutgoingResponse, redactor: Redactor
-    ) -> ToolCallResponse:
+    async def _respond(self, call: GatewayCall, response: OutgoingResponse, redactor: Redactor) -> CallResponse:
         status = response.head.status
         if not is_success(status):
             shown = read_error(response, redactor)
@@ -110,14 +107,14 @@ class HttpTool(ToolExecution):
             )
         mime, body = response.head.mime, response.body
         if not body:
-            return await self._parts.files.succeed(call, observer, {"status": status, "data": None})
+            return await self._parts.files.succeed(call, {"status": status, "data": None})
         if is_json(mime) or is_readable(mime):
             data = await asyncio.to_thread(_read, response, redactor)
-            return await self._parts.files.succeed(call, observer, {"status": status, "data": data})
+            return await self._parts.files.succeed(call, {"status": status, "data": data})
         content = await asyncio.to_thread(redactor.redact_bytes, body)
-        file = await self._parts.files.store(call, observer, content, mime or _OCTET_STREAM)
-        ret = {"status": status, "data": file.data}
-        return await self._parts.files.succeed(call, observer, ret, files=(file,))
+        file = await new_file(call, content, mime or _OCTET_STREAM)
+        ret = {"status": status, "data": data_of(file)}
+        return await self._parts.files.succeed(call, ret, files=(file,))
 
 
 def _request(prepared: PreparedRequest) -> OutgoingRequest:

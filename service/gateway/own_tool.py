@@ -12,7 +12,7 @@ from proofbox.service.calls.function_calls import canonical_call
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.invalid_params import prepare_call
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import RunOutcome
 from proofbox.service.calls.tool import PreparedCall, Tools
 from proofbox.service.errors import UnknownToolError
 from proofbox.service.gateway.filling import MISSING, RefusedInputError, TemplateFiller
@@ -35,7 +35,7 @@ class OwnTool(ToolExecution):
         """See `ToolExecution.admit`."""
         self._refuse_if_full(call.principal.caller)
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         try:
             prepared = call.inner or await self._prepare(call)

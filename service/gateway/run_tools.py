@@ -17,7 +17,16 @@ from proofbox.contracts.tool_call_response import Posted, ToolCallResponse
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import CallState, Effect
-from proofbox.service.calls.suspension import CallEnd, CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import (
+    CallEnd,
+    CallResponse,
+    CallRun,
+    Closing,
+    RunOutcome,
+    Suspension,
+    WaitOutcome,
+    change_response,
+)
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.errors import UnknownToolError
@@ -174,7 +183,7 @@ class _AgentCall:
             restore=lambda spec: restore_place(self._call, spec),
         )
 
-    async def _run(self, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def _run(self, observer: CallObserver) -> RunOutcome:
         call = self._call
         places, run_id = self._parts.places, call.run.run_id
         try:
@@ -187,7 +196,7 @@ class _AgentCall:
         finally:
             observer.record.gateway = audit_part(call)
 
-    async def _resume(self, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def _resume(self, outcome: WaitOutcome) -> CallResponse | CallRun:
         call = self._call
         try:
             if outcome.kind == "approval":
@@ -196,11 +205,11 @@ class _AgentCall:
                 resumed = await self._execution.resume(call, outcome)
         finally:
             self._record.gateway = audit_part(call)
-        if isinstance(resumed, ToolCallResponse):
-            return with_posting(call, resumed)
+        if isinstance(resumed, ToolCallResponse | Closing):
+            return change_response(resumed, partial(with_posting, call))
         return resumed if outcome.kind == "approval" else partial(self._run_on, resumed)
 
-    async def _run_on(self, run: CallRun, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def _run_on(self, run: CallRun, observer: CallObserver) -> RunOutcome:
         """Goes on with a call that waited within its run."""
         try:
             return self._finished(await run(observer))
@@ -211,11 +220,11 @@ class _AgentCall:
         self._record.gateway = audit_part(self._call)
         return with_posting(self._call, self._execution.interrupt(self._call, why))
 
-    def _finished(self, response: ToolCallResponse | Suspension) -> ToolCallResponse | Suspension:
+    def _finished(self, response: RunOutcome) -> RunOutcome:
         if isinstance(response, Suspension):
             refuse = response.refuse
             return replace(response, refuse=lambda code, message: with_posting(self._call, refuse(code, message)))
-        return with_posting(self._call, response)
+        return change_response(response, partial(with_posting, self._call))
 
     def _conclude(self, end: CallEnd) -> Sequence[Effect]:
         call, lease_s = self._call, self._parts.lease_s

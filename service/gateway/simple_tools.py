@@ -3,9 +3,8 @@
 import asyncio
 
 from proofbox.contracts.gateway.executions import OutputExecution
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import RunOutcome
 from proofbox.service.gateway.filling import MISSING, RefusedInputError, TemplateFiller
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
@@ -21,7 +20,7 @@ class OutputTool(ToolExecution):
     def __init__(self, files: ResultFiles) -> None:
         self._files = files
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         output = call.execution_as(OutputExecution).output
         try:
@@ -29,12 +28,12 @@ class OutputTool(ToolExecution):
             filled = await asyncio.to_thread(TemplateFiller(call.input, call.tool_call_id).fill_json, output)
         except RefusedInputError as exc:
             return call.refuse_input(exc.listed)
-        return await self._files.succeed(call, observer, None if filled is MISSING else filled)
+        return await self._files.succeed(call, None if filled is MISSING else filled)
 
 
 class NothingTool(ToolExecution):
     """Runs the calls of internal tools without ``execution``: the result is only that they were called."""
 
-    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         return call.succeed({"status": "ok"})

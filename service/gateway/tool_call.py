@@ -16,7 +16,7 @@ from proofbox.contracts.tool_call_response import ArtifactResult, EnvelopeError,
 from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import Effect
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import CallResponse, CallRun, RunOutcome, WaitOutcome
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.mcp.pinned_tool import McpBinding
@@ -341,7 +341,7 @@ class GatewayCall:
 class ToolExecution:
     """Runs the calls of one variant of ``execution``."""
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """Runs a call; a failure that the model should know is a response.
 
         Raises:
@@ -349,7 +349,7 @@ class ToolExecution:
         """
         raise NotImplementedError
 
-    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> CallResponse | CallRun:
         """Takes the answer that the call waited for; see `PreparedCall.resume`."""
         raise AssertionError(f"{call.tool.name} never waits for {outcome.kind}")
 

@@ -15,7 +15,7 @@ from proofbox.contracts.provenance import AuditService
 from proofbox.contracts.tool_call_request import Limits, ToolCallRequest
 from proofbox.contracts.tool_call_response import EnvelopeError, Rehosted, ToolCallResponse
 from proofbox.contracts.tools import Language
-from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, StoredArtifact
+from proofbox.service.artifacts.port import ArtifactStore, NewSave, PreparedSave, StoredArtifact
 from proofbox.service.artifacts.staging import Staging, build_staging_error
 from proofbox.service.calls.answer import build_problem_answer
 from proofbox.service.calls.audit.audit_port import AuditStore
@@ -30,6 +30,7 @@ from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.jobs.inputs import InputRequest, JobInputs
 from proofbox.service.jobs.produced_files import usage
+from proofbox.service.jobs.replay_inputs import UnstoredSave
 from proofbox.service.jobs.rerun import ToolsOver
 from proofbox.service.jobs.runner import JobContext, JobResult, JobRunner, Program
 from proofbox.service.observability.log_context import about
@@ -313,21 +314,12 @@ class _MovedOutputs:
         self._target = target
         self.moved: Path | None = None
 
-    async def save(
-        self,
-        scope: ConversationKey,  # noqa: ARG002 - the port's
-        artifacts: Sequence[NewArtifact],
-        *,
-        workspace: NewWorkspace | None = None,  # noqa: ARG002 - a request of these has none
-    ) -> list[StoredArtifact]:
-        """See `OutputStore.save`."""
-        for new in artifacts:
-            await asyncio.to_thread(_move, new.source, self._target)
+    async def prepare(self, new: NewSave) -> PreparedSave:
+        """See `OutputStore.prepare`."""
+        for artifact in new.artifacts:
+            await asyncio.to_thread(_move, artifact.source, self._target)
             self.moved = self._target
-        return [_unsaved(new.path, new.size_bytes, new.sha256, new.mime) for new in artifacts]
-
-    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
-        """See `OutputStore.remove`."""
+        return UnstoredSave(new)
 
 
 def _unsaved(path: FilePath, size_bytes: int, sha256: str, mime: str) -> StoredArtifact:

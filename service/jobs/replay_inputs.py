@@ -4,13 +4,15 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.provenance import AuditInput, AuditLine
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
 from proofbox.contracts.tool_call_response import Rehosted
 from proofbox.service.artifacts.conversation_files import ConversationFiles
-from proofbox.service.artifacts.port import DamagedBytesError, NewArtifact, NewWorkspace, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import DamagedBytesError, NewSave, PreparedSave, SourcePool, StoredArtifact
 from proofbox.service.artifacts.staging import Staging
 from proofbox.service.calls.audit.audit_record import source_sha256
 from proofbox.service.calls.observer import UsedReference
@@ -173,14 +175,25 @@ class ReplayInputs:
 class UnsavedOutputs:
     """The port ``OutputStore`` of a rerun: it stores nothing."""
 
-    async def save(
-        self,
-        scope: ConversationKey,  # noqa: ARG002 - the port's
-        artifacts: Sequence[NewArtifact],
-        *,
-        workspace: NewWorkspace | None = None,  # noqa: ARG002 - the port's
-    ) -> list[StoredArtifact]:
+    async def prepare(self, new: NewSave) -> PreparedSave:
+        """See `OutputStore.prepare`."""
+        return UnstoredSave(new)
+
+
+class UnstoredSave(PreparedSave):
+    """Files that are not stored.
+
+    Args:
+        new: what is not stored.
+    """
+
+    def __init__(self, new: NewSave) -> None:
+        self._new = new
+
+    @override
+    async def store(self) -> list[StoredArtifact]:
         """Returns the files as if they were stored; their bytes are gone with the staging folder."""
+        await self.discard()
         return [
             StoredArtifact(
                 path=new.path,
@@ -192,8 +205,13 @@ class UnsavedOutputs:
                 description=new.description,
                 created=now_text(),
             )
-            for new in artifacts
+            for new in self._new.artifacts
         ]
 
-    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
-        """See `OutputStore.remove`."""
+    @override
+    async def settle(self) -> None:
+        await self.discard()
+
+    @override
+    async def discard(self) -> None:
+        await self._new.hold.aclose()

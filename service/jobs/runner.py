@@ -1,9 +1,10 @@
 """The job runner: the steps that every program in a sandbox shares, a caller's program and our own alike."""
 
+import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Literal, Protocol
@@ -13,11 +14,18 @@ from proofbox.contracts.packages.installed import InstalledPackage
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import SandboxInfo, Timings
-from proofbox.service.artifacts.port import ArtifactStore, NewArtifact, NewWorkspace, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import (
+    ArtifactStore,
+    NewArtifact,
+    NewSave,
+    PreparedSave,
+    SourcePool,
+)
 from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver, UsedReference
 from proofbox.service.calls.param_references import Reference
+from proofbox.service.concurrency import wait_to_end
 from proofbox.service.identity import ConversationKey
 from proofbox.service.jobs.failures import RuntimeFailure, classify, left_too_much
 from proofbox.service.jobs.file_aliases import placed
@@ -171,13 +179,8 @@ class InputSource(Protocol):
 class OutputStore(Protocol):
     """Where the files that jobs produce are stored."""
 
-    async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], *, workspace: NewWorkspace | None = None
-    ) -> list[StoredArtifact]:
-        """See `ArtifactStore.save`."""
-
-    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
-        """See `ArtifactStore.remove`."""
+    async def prepare(self, new: NewSave) -> PreparedSave:
+        """See `ArtifactStore.prepare`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,18 +223,26 @@ class JobRunner:
         observer = context.observer
         with context.timer.phase("queue"):
             slot = await self.admission.enter(context.bounds.deadline, observer.on_queued, observer.owner)
-        with slot:
-            async with staging(self.artifacts) as folder:
-                yield SandboxJob(self, context, folder)
+        job: SandboxJob | None = None
+        try:
+            with slot:
+                async with staging(self.artifacts) as folder, AsyncExitStack() as hold:
+                    yield (job := SandboxJob(self, context, folder, hold))
+        except BaseException:
+            if job is not None and job.prepared is not None:
+                await wait_to_end(asyncio.ensure_future(job.prepared.discard()))
+            raise
 
 
 class SandboxJob:
     """A job that has a slot: its steps, to be called in their order. Each returns its result."""
 
-    def __init__(self, runner: JobRunner, context: JobContext, folder: Staging) -> None:
+    def __init__(self, runner: JobRunner, context: JobContext, folder: Staging, hold: AsyncExitStack) -> None:
         self._runner = runner
         self._context = context
+        self._hold = hold
         self._holds_workspace = False
+        self.prepared: PreparedSave | None = None
         self.staging = folder
 
     async def resolve_inputs(self, request: InputRequest) -> JobInputs:
@@ -277,54 +288,46 @@ class SandboxJob:
         failure = classify(outcome, limits, program.job) or left_too_much(collected, limits)
         return JobResult(outcome, collected, sandbox.info, failure)
 
-    @asynccontextmanager
-    async def naming_shown(
-        self, result: JobResult, wanted: OutputSpec, inputs: JobInputs
-    ) -> AsyncIterator[JobResult]:
+    async def name_shown(self, result: JobResult, wanted: OutputSpec, inputs: JobInputs) -> JobResult:
         """The result, where no file with what the program showed has the name of one that another call stored.
 
-        No other call gets these names as long as the block lasts.
+        No other call gets these names until the files of this one are stored.
 
         Raises:
             StoreFailedError: the store failed.
         """
         if not result.outcome.shown:
-            yield result
-            return
+            return result
         before, scope = inputs.outputs_before, self._context.scope
-        async with self._held_workspace() if before is None else nullcontext():
-            stored = await self._runner.artifacts.of_turn(scope, wanted.turn_id) if before is None else []
-            others = {file.path.rel.partition(".")[0] for file in stored if not file.removed}
+        if before is None:
+            await self._hold_workspace()
+        stored = await self._runner.artifacts.of_turn(scope, wanted.turn_id) if before is None else []
+        others = {file.path.rel.partition(".")[0] for file in stored if not file.removed}
 
-            def is_free(name: str) -> bool:
-                if before is None:
-                    return name.partition(".")[0] not in others
-                return f"{wanted.turn_id}/{Namespace.FILES}/{name}" in before
+        def is_free(name: str) -> bool:
+            if before is None:
+                return name.partition(".")[0] not in others
+            return f"{wanted.turn_id}/{Namespace.FILES}/{name}" in before
 
-            promised = {file.rel for file in wanted.files if not file.is_glob}
-            outcome, collected = with_free_names(result.outcome, result.collected, promised, is_free)
-            yield replace(result, outcome=outcome, collected=collected)
+        promised = {file.rel for file in wanted.files if not file.is_glob}
+        outcome, collected = with_free_names(result.outcome, result.collected, promised, is_free)
+        return replace(result, outcome=outcome, collected=collected)
 
-    @asynccontextmanager
-    async def _held_workspace(self) -> AsyncIterator[None]:
-        if self._holds_workspace:
-            yield
-            return
-        async with self._runner.artifacts.hold_workspace(self._context.scope):
+    async def _hold_workspace(self) -> None:
+        """Keeps other calls from the workspace of the conversation, until the files of this one are stored."""
+        if not self._holds_workspace:
+            await self._hold.enter_async_context(self._runner.artifacts.hold_workspace(self._context.scope))
             self._holds_workspace = True
-            try:
-                yield
-            finally:
-                self._holds_workspace = False
 
-    async def store(
-        self, artifacts: Sequence[NewArtifact], use: WorkspaceUse | None = None
-    ) -> dict[str, StoredArtifact]:
-        """Stores files and the workspace, all or nothing; returns the files by path; external ones become sources.
+    async def prepare(
+        self, artifacts: Sequence[NewArtifact], use: WorkspaceUse | None = None, removed: Sequence[str] = ()
+    ) -> PreparedSave | None:
+        """Puts the bytes of files and of the workspace in place, to be stored with the answer; None without any.
 
         Args:
             artifacts: the files.
             use: the workspace of a program, if it lasts.
+            removed: the physical paths of the files that the program removed.
 
         Raises:
             StoreFailedError, StoreFullError: the store failed.
@@ -334,59 +337,29 @@ class SandboxJob:
         for artifact in artifacts:
             once.setdefault(artifact.path, artifact)
         new = None if use is None else new_workspace(self._context.request, use)
-        if not once and new is None:
-            return {}
+        gone = [] if use is None else [use.inputs.stored[path] for path in removed if path in use.inputs.stored]
+        if not once and new is None and not gone:
+            return None
         scope, store = self._context.scope, self._runner.artifacts
         with self._context.timer.phase("host"):
-            if new is None or use is None:
-                stored = await self._outputs.save(scope, list(once.values()))
-            else:
-                async with self._held_workspace():
-                    new = await on_newest(new, use, store, scope, self.staging)
-                    stored = await self._outputs.save(scope, list(once.values()), workspace=new)
-        self._context.observer.on_stored(stored)
-        if use is not None and use.inputs.workspace is not None:
-            await self._note_replaced(stored, use.inputs, use.inputs.workspace.covers)
-        return {version.path.physical: version for version in stored}
+            if new is not None and use is not None:
+                await self._hold_workspace()
+                new = await on_newest(new, use, store, scope, self.staging)
+            save = NewSave(scope, list(once.values()), workspace=new, removed=gone, hold=self._hold.pop_all())
+            self.prepared = await self._outputs.prepare(save)
+        return self.prepared
 
-    async def _note_replaced(self, stored: Sequence[StoredArtifact], inputs: JobInputs, covers: int) -> None:
-        """Notes files whose version before was stored after the call took its inputs, by another call."""
-        scope, store = self._context.scope, self._runner.artifacts
-        for artifact in stored:
-            if artifact.version <= 1:
-                continue
-            before = await store.version(scope, artifact.path, artifact.version - 1)
-            if before is not None and before.number > covers and before.tool_call_id != artifact.tool_call_id:
-                inputs.replaced.append(artifact.path.rel)
-
-    async def remove_files(self, inputs: JobInputs, collected: Collected) -> list[str]:
-        """Marks the files that the program removed from the working directory: no later call gets them.
-
-        Returns:
-            Their physical paths, without those that the same call wrote.
-
-        Raises:
-            StoreFailedError, StoreFullError: the store failed.
-        """
-        made = {found.path.rel for found in collected.found if found.source is not None}
-        rels = [FilePath.from_physical(path).rel for path in collected.removed]
-        removed = [inputs.names[rel] for rel in rels if rel in inputs.names and rel not in made]
-        if stored := [inputs.stored[path] for path in removed if path in inputs.stored]:
-            with self._context.timer.phase("host"):
-                await self._outputs.remove(self._context.scope, stored)
-        return removed
-
-    async def find_outdated(self, stored: Mapping[str, StoredArtifact], removed: Sequence[str]) -> list[str]:
+    async def find_outdated(self, artifacts: Sequence[NewArtifact], removed: Sequence[str]) -> list[str]:
         """The names of files that the program wrote or removed, and of which the user has an older version.
 
         Args:
-            stored: the files that the call stored, by their physical paths.
-            removed: the physical paths of those that it removed.
+            artifacts: the files that are to be stored.
+            removed: the physical paths of those that the program removed.
 
         Raises:
             StoreFailedError: the store failed.
         """
-        internal = [FilePath.from_physical(path) for path, each in stored.items() if each.visibility == "internal"]
+        internal = [each.path for each in artifacts if each.visibility == "internal"]
         paths = [path for path in internal if path.namespace is Namespace.FILES]
         names = {path.rel for path in [*paths, *map(FilePath.from_physical, removed)]}
         return sorted(await self._runner.artifacts.hosted_names(self._context.scope, names)) if names else []
@@ -424,6 +397,13 @@ def _inputs_too_large(inputs: JobInputs, limits: CallLimits) -> RuntimeFailure:
         f"the files that the call refers to take {inputs.out_dir_bytes} bytes and {inputs.out_dir_inodes} "
         f"files and folders, OUT_DIR holds {limits.out_dir_bytes} and {limits.out_dir_inodes}; nothing was run",
     )
+
+
+def list_removed(inputs: JobInputs, collected: Collected) -> list[str]:
+    """The physical paths of files that a program removed from the workspace, without those that it wrote."""
+    made = {found.path.rel for found in collected.found if found.source is not None}
+    rels = [FilePath.from_physical(path).rel for path in collected.removed]
+    return [inputs.names[rel] for rel in rels if rel in inputs.names and rel not in made]
 
 
 def _ms_since(began: float) -> float:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -214,6 +214,7 @@ def notes_on(
     bounds: ArchiveBounds | None,
     outdated: Collection[str],
     removed: Collection[str],
+    stored: Sequence[StoredArtifact],
 ) -> list[str]:
     """What of the workspace the program did not have, what the next call will not have, and what was replaced.
 
@@ -223,6 +224,7 @@ def notes_on(
         bounds: those of what is no stored file; None if nothing lasts.
         outdated: names of files that the call wrote or removed, of which the user has an older version.
         removed: physical paths of those that it removed.
+        stored: the files that the call stored.
     """
     notes = []
     if inputs.left_out:
@@ -238,8 +240,8 @@ def notes_on(
             "damaged; the program ran without them"
         )
     notes += [] if bounds is None else _notes_on_rest(collected, inputs, bounds)
-    if inputs.replaced:
-        listed = list_first(inputs.replaced, _LISTED_MAX)
+    if replaced := [*inputs.replaced, *_list_replaced(stored, inputs)]:
+        listed = list_first(replaced, _LISTED_MAX)
         notes.append(f"{listed}: another call wrote it while this one ran; the file of this call is the newest")
     gone = {FilePath.from_physical(path).rel for path in removed}.intersection(outdated)
     if changed := [name for name in outdated if name not in gone]:
@@ -248,6 +250,19 @@ def notes_on(
     if gone:
         notes.append(f"the user still has a copy of {list_first(sorted(gone), _LISTED_MAX)}")
     return notes
+
+
+def _list_replaced(stored: Sequence[StoredArtifact], inputs: "JobInputs") -> list[str]:
+    """The names of files whose version before was stored by another call, after this one took its inputs."""
+    if inputs.workspace is None:
+        return []
+    return [
+        each.path.rel
+        for each in stored
+        if each.follows is not None
+        and each.follows.number > inputs.workspace.covers
+        and each.follows.tool_call_id != each.tool_call_id
+    ]
 
 
 def _notes_on_rest(collected: Collected, inputs: "JobInputs", bounds: ArchiveBounds) -> list[str]:

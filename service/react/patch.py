@@ -18,6 +18,7 @@ from proofbox.service.artifacts.path_resolver import LogicalPathResolver
 from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.artifacts.staging import Staging, staging
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
+from proofbox.service.calls.suspension import CallResponse, Closing
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.react.hunks import HunkHeaderError, HunkMismatchError
 from proofbox.service.react.patch_forms import apply_diff, is_diff
@@ -74,7 +75,7 @@ class PatchTool:
         self._files = files
         self._paths = paths
 
-    async def patch(self, call: ReactCall[PatchParams]) -> ToolCallResponse:
+    async def patch(self, call: ReactCall[PatchParams]) -> CallResponse:
         """Answers ``react.patch``.
 
         Raises:
@@ -111,14 +112,15 @@ class PatchTool:
         measured = await self._files.measure(call, file)
         note = await self._files.note_outdated(call, file)
         try:
-            *_, stored = await self._files.store(call, [copy, file] if is_copy else [file])
+            save = await self._files.prepare(call, [copy, file] if is_copy else [file])
         except (StoreFailedError, StoreFullError) as exc:
             return build_hosting_failure(call, file, measured, build_rewrite_notices(named), exc)
         is_asked = asked is not None and asked.path == source.path
         started = {"copied_from": named.original if is_asked else source.path.physical} if is_copy else {}
         if not is_asked:
             started["started_from"] = source.path.physical
-        return _build_response(call, named, file, measured, replace(patched, started=started, note=note), stored)
+        patched = replace(patched, started=started, note=note)
+        return Closing(save, lambda stored: _build_response(call, named, file, measured, patched, stored[-1]))
 
 
 def _named_as(text: str, source: ConversationFile, call: ReactCall[PatchParams]) -> NamedPath:

@@ -12,7 +12,7 @@ from proofbox.contracts.codes import NoticeCode, ToolCode, VerdictCode
 from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathError, in_turn, is_turn_id
 from proofbox.contracts.tool_call_response import ArtifactResult, ToolCallResponse
 from proofbox.service.artifacts.conversation_files import CallFiles, ConversationFiles
-from proofbox.service.artifacts.port import NewArtifact, SourcePool, StoredArtifact
+from proofbox.service.artifacts.port import NewArtifact, NewSave, PreparedSave, SourcePool, StoredArtifact
 from proofbox.service.calls.direct_tool import ReactCall, ToolRefusedError
 from proofbox.service.errors import StoreFailedError, StoreFullError
 from proofbox.service.file_content import FileContent
@@ -138,16 +138,14 @@ class TextFiles:
         known = await self._sources.sids(call.scope) if "[[" in file.text else frozenset()
         return await asyncio.to_thread(_measure, file, known, self._tokens)
 
-    async def store(self, call: ReactCall[Any], files: Sequence[TextFile]) -> list[StoredArtifact]:
-        """Stores texts as new versions, all of them or none.
+    async def prepare(self, call: ReactCall[Any], files: Sequence[TextFile]) -> PreparedSave:
+        """Puts texts in place as new versions, to be stored with the answer of their call.
 
         Raises:
-            StoreFailedError, StoreFullError: nothing was stored, or only a row of the sources pool is missing.
+            StoreFailedError, StoreFullError: nothing was stored.
         """
         new = [await asyncio.to_thread(_new, file, call.request.tool_call_id) for file in files]
-        stored = await self._files.artifacts.save(call.scope, new) if new else []
-        call.observer.on_stored(stored)
-        return stored
+        return await self._files.artifacts.prepare(NewSave(call.scope, new))
 
     async def note_outdated(self, call: ReactCall[Any], file: TextFile) -> str | None:
         """What to know of a text that will not be hosted: the user has an older version. None if that is not so.
@@ -251,15 +249,15 @@ def build_hosting_failure(
     notices: Sequence[Notice],
     error: StoreFailedError | StoreFullError,
 ) -> ToolCallResponse:
-    """The answer of a call whose file could not be stored or hosted: the text is still in its call block."""
+    """The answer of a call whose file could not be stored; its text is in the call block, its id is free again."""
     # Not the store's own words: they may name places that a model must not see.
-    message = f"the file could not be stored ({error.code}); call again under a new tool_call_id"
+    message = f"the file could not be stored ({error.code}); call again"
     details = {"error": str(error.code), "path": file.path.physical, "retryable": error.retryable}
     notice = Notice(NoticeCode.HOSTING_FAILED, message, details)
     digest = digest_of(call, file, measured, error=f"{ToolCode.HOSTING_FAILED}: {error.code}")
     return call.build_failed(
         ToolCode.HOSTING_FAILED, message, [*call.opening_blocks([*notices, notice]), call.write.meta(digest)]
-    )
+    ).refused()
 
 
 def _measure(file: TextFile, known: frozenset[int], tokens: TokenCounter) -> Measured:

@@ -1,13 +1,17 @@
 """``react.write``, ``react.stream`` and ``react.file``: write a text as a file of the turn."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from proofbox.contracts.codes import NoticeCode, ToolCode, VerdictCode
 from proofbox.contracts.react_tools import FileParams, WriteParams
 from proofbox.contracts.tool_call_response import ToolCallResponse
+from proofbox.service.artifacts.port import StoredArtifact
 from proofbox.service.calls.direct_tool import ReactCall
 from proofbox.service.calls.param_references import find_reference
+from proofbox.service.calls.suspension import CallResponse, Closing
 from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.jobs.produced_files import Content
 from proofbox.service.react.text_file import (
     Measured,
     TextFile,
@@ -28,11 +32,11 @@ class WriteTool:
     def __init__(self, files: TextFiles) -> None:
         self._files = files
 
-    async def write(self, call: ReactCall[WriteParams]) -> ToolCallResponse:
+    async def write(self, call: ReactCall[WriteParams]) -> CallResponse:
         """Answers ``react.write`` and ``react.stream``. Raises as `_write`."""
         return await self._write(call, call.params.channel, call.params.kind)
 
-    async def file(self, call: ReactCall[FileParams]) -> ToolCallResponse:
+    async def file(self, call: ReactCall[FileParams]) -> CallResponse:
         """Answers ``react.file``. Raises as `_write`."""
         return await self._write(call, None, "file")
 
@@ -41,7 +45,7 @@ class WriteTool:
         call: ReactCall[WriteParams] | ReactCall[FileParams],
         channel: str | None,
         kind: Literal["display", "file"],
-    ) -> ToolCallResponse:
+    ) -> CallResponse:
         """Writes a text.
 
         Raises:
@@ -67,33 +71,61 @@ class WriteTool:
             text = "the text cites sources that are not in the pool"
             notices.append(Notice(NoticeCode.MISSING_SOURCES, text, {"missing_sids": measured.unknown}))
         note = await self._files.note_outdated(call, file)
+        carried = Content() if channel == "internal" else await self._files.content(file)
         try:
-            [stored] = await self._files.store(call, [file])
+            save = await self._files.prepare(call, [file])
         except (StoreFailedError, StoreFullError) as exc:
             return build_hosting_failure(call, file, measured, notices, exc)
-        more = {} if note is None else {"write_warning": note}
-        digest = digest_of(call, file, measured, stored, **more)
-        given = str(call.request.params["content"])
-        content = given if find_reference("content", given) else shorten_param(given, file.path.logical)
-        shown = {**call.request.params, "content": content}
-        blocks = [*call.opening_blocks(notices, shown_params=shown), call.write.meta(digest)]
-        if channel == "internal":
-            blocks.append(call.write.internal_note(digest, text_head(file.text)))
-        else:
-            carried = await self._files.content(file)
-            blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
-        return call.build_response(
-            blocks,
-            report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)"
-            + ("" if note is None else f"\nNote: {note}"),
-            ret={
-                "artifact_path": file.path.logical,
-                "physical_path": file.path.physical,
-                "size_bytes": measured.size_bytes,
-                "edited": bool(digest.edited),
-            },
-            artifacts=[build_artifact_result(file, stored)],
-        )
+        written = _Text(file, measured, notices, note, carried)
+        return Closing(save, lambda stored: _build_response(call, written, stored[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text that is written.
+
+    Attributes:
+        file: the file.
+        measured: what is known of it.
+        notices: what the model should know.
+        note: what else, in the report; None if nothing.
+        carried: what its content block carries; nothing for an internal one.
+    """
+
+    file: TextFile
+    measured: Measured
+    notices: list[Notice]
+    note: str | None
+    carried: Content
+
+
+def _build_response(
+    call: ReactCall[WriteParams] | ReactCall[FileParams], text: _Text, stored: StoredArtifact
+) -> ToolCallResponse:
+    file, measured = text.file, text.measured
+    more = {} if text.note is None else {"write_warning": text.note}
+    digest = digest_of(call, file, measured, stored, **more)
+    given = str(call.request.params["content"])
+    content = given if find_reference("content", given) else shorten_param(given, file.path.logical)
+    shown = {**call.request.params, "content": content}
+    blocks = [*call.opening_blocks(text.notices, shown_params=shown), call.write.meta(digest)]
+    if file.channel == "internal":
+        blocks.append(call.write.internal_note(digest, text_head(file.text)))
+    else:
+        carried = text.carried
+        blocks.append(call.write.content(digest, stored.hosting(), text=carried.text, base64=carried.base64))
+    return call.build_response(
+        blocks,
+        report=f"Written: {file.path.physical} ({measured.size_bytes} bytes, {measured.tokens} tokens)"
+        + ("" if text.note is None else f"\nNote: {text.note}"),
+        ret={
+            "artifact_path": file.path.logical,
+            "physical_path": file.path.physical,
+            "size_bytes": measured.size_bytes,
+            "edited": bool(digest.edited),
+        },
+        artifacts=[build_artifact_result(file, stored)],
+    )
 
 
 def _empty(

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePosixPath
@@ -17,10 +18,11 @@ from proofbox.contracts.paths import FilePath, NamedPath, Namespace, UnsafePathE
 from proofbox.contracts.render_tools import RENDER_PARAMS, OutputFormat
 from proofbox.contracts.tool_call_request import SourceRow, ToolCallRequest
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
 from proofbox.service.calls.invalid_params import Refusals, parse_params
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.param_references import ABSENT, Reference, find_reference
+from proofbox.service.calls.suspension import CallResponse, Closing
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.validation import invalid_value
 from proofbox.service.identity import ConversationKey
@@ -111,7 +113,7 @@ class RenderTool:
             announces_start=True,
         )
 
-    async def run(self, call: RenderCall, observer: CallObserver) -> ToolCallResponse:
+    async def run(self, call: RenderCall, observer: CallObserver) -> CallResponse:
         """Renders one document.
 
         Raises:
@@ -136,10 +138,14 @@ class RenderTool:
             answer = RendererAnswer.parse(bytes(printed))
             (verdict,) = judge((_promise(call),), result.collected, call.bounds.limits)
             contents = await asyncio.to_thread(read_contents, [verdict], self._policy.calls.inline_bytes_max)
-            stored = await job.store(_new_artifacts(call, answer, verdict))
+            save = await job.prepare(_new_artifacts(call, answer, verdict))
         timer.stop()
-        files = ProducedFiles([verdict], contents, stored)
-        return build_response(call, RenderRun(inputs, result, answer, files), timer.timings)
+
+        def build(stored: Sequence[StoredArtifact]) -> ToolCallResponse:
+            files = ProducedFiles([verdict], contents, {each.path.physical: each for each in stored})
+            return build_response(call, RenderRun(inputs, result, answer, files), timer.timings)
+
+        return build(()) if save is None else Closing(save, build)
 
     async def _resolve_content(self, call: RenderCall, context: JobContext) -> RenderCall:
         """Returns the call with its content, if that was given by its path.

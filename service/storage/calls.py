@@ -6,7 +6,7 @@ to 0.6 s (base64, which shrinks by a quarter only).
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.paths import notice_path
+from proofbox.service.artifacts.port import PreparedSave, StoredArtifact
 from proofbox.service.calls.port import (
     ALONE,
     Alongside,
@@ -26,9 +27,11 @@ from proofbox.service.calls.port import (
     Effect,
     NewCall,
     StoredCall,
+    StoredEnd,
 )
 from proofbox.service.errors import IdReusedError
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.artifacts.prepared_save import SqlPreparedSave
 from proofbox.service.storage.audit import add_line, line_of
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
 from proofbox.service.storage.conversation_rows import (
@@ -45,7 +48,7 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
 from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
-from proofbox.service.storage.timelines import append_rows, block_rows, last_position, remove_group
+from proofbox.service.storage.timelines import BlockRow, append_rows, block_rows, last_position, remove_group
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value
 _OWN = (calls.c.conversation == bindparam("in_conversation"), calls.c.tool_call_id == bindparam("call_id"))
@@ -155,41 +158,62 @@ class SqlCallStore(CallStore):
         audit: AuditDraft | None = None,
         also: Alongside = ALONE,
     ) -> StoredCall:
+        end = StoredEnd(state, answer, blocks, audit, also)
         rows = await asyncio.to_thread(block_rows, blocks)
+        return await self._database.write(lambda connection: self._finish(connection, key, end, rows))
+
+    @override
+    async def finish_with_files(
+        self,
+        key: CallKey,
+        save: PreparedSave,
+        build: Callable[[Sequence[StoredArtifact]], StoredEnd],
+        was: CallState = CallState.OPEN,
+    ) -> StoredCall:
+        if not isinstance(save, SqlPreparedSave):
+            raise TypeError("files of another store")
 
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
-            values = {"in_conversation": conversation, "call_id": key.tool_call_id}
-            new = {"new_state": state.value, "new_answer": answer, "new_partial": also.partial_response}
-            new["was"] = also.was.value
-            changed = connection.execute(_FINISHED, {**values, **new}).first()
-            if changed is not None and conversation is not None:
-                append_rows(connection, conversation, rows)
-                if also.is_refusal:
-                    newest = last_position(connection, conversation) if rows else 0
-                    connection.execute(_REFUSED, {"of_call": changed.id, "newest": newest})
-                self._apply(connection, CallRow(changed.id, conversation, key), also.effects)
-                connection.execute(_DISPATCHED, {"of_call": changed.id})  # of a service that had many processes
-                # Last: a project's calls wait here for each other until the transaction is over.
-                audited = None if audit is None else add_line(connection, key.scope.principal, audit, changed.id)
-                return StoredCall(
-                    key=key,
-                    payload_sha256=changed.payload_sha256,
-                    state=state,
-                    boot_id=changed.boot_id,
-                    created=changed.created,
-                    request=changed.request,
-                    answer=answer,
-                    partial_response=also.partial_response,
-                    audited=audited,
-                    number=changed.id,
-                )
-            known = connection.execute(_BY_KEY, values).first()
-            if known is None:
-                raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
-            return replace(build_stored_call(connection, known), audited=line_of(connection, known.id))
+            known = connection.execute(
+                _BY_KEY, {"in_conversation": conversation, "call_id": key.tool_call_id}
+            ).first()
+            if known is None or known.state != was.value:
+                return _known(connection, key, known)
+            end = build(save.insert_rows(connection))
+            return self._finish(connection, key, end, block_rows(end.blocks))
 
         return await self._database.write(work)
+
+    def _finish(self, connection: Connection, key: CallKey, end: StoredEnd, rows: Sequence[BlockRow]) -> StoredCall:
+        also = end.also
+        conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
+        values = {"in_conversation": conversation, "call_id": key.tool_call_id}
+        new = {"new_state": end.state.value, "new_answer": end.answer, "new_partial": also.partial_response}
+        new["was"] = also.was.value
+        changed = connection.execute(_FINISHED, {**values, **new}).first()
+        if changed is None or conversation is None:
+            return _known(connection, key, connection.execute(_BY_KEY, values).first())
+        append_rows(connection, conversation, rows)
+        if also.is_refusal:
+            newest = last_position(connection, conversation) if rows else 0
+            connection.execute(_REFUSED, {"of_call": changed.id, "newest": newest})
+        self._apply(connection, CallRow(changed.id, conversation, key), also.effects)
+        connection.execute(_DISPATCHED, {"of_call": changed.id})  # of a service that had many processes
+        # Last: a project's calls wait here for each other until the transaction is over.
+        audited = None if end.audit is None else add_line(connection, key.scope.principal, end.audit, changed.id)
+        return StoredCall(
+            key=key,
+            payload_sha256=changed.payload_sha256,
+            state=end.state,
+            boot_id=changed.boot_id,
+            created=changed.created,
+            request=changed.request,
+            answer=end.answer,
+            partial_response=also.partial_response,
+            audited=audited,
+            number=changed.id,
+        )
 
     @override
     async def suspend(self, key: CallKey, effects: Sequence[Effect]) -> StoredCall | None:
@@ -255,6 +279,17 @@ class SqlCallStore(CallStore):
             return [(row.tool_call_id, row.request) for row in connection.execute(_NEWEST, values)]
 
         return await self._database.read(work)
+
+
+def _known(connection: Connection, key: CallKey, row: Row[Any] | None) -> StoredCall:
+    """A call that was answered before.
+
+    Raises:
+        CallNotStoredError: no such call is stored.
+    """
+    if row is None:
+        raise CallNotStoredError(f"the call '{key.tool_call_id}' is not stored, so its answer cannot be")
+    return replace(build_stored_call(connection, row), audited=line_of(connection, row.id))
 
 
 def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[int, StoredCall]:

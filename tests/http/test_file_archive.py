@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import NewArtifact, NewSave
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
@@ -81,7 +81,9 @@ async def test_hostile_names_stay_relative_in_the_archive(client, saved):
 @pytest.mark.usefixtures("files")
 async def test_a_file_that_a_program_removed_is_left_out(client, stores, saved):
     artifact = await saved(FilePath.from_physical("turn_1/files/gone.txt"), b"gone")
-    await stores.artifacts.remove(ConversationKey(PRINCIPAL, "c1"), [artifact])
+    await (
+        await stores.artifacts.prepare(NewSave(ConversationKey(PRINCIPAL, "c1"), (), removed=[artifact]))
+    ).store()
     assert "turn_1/files/gone.txt" not in names_and_bytes(await client.get(URL, params={"turn_id": "turn_1"}))
 
 

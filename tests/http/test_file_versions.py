@@ -4,6 +4,7 @@ import pytest
 
 from proofbox.contracts.paths import FilePath
 from proofbox.contracts.previews import VersionPage
+from proofbox.service.artifacts.port import NewSave
 from proofbox.service.identity import ConversationKey
 from tests.http.conftest import PRINCIPAL
 
@@ -43,7 +44,9 @@ async def test_pages_of_versions_follow_one_another(client):
 
 async def test_a_version_that_a_program_removed_is_marked(client, stores, saved):
     artifact = await saved(PATH, b"one")
-    await stores.artifacts.remove(ConversationKey(PRINCIPAL, "c1"), [artifact])
+    await (
+        await stores.artifacts.prepare(NewSave(ConversationKey(PRINCIPAL, "c1"), (), removed=[artifact]))
+    ).store()
     assert [entry["removed"] for entry in (await client.get(VERSIONS)).json()["versions"]] == [True]
 
 

@@ -10,6 +10,7 @@ from proofbox.contracts.react_tools import FileParams, PatchParams, ReadParams, 
 from proofbox.contracts.tool_call_request import Asset
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
+from proofbox.service.artifacts.port import NewSave
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.direct_tool import DirectTool
 from proofbox.service.calls.param_references import References
@@ -45,10 +46,10 @@ class FailingStore:
     def __getattr__(self, name):
         return getattr(self.store, name)
 
-    async def save(self, scope, artifacts):
+    async def prepare(self, new):
         if self.error is not None:
             raise self.error
-        return await self.store.save(scope, artifacts)
+        return await self.store.prepare(new)
 
 
 @pytest.fixture
@@ -459,7 +460,9 @@ async def test_a_file_and_a_folder_cannot_have_one_name(agent):
 async def test_a_folder_whose_files_a_program_removed_gives_its_name_to_a_file(agent, stores):
     await write(agent, "a/b.md", "text")
     scope = ConversationKey(PRINCIPAL, "c1")
-    await stores.artifacts.remove(scope, await stores.artifacts.of_turn(scope, "turn_1"))
+    await (
+        await stores.artifacts.prepare(NewSave(scope, (), removed=await stores.artifacts.of_turn(scope, "turn_1")))
+    ).store()
 
     assert (await write(agent, "a", "text"))["ok"]
 
@@ -489,7 +492,7 @@ async def test_a_store_that_fails_is_told_and_the_text_is_not_lost(agent, failin
     field = {"react.write": "content", "react.patch": "patch"}[tool]
     params = {"path": "a.md", "channel": "canvas", field: "new " * 1_000, "kind": "file"}
 
-    answer = await agent.send(tool, params)
+    answer = await agent.send(tool, params, tool_call_id="again")
 
     assert (answer["ok"], answer["error"]["code"], answer["artifacts"]) == (False, "hosting_failed", [])
     assert [block["type"] for block in answer["blocks"]] == ["react.tool.call", "react.notice", "react.tool.result"]
@@ -500,7 +503,7 @@ async def test_a_store_that_fails_is_told_and_the_text_is_not_lost(agent, failin
     assert "secret" not in json.dumps(answer)
     assert await agent.stored("fi:turn_1.files/a.md") == b"old\n"
     failing.error = None
-    assert (await agent.send(tool, params))["ok"] is True
+    assert (await agent.send(tool, params, tool_call_id="again"))["ok"] is True
     assert await agent.stored("fi:turn_1.files/a.md") == ("new " * 1_000).encode()
 
 

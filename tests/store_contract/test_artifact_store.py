@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import NewSave
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.file_content import FileContent
+from tests.support.staging import save_together
 
 PATH = FilePath.from_physical("turn_1/files/report.txt")
 
@@ -161,7 +163,7 @@ async def test_a_removed_file_stays_readable_and_a_later_version_is_there_again(
 ):
     (first,) = await save(artifact_store, scope, {PATH.physical: b"1"})
     (other,) = await save(artifact_store, scope, {"turn_1/files/other": b"o"})
-    await artifact_store.remove(scope, [first])
+    await save_together(artifact_store, NewSave(scope, (), removed=[first]))
     [kept, removed] = await artifact_store.of_turn(scope, "turn_1")
     assert (kept, removed) == (other, replace(first, removed=True))
     assert await artifact_store.latest(scope, PATH) == removed
@@ -180,7 +182,7 @@ async def test_each_name_has_its_newest_version_of_any_turn_with_removals_and_bo
         await save(artifact_store, scope, {physical: b"x"})
     await save(artifact_store, scope, {"turn_1/files/c": b"x"})
     (gone,) = await save(artifact_store, scope, {"turn_2/files/c": b"x"})
-    await artifact_store.remove(scope, [gone])
+    await save_together(artifact_store, NewSave(scope, (), removed=[gone]))
     await save(artifact_store, scope, {"turn_1/files/a": b"y"})
     found = await artifact_store.newest_of_names(scope, 10)
     assert [(artifact.path.physical, artifact.version, artifact.removed) for artifact in found] == [
@@ -195,7 +197,7 @@ async def test_each_name_has_its_newest_version_of_any_turn_with_removals_and_bo
 async def test_a_version_is_removed_in_no_other_conversation(artifact_store, scope, others, save):
     (mine,) = await save(artifact_store, scope, {PATH.physical: b"1"})
     for other in others:
-        await artifact_store.remove(other, [mine])
+        await save_together(artifact_store, NewSave(other, (), removed=[mine]))
     assert await artifact_store.latest(scope, PATH) == mine
 
 

@@ -14,7 +14,7 @@ from whole_conversations import CONTENT, NOTES, REPORT, AllStores, delete, draft
 from proofbox.contracts.paths import FilePath
 from proofbox.service.access_errors import LinkRefusedError
 from proofbox.service.artifacts.download_links import DownloadLinks, LinkKey
-from proofbox.service.artifacts.port import NewWorkspace
+from proofbox.service.artifacts.port import NewSave, NewWorkspace
 from proofbox.service.calls.audit.audit_chain import AuditCheck
 from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.errors import ConversationBusyError, UnknownArtifactError, UnknownConversationError
@@ -24,6 +24,7 @@ from proofbox.service.storage.artifacts.rows import hosted_latest, unfinished_sa
 from proofbox.service.storage.audit_export import audit_lines
 from proofbox.service.storage.schema import calls
 from tests.services.s3_server import objects_of
+from tests.support.staging import save_together
 
 AT = "2026-07-04T13:18:14.000Z"
 
@@ -391,7 +392,7 @@ async def test_a_file_after_a_deletion_is_newer_than_the_workspace_that_covered_
     await save(stores.artifacts, scope, {REPORT.physical: CONTENT})
     covers = await stores.artifacts.newest_number(scope)
     workspace = NewWorkspace("turn_1", FileContent(b"w"), 1, hashlib.sha256(b"w").hexdigest(), 1, covers, "call-2")
-    await stores.artifacts.save(scope, [], workspace=workspace)
+    await save_together(stores.artifacts, NewSave(scope, [], workspace=workspace))
     await stores.conversations.delete_file(scope, REPORT, AT, draft_of(scope))
     await save(stores.artifacts, scope, {"turn_2/files/new": b"new"}, tool_call_id="call-3")
     new = await stores.artifacts.latest(scope, FilePath.from_physical("turn_2/files/new"))

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import NewSave
 from proofbox.service.calls.port import AuditDraft, CallKey, CallState, NewCall
 from proofbox.service.storage.artifacts.history import SqlFileHistory
 from proofbox.service.storage.artifacts.local_blobs import LocalBlobStore
@@ -14,6 +15,7 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.calls import SqlCallStore
 from proofbox.service.storage.conversation_rows import time_text
 from proofbox.service.storage.recent_calls import SqlRecentCalls
+from tests.support.staging import save_together
 
 PATH = FilePath.from_physical("turn_1/files/a.txt")
 LONG_AGO = "2020-01-01T00:00:00.000Z"
@@ -59,7 +61,7 @@ async def test_the_limit_of_a_call_counts_paths_and_neither_older_versions_nor_r
         await save(artifacts, scope, {PATH.physical: content}, tool_call_id="call-1")
     [gone] = await save(artifacts, scope, {"turn_1/files/b": b"b"}, tool_call_id="call-1")
     await save(artifacts, scope, {"turn_1/files/c": b"c"}, tool_call_id="call-1")
-    await artifacts.remove(scope, [gone])
+    await save_together(artifacts, NewSave(scope, (), removed=[gone]))
     found = await SqlFileHistory(database).of_call(scope, "call-1", 2)
     assert [(each.path.rel, each.version) for each in found] == [("a.txt", 3), ("c", 1)]
 

@@ -103,16 +103,17 @@ async def test_a_save_of_many_files_in_which_any_operation_fails_leaves_nothing(
             files = [stage(folder / str(number), *file) for file in contents(30).items()]
             FAILING.arm(tmp_path / "data", number)
             try:
-                # A folder that is there already may fail to be made: then the save comes through.
+                # Where the hosting fails, after the files are stored, the save comes through.
                 expected = await artifact_store.save(scope, files)
             except StoreFullError:
                 refused += 1
             is_past_all = FAILING.disarm()
+            await artifact_store.retry_removals()
             assert await artifact_store.of_turn(scope, "turn_1") == expected
             assert [*folder.parent.iterdir()] == [folder]
             if is_past_all:
                 break
-        assert (is_past_all, refused > 5) == (True, True)
+        assert (is_past_all, refused > 2) == (True, True)
     assert_disk_says_what_the_rows_say(tmp_path / "data")
 
 

@@ -94,20 +94,21 @@ def audit_log(order):
 
 
 @pytest.mark.usefixtures("audit_log")
-async def test_a_call_that_is_cancelled_while_it_is_stored_is_logged_once(
+async def test_a_call_that_is_cancelled_while_its_answer_is_stored_is_done(
     calls, call_store, scope, order, monkeypatch
 ):
-    store, is_stored = call_store.finish, asyncio.Event()
+    store, is_storing, release = call_store.finish, asyncio.Event(), asyncio.Event()
 
-    async def stored_and_cancelled(*args, **more):
-        await store(*args, **more)
-        monkeypatch.setattr(call_store, "finish", store)
-        is_stored.set()
-        await asyncio.Event().wait()  # cancelled here
+    async def store_slowly(*args, **more):
+        is_storing.set()
+        await release.wait()
+        return await store(*args, **more)
 
-    monkeypatch.setattr(call_store, "finish", stored_and_cancelled)
+    monkeypatch.setattr(call_store, "finish", store_slowly)
     ticket = await submitted(calls, scope)
-    await is_stored.wait()
-    status = await calls.cancel(scope.principal, "call-1", "conv-1")
-    assert (status.status, (await ticket.answer()).is_problem) == ("done", False)  # what was stored first holds
+    await is_storing.wait()
+    cancelling = asyncio.ensure_future(calls.cancel(scope.principal, "call-1", "conv-1"))
+    await asyncio.sleep(0)
+    release.set()
+    assert ((await cancelling).status, (await ticket.answer()).is_problem) == ("done", False)
     assert order.count("logged") == 1

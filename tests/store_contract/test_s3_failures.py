@@ -41,6 +41,7 @@ POINTS = {
     "before the copy": ("before", rb"(?i)x-amz-copy-source"),
     "after the copy": ("answer", rb"(?i)x-amz-copy-source"),
 }
+BEFORE_ROWS, AFTER_ROWS = [*POINTS][:-2], [*POINTS][-2:]
 
 
 @dataclass
@@ -71,7 +72,7 @@ def arm(relay, point, on_cut=None):
     {"before": relay.cut_before, "after": relay.cut_after, "answer": relay.cut_answer_to}[how](where, on_cut=on_cut)
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", BEFORE_ROWS)
 async def test_a_save_whose_way_breaks_at_any_point_is_undone_and_can_be_tried_again(
     opened_on_s3, way, scope, save, tmp_path, point
 ):
@@ -91,7 +92,22 @@ async def test_a_save_whose_way_breaks_at_any_point_is_undone_and_can_be_tried_a
     assert_bucket_says_what_the_rows_say(way.bucket, tmp_path)
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", AFTER_ROWS)
+async def test_files_that_cannot_be_hosted_are_stored_and_hosted_later(
+    opened_on_s3, way, scope, save, tmp_path, point
+):
+    async with opened_on_s3(tmp_path, way.through) as store:
+        await save(store, scope, {"turn_1/files/a": b"old"})
+        arm(way.relay, point)
+        (saved,) = await save(store, scope, {"turn_1/files/a": b"new"})
+        assert (saved.version, unfinished_of(tmp_path) != []) == (2, True)
+        way.relay.mend()
+        assert await fetched(store, scope, saved) == b"new"
+        await store.retry_removals()
+        assert (objects_of(way.bucket)[HOSTED], unfinished_of(tmp_path)) == (b"new", [])
+
+
+@pytest.mark.parametrize("point", BEFORE_ROWS)
 async def test_what_a_broken_save_left_is_gone_after_the_next_start(
     opened_on_s3, way, scope, save, tmp_path, point
 ):
@@ -196,9 +212,10 @@ async def test_a_service_killed_at_any_point_of_a_save_leaves_it_whole_or_undone
     child.stdin.write(b"go\n")
     assert ((await child.communicate())[0], child.returncode, way.relay.cuts) == (b"", -9, 1)
     async with opened_on_s3(tmp_path, way.bucket) as store:
-        assert [found.version for found in await store.of_turn(SCOPE, "turn_1")] == [1]
+        expected = [1] if point in BEFORE_ROWS else [2]
+        assert [found.version for found in await store.of_turn(SCOPE, "turn_1")] == expected
     assert_bucket_says_what_the_rows_say(way.bucket, tmp_path)
-    assert objects_of(way.bucket)[HOSTED] == b"old"
+    assert objects_of(way.bucket)[HOSTED] == (b"old" if point in BEFORE_ROWS else LARGE)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.service.access_errors import LinkUsedError
 from proofbox.service.artifacts.attachments import Attachments, UploadTarget
-from proofbox.service.artifacts.port import NewArtifact
+from proofbox.service.artifacts.port import NewArtifact, NewSave
 from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId, ClaimLostError
 from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.dispatch.effects import QueueCall
@@ -31,6 +31,7 @@ from tests.services.s3_server import objects_of
 from tests.support.cutting_relay import CuttingRelay
 from tests.support.dispatching import SCOPE
 from tests.support.gate import Gate
+from tests.support.staging import save_together
 
 DATA = b"made by a program"
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -172,7 +173,7 @@ async def test_a_worker_that_lost_its_claim_marks_no_file_as_removed(opened):
         await SqlDispatchStore(database).claim(claim.call, "w2", LONG_S, 5)
         CURRENT_CLAIM.set(claim)
         with pytest.raises(ClaimLostError):
-            await one.remove(SCOPE, [saved])
+            await save_together(one, NewSave(SCOPE, (), removed=[saved]))
         assert not (await one.latest(SCOPE, saved.path)).removed
 
 

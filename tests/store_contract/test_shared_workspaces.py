@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from proofbox.contracts.paths import FilePath
+from proofbox.service.artifacts.port import NewSave
 from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId, ClaimLostError
 from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.dispatch.effects import QueueCall
@@ -70,7 +71,9 @@ async def test_files_and_workspace_of_a_call_are_there_for_the_next_one_on_anoth
     CURRENT_CLAIM.set(await one.claim("call-1"))
     await save(one.artifacts, SCOPE, {"turn_1/files/report.txt": b"the report"}, tool_call_id="call-1")
     async with one.artifacts.hold_workspace(SCOPE):
-        await one.artifacts.save(SCOPE, [], workspace=new(b"left by one", call="call-1"))
+        await (
+            await one.artifacts.prepare(NewSave(SCOPE, [], workspace=new(b"left by one", call="call-1")))
+        ).store()
     CURRENT_CLAIM.set(await other.claim("call-2"))
     found = await other.artifacts.latest(SCOPE, FilePath.from_physical("turn_1/files/report.txt"))
     assert await other.artifacts.contents(SCOPE, [found]) == [b"the report"]
@@ -89,7 +92,11 @@ async def test_calls_of_two_workers_change_a_workspace_one_after_the_other(worke
             assert holding == 1
             before = await worker.artifacts.workspace(SCOPE)
             data = b"" if before is None else await content(worker.artifacts, SCOPE, before)
-            await worker.artifacts.save(SCOPE, [], workspace=new(data + name.encode() + b"\n", call=name))
+            await (
+                await worker.artifacts.prepare(
+                    NewSave(SCOPE, [], workspace=new(data + name.encode() + b"\n", call=name))
+                )
+            ).store()
             holding -= 1
 
     names = [f"call-{number}" for number in range(8)]

@@ -5,11 +5,12 @@ import hashlib
 
 import pytest
 
-from proofbox.service.artifacts.port import NewWorkspace
+from proofbox.service.artifacts.port import NewSave, NewWorkspace
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.file_content import FileContent
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.workspace_rows import STORED_MAX
+from tests.support.staging import save_together
 
 
 def new(data, turn_id="turn_1", covers=0, call="call_1"):
@@ -25,7 +26,7 @@ async def content(store, scope, workspace):
 async def test_the_newest_workspace_is_found_with_all_that_was_stored_of_it(artifact_store, scope):
     assert await artifact_store.workspace(scope) is None
     for data, turn in ((b"one", "turn_1"), (b"two", "turn_2")):
-        await artifact_store.save(scope, [], workspace=new(data, turn, 7, "c:1"))
+        await save_together(artifact_store, NewSave(scope, [], workspace=new(data, turn, 7, "c:1")))
     stored = await artifact_store.workspace(scope)
     assert (stored.turn_id, stored.size_bytes, stored.entries, stored.covers, stored.tool_call_id) == (
         "turn_2",
@@ -40,7 +41,9 @@ async def test_the_newest_workspace_is_found_with_all_that_was_stored_of_it(arti
 async def test_a_workspace_and_files_are_saved_together(artifact_store, scope, stage):
     async with artifact_store.staging() as folder:
         given = stage(folder, "turn_1/files/a", b"same bytes")
-        (saved,) = await artifact_store.save(scope, [given], workspace=new(b"same bytes"))
+        (saved,) = await (
+            await artifact_store.prepare(NewSave(scope, [given], workspace=new(b"same bytes")))
+        ).store()
     found = await artifact_store.latest(scope, saved.path)
     assert await artifact_store.newest_number(scope) == found.number > 0
     assert await content(artifact_store, scope, await artifact_store.workspace(scope)) == b"same bytes"
@@ -50,7 +53,7 @@ async def test_only_the_newest_stay_and_bytes_that_a_file_has_too_are_not_remove
     await save(artifact_store, scope, {"turn_1/files/a": b"0"})
     stored = []
     for number in range(STORED_MAX + 2):
-        await artifact_store.save(scope, [], workspace=new(b"%d" % number))
+        await save_together(artifact_store, NewSave(scope, [], workspace=new(b"%d" % number)))
         stored.append(await artifact_store.workspace(scope))
     left = [await artifact_store.workspace(scope, workspace.number) for workspace in stored]
     assert left == [None, None, *stored[2:]]
@@ -62,7 +65,7 @@ async def test_only_the_newest_stay_and_bytes_that_a_file_has_too_are_not_remove
 
 
 async def test_a_workspace_is_of_one_conversation(artifact_store, scope):
-    await artifact_store.save(scope, [], workspace=new(b"mine"))
+    await save_together(artifact_store, NewSave(scope, [], workspace=new(b"mine")))
     other = ConversationKey(scope.principal, f"{scope.conversation_id}-other")
     mine = await artifact_store.workspace(scope)
     assert await artifact_store.workspace(other) is None

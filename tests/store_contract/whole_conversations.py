@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.paths import FilePath
-from proofbox.service.artifacts.port import NewPage, NewWorkspace
+from proofbox.service.artifacts.port import NewPage, NewSave, NewWorkspace
 from proofbox.service.calls.port import AuditDraft, CallKey, CallState, NewCall
 from proofbox.service.file_content import FileContent
 from proofbox.service.react.memsearch.port import Passage
@@ -20,6 +20,7 @@ from proofbox.service.storage.passages import SqlPassageStore
 from proofbox.service.storage.schema import metadata
 from proofbox.service.storage.sources import SqlSourcePool
 from proofbox.service.storage.timelines import SqlTimelineStore
+from tests.support.staging import save_together
 
 KEPT_TABLES = {"alembic_version", "audit", "audit_keys", "chains", "principals", "api_keys"}
 REPORT = FilePath.from_physical("turn_1/files/report.txt")
@@ -117,7 +118,7 @@ async def fill(stores, scope, save, name="call-1"):
     archive = b"archive of %s" % name.encode()
     sha256 = hashlib.sha256(archive).hexdigest()
     workspace = NewWorkspace("turn_2", FileContent(archive), len(archive), sha256, 1, 0, name)
-    await stores.artifacts.save(scope, [], workspace=workspace)
+    await save_together(stores.artifacts, NewSave(scope, [], workspace=workspace))
     await stores.sources.add_pages(
         scope, [NewPage("https://example.org/", "A page", "text", "text/html", "turn_1")]
     )

@@ -24,7 +24,7 @@ from proofbox.service.artifacts.attachments import Attachments
 from proofbox.service.artifacts.conversation_files import ConversationFiles
 from proofbox.service.artifacts.download_links import DownloadLinks
 from proofbox.service.artifacts.path_resolver import LogicalPathResolver
-from proofbox.service.artifacts.port import NewArtifact, StoredArtifact
+from proofbox.service.artifacts.port import NewArtifact, NewSave, PreparedSave, StoredArtifact
 from proofbox.service.artifacts.upload_links import UploadLinks
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.service import Calls, CallSettings, CallTicket
@@ -97,12 +97,10 @@ class DiskStore(SqlArtifactStore):
                 (folder / name).symlink_to("/dev/full")
             yield folder
 
-    async def save(
-        self, scope: ConversationKey, artifacts: Sequence[NewArtifact], *more: Any, **rest: Any
-    ) -> list[StoredArtifact]:
+    async def prepare(self, new: NewSave) -> PreparedSave:
         if self.saves_nothing is not None:
             raise self.saves_nothing
-        return await super().save(scope, artifacts, *more, **rest)
+        return await super().prepare(new)
 
 
 class FixedPages:

@@ -19,7 +19,6 @@ from proofbox.service.calls.lookup import find_printed_output
 from proofbox.service.egress.policy import NetworkPolicy
 from proofbox.service.jobs.input_resolver import InputResolver, WorkspaceBounds
 from proofbox.service.jobs.one_shot import OneShotDependencies, OneShotJobs
-from proofbox.service.jobs.output_retry import RetriedOutputs
 from proofbox.service.jobs.rerun import Provenance, RerunDependencies
 from proofbox.service.jobs.runner import JobRunner
 from proofbox.service.react.memsearch.e5 import E5Embedder
@@ -99,8 +98,6 @@ def build_tool_dependencies(
         engine,
         stores.artifacts,
         stores.sources,
-        # A disk that fails does not recover by itself, and its store may have moved the files.
-        RetriedOutputs(stores.artifacts, settings.s3_retry_s) if settings.s3_bucket else None,
     )
     policy = CallPolicy(
         call_limits(settings),

@@ -1,9 +1,8 @@
 """``enter_space``: sets the active space of a run, where its visible calls are shown."""
 
 from proofbox.contracts.gateway.codes import GatewayCode
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import RunOutcome
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.spaces.port import SpaceEntry
@@ -45,7 +44,7 @@ class EnterSpace(ToolExecution):
         self._entry = entry
         self._files = files
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         space_id, limit = call.input["space_id"], call.input.get("limit", _HISTORY)
         entered = await self._entry.enter(call.principal, call.run.run_id, space_id, int(limit))
@@ -62,7 +61,7 @@ class EnterSpace(ToolExecution):
             "has_more": entered.has_more,
         }
         report = f"entered the space '{entered.name}' ({entered.space_id})"
-        return await self._files.succeed(call, observer, ret, report=report)
+        return await self._files.succeed(call, ret, report=report)
 
 
 def build_enter_space(entry: SpaceEntry, files: ResultFiles) -> BuiltIn:

@@ -6,9 +6,8 @@ from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.wire import JsonObject
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import RunOutcome
 from proofbox.service.gateway.records.port import ItemsRefusedError, RecordStore
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
@@ -42,7 +41,7 @@ class NotedItemsTool(ToolExecution):
         self._work = work
         self._files = files
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         try:
             outcome = await self._work(call)
@@ -51,7 +50,7 @@ class NotedItemsTool(ToolExecution):
                 field, _, message = exc.message.partition(": ")
                 return call.refuse_input([{"field": field, "message": message}])
             return call.fail(exc.code, exc.message)
-        return await self._files.succeed(call, observer, outcome.ret, report=outcome.report)
+        return await self._files.succeed(call, outcome.ret, report=outcome.report)
 
 
 def invalid_input(field: str, message: str) -> ItemsRefusedError:

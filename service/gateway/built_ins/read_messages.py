@@ -1,9 +1,8 @@
 """``read_messages``: the messages of a space, page by page, from the newest to the oldest."""
 
 from proofbox.contracts.gateway.codes import GatewayCode
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import RunOutcome
 from proofbox.service.gateway.built_ins.built_in import BuiltIn
 from proofbox.service.gateway.result_files import ResultFiles
 from proofbox.service.gateway.spaces.outbox import MessageWindow, Outbox
@@ -63,7 +62,7 @@ class ReadMessagesTool(ToolExecution):
         self._outbox = outbox
         self._files = files
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         given = call.input
         space_id = given.get("space_id") or call.run.active_space_id
@@ -88,7 +87,7 @@ class ReadMessagesTool(ToolExecution):
             "next_before_seq": read.next_before_seq,
         }
         report = f"{len(read.messages)} of {read.total} messages of the space {read.space_id}"
-        return await self._files.succeed(call, observer, ret, report=report)
+        return await self._files.succeed(call, ret, report=report)
 
 
 def build_read_messages(outbox: Outbox, files: ResultFiles) -> BuiltIn:

@@ -8,7 +8,14 @@ from proofbox.contracts.gateway.messages import TEXT_CHARACTERS_MAX
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import EffectRefusedError
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import (
+    CallResponse,
+    CallRun,
+    RunOutcome,
+    Suspension,
+    WaitOutcome,
+    change_response,
+)
 from proofbox.service.gateway.spaces.outbox import Outbox, OutgoingText, SentText
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.answers import expiry, new_wait_id
@@ -52,7 +59,7 @@ class SendingTool(ToolExecution):
         self._outbox = outbox
         self._policy = policy
 
-    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """Sends the text, at once or with the wait of the call."""
         space_id = call.posting.space_id
         if space_id is None:
@@ -70,7 +77,7 @@ class SendingTool(ToolExecution):
         call.posting = replace(call.posting, message_id=sent.message_id)
         return await self._answer(call, sent, sent.ret)
 
-    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> CallResponse | CallRun:
         """Adds the replies to the result."""
         restore(call, outcome)
         sent = SentText.from_json(outcome.spec["sent"])
@@ -87,6 +94,8 @@ class SendingTool(ToolExecution):
         )
         return Suspension([opened], call.fail)
 
-    async def _answer(self, call: GatewayCall, sent: SentText, ret: dict[str, Any]) -> ToolCallResponse:
-        response = await self._policy.succeed(call, ret)
-        return response.model_copy(update={"warnings": [*response.warnings, *sent.warnings]})
+    async def _answer(self, call: GatewayCall, sent: SentText, ret: dict[str, Any]) -> CallResponse:
+        def warn(response: ToolCallResponse) -> ToolCallResponse:
+            return response.model_copy(update={"warnings": [*response.warnings, *sent.warnings]})
+
+        return change_response(await self._policy.succeed(call, ret), warn)

@@ -12,7 +12,7 @@ from proofbox.contracts.gateway.executions import ComputeExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.contracts.tools import Language
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import CallResponse, RunOutcome, change_response
 from proofbox.service.gateway.compute.expression import (
     EXPRESSION_CHARACTERS_MAX,
     OWN_EXPRESSION,
@@ -61,7 +61,7 @@ class ComputeTool(ToolExecution):
         """See `ToolExecution.check`."""
         self._bounds(call)
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         try:
             # In a thread: values of several MiB may be put in.
@@ -80,19 +80,17 @@ class ComputeTool(ToolExecution):
         wanted = OutputSpec(turn, (), 0, limits)
         async with self._jobs.slot(JobContext(call.scope, call.request, bounds, observer, timer)) as job:
             result = await job.run(Program(program, wanted, on_output), JobInputs())
-        response = await self._respond(call, observer, result, bytes(printed))
+        response = await self._respond(call, result, bytes(printed))
         timer.stop()
         measured = {"usage": usage(result.outcome), "sandbox": result.sandbox, "timings_ms": timer.timings}
-        return response.model_copy(update=measured)
+        return change_response(response, lambda response: response.model_copy(update=measured))
 
     def _bounds(self, call: GatewayCall) -> CallBounds:
         """What a call may use; raises LimitNotAllowedError for more than the operator allows."""
         wall_s = call.execution_as(ComputeExecution).timeout / 1000
         return self._policy.bounds(call.request.limits, timeout_s=wall_s)
 
-    async def _respond(
-        self, call: GatewayCall, observer: CallObserver, result: JobResult, printed: bytes
-    ) -> ToolCallResponse:
+    async def _respond(self, call: GatewayCall, result: JobResult, printed: bytes) -> CallResponse:
         if result.failure is not None and result.failure.code is RuntimeCode.SANDBOX_FAILED:
             return call.fail(
                 result.failure.code, result.failure.message, notice=NoticeCode.TOOL_RESULT_ERROR, where="run"
@@ -103,7 +101,7 @@ class ComputeTool(ToolExecution):
             value = _read_answer(printed)
         except _FailedError as exc:
             return _fail(call, str(exc))
-        return await self._files.succeed(call, observer, {"result": value})
+        return await self._files.succeed(call, {"result": value})
 
 
 def _fail(call: GatewayCall, reason: str) -> ToolCallResponse:

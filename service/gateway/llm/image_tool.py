@@ -7,10 +7,9 @@ from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.executions import ImageExecution
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import CallResponse, RunOutcome
 from proofbox.service.errors import QueueFullError, QueueTimeoutError
 from proofbox.service.gateway.http_exchange import (
     ExchangePolicy,
@@ -31,7 +30,7 @@ from proofbox.service.gateway.llm.pictures import (
     decode_picture,
     read_made_picture,
 )
-from proofbox.service.gateway.result_files import ResultFiles
+from proofbox.service.gateway.result_files import ResultFiles, data_of, new_file
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 from proofbox.service.web.client.outgoing import OutgoingRequest
 from proofbox.service.web.port import clean_text
@@ -71,7 +70,7 @@ class ImageTool(ToolExecution):
     def __init__(self, parts: ImageParts) -> None:
         self._parts = parts
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         execution = call.execution_as(ImageExecution)
         prompt = call.input.get("prompt")
@@ -99,19 +98,17 @@ class ImageTool(ToolExecution):
             message = f"the picture cannot be fetched: {exc.message}"
             return call.fail(exc.code, endpoint.redactor.redact_text(message))
         revised = endpoint.redactor.redact_text(clean_text(made.revised_prompt))
-        return await self._respond(call, observer, picture, revised)
+        return await self._respond(call, picture, revised)
 
-    async def _respond(
-        self, call: GatewayCall, observer: CallObserver, picture: Picture, revised: str
-    ) -> ToolCallResponse:
-        file = await self._parts.files.store(call, observer, picture.content, picture.mime)
+    async def _respond(self, call: GatewayCall, picture: Picture, revised: str) -> CallResponse:
+        file = await new_file(call, picture.content, picture.mime)
         sides = {"width": picture.width, "height": picture.height}
-        ret: dict[str, Any] = {"images": [{**file.data, **sides}]}
+        ret: dict[str, Any] = {"images": [{**data_of(file), **sides}]}
         if revised:
             ret["revised_prompt"] = revised
-        path = file.data["artifact_path"]
+        path = file.path.logical
         report = f"made {path} ({picture.mime}, {picture.width} x {picture.height} px)"
-        return await self._parts.files.succeed(call, observer, ret, files=(file,), report=report)
+        return await self._parts.files.succeed(call, ret, files=(file,), report=report)
 
 
 @dataclass(frozen=True, slots=True)

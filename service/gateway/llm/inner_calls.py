@@ -15,6 +15,7 @@ from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, 
 from proofbox.service.calls.observer import CallObserver
 from proofbox.service.calls.port import CallKey, CallState
 from proofbox.service.calls.registration import payload_sha256
+from proofbox.service.calls.suspension import Closing, Suspension
 from proofbox.service.errors import CallCancelledError, ServiceError
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.llm.inner_tools import InnerTools
@@ -120,9 +121,10 @@ class InnerCalls:
         execution = self._parts.executions[variant_of(call.tool)]
         await execution.check(call)
         response = await execution.run(call, observer)
-        if not isinstance(response, ToolCallResponse):  # refused when the configuration was written
+        if isinstance(response, Suspension):  # refused when the configuration was written
             return call.fail(GatewayCode.NOT_AVAILABLE, "the tool waits for an answer, which no sub-agent can do")
-        return response
+        # At once: the sub-agent's next call reads them.
+        return await response.store(observer) if isinstance(response, Closing) else response
 
     async def _store_line(
         self,

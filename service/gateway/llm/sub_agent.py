@@ -11,7 +11,7 @@ from proofbox.contracts.gateway.configuration import SubAgentConfiguration
 from proofbox.contracts.gateway.executions import SubAgentExecution
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import Suspension
+from proofbox.service.calls.suspension import CallResponse, RunOutcome, change_response
 from proofbox.service.errors import QueueFullError, QueueTimeoutError
 from proofbox.service.gateway.catalogue import openai_tool
 from proofbox.service.gateway.compact_json import compact_json
@@ -84,7 +84,7 @@ class SubAgentTool(ToolExecution):
     def __init__(self, parts: SubAgentParts) -> None:
         self._parts = parts
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """See `ToolExecution.run`."""
         execution = call.execution_as(SubAgentExecution)
         configuration = execution.agent_config
@@ -134,7 +134,7 @@ class SubAgentTool(ToolExecution):
             message = f"{_REACHED[finish]}, and it has written no text; give it a smaller task, or more room"
             return _complete(call.fail(GatewayCode.SUB_AGENT_LIMIT, message, ret=_left(loop)), calls)
         ret = {"text": loop.text, "finish": finish, **_left(loop)}
-        return _complete(await self._parts.files.succeed(call, observer, ret), calls)
+        return _complete(await self._parts.files.succeed(call, ret), calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,11 @@ def _left(loop: SubAgentLoop) -> dict[str, Any]:
     return {"steps": loop.steps, "usage": loop.usage.to_json()}
 
 
-def _complete(response: ToolCallResponse, calls: InnerCalls) -> ToolCallResponse:
+def _complete(response: CallResponse, calls: InnerCalls) -> CallResponse:
     """The response with the files of the sub-agent's tools, and with what it lacks of them."""
-    artifacts = [*calls.artifacts, *response.artifacts]
-    return response.model_copy(update={"artifacts": artifacts, "warnings": list(calls.tools.warnings)})
+
+    def complete(response: ToolCallResponse) -> ToolCallResponse:
+        artifacts = [*calls.artifacts, *response.artifacts]
+        return response.model_copy(update={"artifacts": artifacts, "warnings": list(calls.tools.warnings)})
+
+    return change_response(response, complete)

@@ -2,15 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from proofbox.contracts.gateway.codes import GatewayCode
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.admission import Admission
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import CallResponse, CallRun, RunOutcome, WaitOutcome
 from proofbox.service.gateway.agents.service import project_name
 from proofbox.service.gateway.environment import Environment
 from proofbox.service.gateway.mcp.elicitation import Questions, ask_person, questions_of, take_answer
@@ -24,9 +22,9 @@ from proofbox.service.gateway.mcp.port import (
     ToolRequest,
 )
 from proofbox.service.gateway.mcp.reaching import reach_server
-from proofbox.service.gateway.mcp.results import ReadFile, read_answer, shown_reason
+from proofbox.service.gateway.mcp.results import read_answer, shown_reason
 from proofbox.service.gateway.redaction import Redactor
-from proofbox.service.gateway.result_files import ResultFile, ResultFiles
+from proofbox.service.gateway.result_files import ResultFiles, data_of, new_file
 from proofbox.service.gateway.schema_walk import all_schemas
 from proofbox.service.gateway.tool_call import Effected, GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.policy import WaitPolicy, fail_expired, restore
@@ -68,11 +66,11 @@ class McpTool(ToolExecution):
         self._parts = parts
         self._policy = policy
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """Calls the tool; a server that asks for input makes the call wait, or gets a refusal."""
         return await self._run_from(call, None, observer)
 
-    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> CallResponse | CallRun:
         """Takes the answer to a form: the next form is asked, or the tool is called again with all answers."""
         restore(call, outcome)
         call.was_approved = bool(outcome.spec.get("was_approved"))
@@ -84,9 +82,7 @@ class McpTool(ToolExecution):
             return fail_expired(call, "nobody gave the server the input that it asked for in time")
         return partial(self._run_from, call, take_answer(outcome.spec, outcome.value))
 
-    async def _run_from(
-        self, call: GatewayCall, questions: Questions | None, observer: CallObserver
-    ) -> ToolCallResponse | Suspension:
+    async def _run_from(self, call: GatewayCall, questions: Questions | None, observer: CallObserver) -> RunOutcome:
         if questions is not None and questions.open_key is not None:
             return ask_person(call, questions, self._policy)
         binding = _binding(call)
@@ -102,7 +98,7 @@ class McpTool(ToolExecution):
                 answered = await self._ask(call, reached, redactor, questions)
             if isinstance(answered, Questions):
                 return ask_person(call, answered, self._policy)
-            return await self._respond(call, observer, answered, redactor)
+            return await self._respond(call, answered, redactor)
         except McpFailedError as exc:
             return call.fail(exc.code, await asyncio.to_thread(shown_reason, exc.message, redactor))
 
@@ -145,23 +141,14 @@ class McpTool(ToolExecution):
                 raise McpFailedError(GatewayCode.MCP_UNAVAILABLE, message)
             left = replace(reached, timeout_s=left_s)
 
-    async def _respond(
-        self, call: GatewayCall, observer: CallObserver, answer: ServerAnswer, redactor: Redactor
-    ) -> ToolCallResponse:
+    async def _respond(self, call: GatewayCall, answer: ServerAnswer, redactor: Redactor) -> CallResponse:
         tool = _binding(call).tool
         result = await asyncio.to_thread(read_answer, answer, tool, redactor, self._parts.bytes_max)
-        files = await self._store(call, observer, result.files)
-        ret = result.as_ret([file.data for file in files])
-        return await self._parts.files.succeed(call, observer, ret, files=tuple(files))
-
-    async def _store(
-        self, call: GatewayCall, observer: CallObserver, files: Sequence[ReadFile]
-    ) -> list[ResultFile]:
-        stored = []
-        for number, file in enumerate(files, 1):
-            store = self._parts.files.store
-            stored.append(await store(call, observer, file.content, file.mime, number=number))
-        return stored
+        files = [
+            await new_file(call, file.content, file.mime, number=number)
+            for number, file in enumerate(result.files, 1)
+        ]
+        return await self._parts.files.succeed(call, result.as_ret([data_of(file) for file in files]), files=files)
 
 
 def _binding(call: GatewayCall) -> McpBinding:

@@ -3,7 +3,7 @@
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.audit.audit_record import canonical_json, sha256_of
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import CallResponse, CallRun, Suspension, WaitOutcome
 from proofbox.service.gateway.posting import WaitCard
 from proofbox.service.gateway.tool_call import GatewayCall
 from proofbox.service.gateway.waits.answers import APPROVAL_SCHEMA, expiry, new_wait_id
@@ -38,7 +38,7 @@ def ask_for_approval(call: GatewayCall, policy: WaitPolicy) -> ToolCallResponse 
     return Suspension([opened], call.fail)
 
 
-def decide(call: GatewayCall, outcome: WaitOutcome, run: CallRun) -> ToolCallResponse | CallRun:
+def decide(call: GatewayCall, outcome: WaitOutcome, run: CallRun) -> CallResponse | CallRun:
     """Takes the answer to `ask_for_approval`.
 
     Args:

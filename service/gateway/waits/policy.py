@@ -6,11 +6,11 @@ from typing import Any
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.tool_call_response import ToolCallResponse
-from proofbox.service.calls.suspension import KEY_OF_WAIT, WaitOutcome
+from proofbox.service.calls.suspension import KEY_OF_WAIT, CallResponse, WaitOutcome
 from proofbox.service.gateway.posting import Posting
 from proofbox.service.gateway.tool_call import Effected, GatewayCall
 
-Succeed = Callable[[GatewayCall, Any], Awaitable[ToolCallResponse]]
+Succeed = Callable[[GatewayCall, Any], Awaitable[CallResponse]]
 """Builds the response of a call from its result, and stores a result that is too large for a block."""
 
 

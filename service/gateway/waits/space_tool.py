@@ -2,9 +2,8 @@
 
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.executions import SpaceExecution
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import CallResponse, CallRun, RunOutcome, Suspension, WaitOutcome
 from proofbox.service.gateway.posting import WaitCard
 from proofbox.service.gateway.tool_call import GatewayCall, ToolExecution
 from proofbox.service.gateway.waits.answers import expiry, new_wait_id
@@ -22,7 +21,7 @@ class SpaceTool(ToolExecution):
     def __init__(self, policy: WaitPolicy) -> None:
         self._policy = policy
 
-    async def run(self, call: GatewayCall, _observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, _observer: CallObserver) -> RunOutcome:
         """Lets the call wait for an answer."""
         if call.posting.space_id is None:
             return fail_without_space(call)
@@ -40,12 +39,12 @@ class SpaceTool(ToolExecution):
         )
         return Suspension([opened], call.fail)
 
-    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> CallResponse | CallRun:
         """Makes the answer the result of the call."""
         return await answer_with(call, outcome, self._policy)
 
 
-async def answer_with(call: GatewayCall, outcome: WaitOutcome, policy: WaitPolicy) -> ToolCallResponse:
+async def answer_with(call: GatewayCall, outcome: WaitOutcome, policy: WaitPolicy) -> CallResponse:
     """The response of a call that somebody outside has answered, or nobody in time."""
     restore(call, outcome)
     if outcome.how == "result":

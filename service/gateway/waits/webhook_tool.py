@@ -13,9 +13,8 @@ from urllib.parse import quote
 from proofbox.contracts.codes import NoticeCode, WebCode
 from proofbox.contracts.gateway.codes import GatewayCode
 from proofbox.contracts.gateway.executions import WebhookExecution
-from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.calls.observer import CallObserver
-from proofbox.service.calls.suspension import CallRun, Suspension, WaitOutcome
+from proofbox.service.calls.suspension import CallResponse, CallRun, RunOutcome, Suspension, WaitOutcome
 from proofbox.service.gateway.compact_json import compact_json
 from proofbox.service.gateway.environment import Environment, UnknownEnvError
 from proofbox.service.gateway.filling import RefusedInputError, TemplateFiller
@@ -92,7 +91,7 @@ class WebhookTool(ToolExecution):
         self._parts = parts
         self._policy = policy
 
-    async def run(self, call: GatewayCall, observer: CallObserver) -> ToolCallResponse | Suspension:
+    async def run(self, call: GatewayCall, observer: CallObserver) -> RunOutcome:
         """Sends the webhook; with 202 the call waits for the callback."""
         observer.on_running()
         execution = _execution(call)
@@ -122,7 +121,7 @@ class WebhookTool(ToolExecution):
             code = GatewayCode.RESPONSE_TOO_LARGE if exc.code is WebCode.TOO_LARGE else exc.code
             return call.fail(code, filler.redactor.redact_text(exc.message))
 
-    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> ToolCallResponse | CallRun:
+    async def resume(self, call: GatewayCall, outcome: WaitOutcome) -> CallResponse | CallRun:
         """Makes the callback's answer the result of the call."""
         redactor = await asyncio.to_thread(self._redactor, call)
         value = redactor.redact_json(outcome.value)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, literal, select, update
 from sqlalchemy import insert as inserting
 
 from proofbox.contracts.paths import FilePath, Namespace
-from proofbox.service.artifacts.port import DeletedFile, NewArtifact
+from proofbox.service.artifacts.port import DeletedFile, EarlierVersion, NewArtifact
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.conversation_rows import CONVERSATION, DELETED, scope_values, utc_now
 from proofbox.service.storage.schema import (
@@ -43,12 +43,9 @@ _THESE = select(artifacts).where(
     *_AMONG_PATHS,
     artifacts.c.version.in_(bindparam("of_versions", expanding=True)),
 )
-_NEWEST = (
-    select(artifacts.c.rel, func.max(artifacts.c.version))
-    .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS)
-    .group_by(artifacts.c.rel)
-)
-_DELETED_NEWEST = select(deleted_files.c.rel, deleted_files.c.version).where(
+_DELETED_NEWEST = select(
+    deleted_files.c.rel, deleted_files.c.version, literal(None).label("id"), literal(None).label("tool_call_id")
+).where(
     deleted_files.c.conversation == bindparam("in_conversation"),
     deleted_files.c.turn == bindparam("of_turn"),
     deleted_files.c.namespace == bindparam("of_namespace"),
@@ -110,6 +107,9 @@ _IS_LATEST = (
         _LATER.c.version > artifacts.c.version,
     )
     .exists()
+)
+_NEWEST = select(artifacts.c.rel, artifacts.c.version, artifacts.c.id, artifacts.c.tool_call_id).where(
+    artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS, _IS_LATEST
 )
 _OF_TURN = select(artifacts).where(
     artifacts.c.conversation == CONVERSATION, artifacts.c.turn == bindparam("of_turn"), _IS_LATEST
@@ -226,18 +226,25 @@ def is_wanted(connection: Connection, sha256: str, save: str) -> bool:
 
 def insert(
     connection: Connection, conversation: int, new: Sequence[tuple[NewArtifact, str | None]]
-) -> list[ArtifactRow]:
-    """Add the next versions of the artifacts' paths; of two with one path the later gets the later version.
+) -> list[tuple[ArtifactRow, EarlierVersion | None]]:
+    """Add the next versions of the artifacts' paths, and return them, each with the version before it.
+
+    Of two with one path the later gets the later version.
 
     Args:
         connection: the database.
         conversation: its number.
         new: the files, each with the name under which it is hosted; None exactly for an internal file.
     """
+    if not new:
+        return []
     newest = _newest(connection, conversation, [artifact.path for artifact, _ in new])
-    made = []
+    made, follows = [], []
     for artifact, hosted_name in new:
-        newest[artifact.path] = number = newest.get(artifact.path, 0) + 1
+        version, earlier = newest.get(artifact.path, (0, None))
+        number = version + 1
+        newest[artifact.path] = (number, None)
+        follows.append(earlier)
         row = ArtifactRow(
             path=artifact.path,
             version=number,
@@ -271,17 +278,21 @@ def insert(
             for row, (artifact, _) in zip(made, new, strict=True)
         ],
     )
-    return made
+    return list(zip(made, follows, strict=True))
 
 
-def _newest(connection: Connection, conversation: int, paths: Iterable[FilePath]) -> dict[FilePath, int]:
+def _newest(
+    connection: Connection, conversation: int, paths: Iterable[FilePath]
+) -> dict[FilePath, tuple[int, EarlierVersion | None]]:
     """The latest versions of those paths that have one, or had one that was deleted."""
     newest = {}
     for where, group in _group_paths(paths):
         values = {"in_conversation": conversation, **where, "of_rels": group}
         for query in (_DELETED_NEWEST, _NEWEST):  # versions after a deletion have higher numbers
-            for rel, number in connection.execute(query, values):
-                newest[FilePath(where["of_turn"], Namespace(where["of_namespace"]), rel)] = number
+            for row in connection.execute(query, values):
+                path = FilePath(where["of_turn"], Namespace(where["of_namespace"]), row.rel)
+                earlier = None if row.id is None else EarlierVersion(row.id, row.tool_call_id)
+                newest[path] = (row.version, earlier)
     return newest
 
 

@@ -3,12 +3,12 @@
 A save is atomic for readers: one transaction adds the rows of all its files and of the sources that external files
 are. Bytes are written outside of any transaction, so that a slow disk or server delays no other write:
 
-1. a transaction records the blobs and hosted names that the save is about to change (`save_journal`, table
-   ``unfinished``), while files are sealed where they are,
+1. a transaction records the blobs that the save is about to add (`save_journal`, table ``unfinished``), while files
+   are sealed where they are,
 2. the blobs are put in place; contents that came as bytes are written for that,
-3. the hosted files are replaced and one transaction adds the rows, while no other save can change those names.
-   With several processes the transaction comes first, and the latest rows are hosted after it: no lock is held over
-   a request to the bytes, and the last one to host a name finds the latest row.
+3. one transaction adds the rows and ends the record: of the files of a call that which stores its answer,
+4. the latest rows are hosted: no lock is held over a request to the bytes, and the last one to host a name finds
+   the latest row.
 
 An incomplete save (a full disk, a lost server, a crash) is undone from the journal: by itself, by the next save, by
 the sweeper, or when the store is opened again. Bytes that cannot be removed fail none of these.
@@ -17,6 +17,7 @@ the sweeper, or when the store is opened again. Bytes that cannot be removed fai
 import asyncio
 import hashlib
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -24,7 +25,7 @@ from functools import partial
 from itertools import chain
 from math import ceil
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 from typing_extensions import override
@@ -35,10 +36,12 @@ from proofbox.service.artifacts.port import (
     DamagedBytesError,
     DeletedFile,
     NewArtifact,
-    NewWorkspace,
+    NewSave,
+    PreparedSave,
+    SaveLostError,
+    StoreAwayError,
     StoredArtifact,
 )
-from proofbox.service.calls.claim import CURRENT_CLAIM
 from proofbox.service.concurrency import run_in_thread, wait_to_end
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
@@ -46,14 +49,13 @@ from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.blob_port import CHANGED, BlobStore, checked_sha256
 from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
+from proofbox.service.storage.artifacts.prepared_save import SqlPreparedSave
 from proofbox.service.storage.artifacts.rows import ArtifactRow
 from proofbox.service.storage.artifacts.save_journal import SaveJournal, served_file
-from proofbox.service.storage.artifacts.save_transaction import NewSave, SaveTransaction, TakenOverError
-from proofbox.service.storage.artifacts.shared_names import BLOBS, HOSTED
+from proofbox.service.storage.artifacts.shared_names import BLOBS
 from proofbox.service.storage.artifacts.whole_files import read_whole
 from proofbox.service.storage.artifacts.workspaces import SqlWorkspaces, workspace_blob
 from proofbox.service.storage.database import Database
-from proofbox.service.storage.dispatch.claim_guard import require_claim
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
 T = TypeVar("T")
@@ -61,6 +63,7 @@ T = TypeVar("T")
 _YIELDED_BYTES_MAX = 256 * 1024
 
 
+_PAUSE_S, _PAUSE_S_MAX = 0.5, 5.0
 _TAKEN_MAX = 2  # a process that is paused again and again gives up
 _log = logging.getLogger(__name__)
 
@@ -72,16 +75,17 @@ class SqlArtifactStore(SqlWorkspaces):
         database: an open database, of this service alone.
         files: where the bytes are.
         owner: this process, if others share the database and the bytes; then `undo_lost` has to be called.
+        retry_s: for how long saves and reads of whole files are tried again while the server of the bytes is away.
     """
 
-    def __init__(self, database: Database, files: BlobStore, owner: str = "") -> None:
+    def __init__(self, database: Database, files: BlobStore, owner: str = "", retry_s: float = 0.0) -> None:
+        self._retry_s = retry_s
         self._database = database
         self._files = files
         self.observer: StoreObserver = ignore
         self._threads: ThreadPoolExecutor | None = None
         self._locks = KeyLocks()
-        self._is_shared = bool(owner)
-        self._saving: set[asyncio.Task[list[StoredArtifact]]] = set()
+        self._saving: set[asyncio.Future[Any]] = set()
         self._journal = SaveJournal(database, files, self._locks, self._off_loop, owner)
 
     async def open(self) -> None:
@@ -156,18 +160,6 @@ class SqlArtifactStore(SqlWorkspaces):
         return await self._database.read(lambda connection: rows.hosted_names(connection, scope, names))
 
     @override
-    async def remove(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> None:
-        wanted = [(artifact.path, artifact.version) for artifact in artifacts]
-
-        def work(connection: Connection) -> None:
-            if claim is not None:
-                require_claim(connection, claim)
-            rows.mark_removed(connection, scope, wanted)
-
-        claim = CURRENT_CLAIM.get()
-        await self._database.write(work)
-
-    @override
     async def deletions(self, scope: ConversationKey) -> dict[FilePath, DeletedFile]:
         return await self._database.read(lambda connection: rows.deletions(connection, scope))
 
@@ -189,17 +181,20 @@ class SqlArtifactStore(SqlWorkspaces):
         self, scope: ConversationKey, artifacts: Sequence[StoredArtifact], staging: Path
     ) -> list[Path]:
         hashes = [row.sha256 for row in await self._versions(scope, artifacts)]
-        parts = await _all(
-            self._off_loop(partial(self._files.fetch, part, staging))
-            for part in _parts(hashes, self._files.at_once)
-        )
+        parts = await _all(self._fetch(part, staging) for part in _parts(hashes, self._files.at_once))
         return list(chain.from_iterable(parts))
+
+    @override
+    async def _fetch(self, hashes: Sequence[str], staging: Path) -> list[Path]:
+        return await self._patiently(lambda: self._off_loop(partial(self._files.fetch, hashes, staging)))
 
     @override
     async def contents(self, scope: ConversationKey, artifacts: Sequence[StoredArtifact]) -> list[bytes]:
         found = await self._versions(scope, artifacts)
         parts = _parts(found, ceil(len(found) / self._files.threads) or 1)
-        read = await _all(self._off_loop(partial(read_whole, self._files, part)) for part in parts)
+        read = await _all(
+            self._patiently(partial(self._off_loop, partial(read_whole, self._files, part))) for part in parts
+        )
         contents = {sha256: content for contents in read for sha256, content in contents.items()}
         return [contents[row.sha256] for row in found]
 
@@ -246,7 +241,7 @@ class SqlArtifactStore(SqlWorkspaces):
         row = await self._database.read(lambda connection: rows.hosted_latest_in(connection, scope, name))
         if row is None:
             return None
-        (fetched,) = await self._off_loop(partial(self._files.fetch, [row.sha256], staging))
+        (fetched,) = await self._fetch([row.sha256], staging)
         return fetched
 
     @override
@@ -297,27 +292,44 @@ class SqlArtifactStore(SqlWorkspaces):
         scope: ConversationKey,
         artifacts: Sequence[NewArtifact],
         blocks_of: BlocksOf | None = None,
-        workspace: NewWorkspace | None = None,
         replaces: int | None = None,
     ) -> list[StoredArtifact]:
-        if not artifacts and workspace is None:
+        if not artifacts:
             return []
-        task = asyncio.ensure_future(self._save(NewSave(scope, artifacts, blocks_of, workspace, replaces)))
-        self._saving.add(task)
-        task.add_done_callback(self._saving.discard)
-        return await wait_to_end(task)
-
-    async def _save(self, new: NewSave) -> list[StoredArtifact]:
-        await self._journal.undo_incomplete()
+        new = NewSave(scope, artifacts, blocks_of, replaces=replaces)
         for _ in range(_TAKEN_MAX):
             try:
-                return await self._try_save(new)
-            except TakenOverError as exc:
+                return await self._patiently(partial(self._save, new))
+            except SaveLostError as exc:
                 # The bytes may be gone. It begins again, so that what it has left is in the journal in any case.
                 _log.warning("a save of files is begun again: %s", exc)
-        return await self._try_save(new)
+        return await self._patiently(partial(self._save, new))
 
-    async def _try_save(self, new: NewSave) -> list[StoredArtifact]:
+    async def _save(self, new: NewSave) -> list[StoredArtifact]:
+        async def save() -> list[StoredArtifact]:
+            return await (await self._prepare(new)).store()
+
+        return await self._to_end(save())
+
+    @override
+    async def prepare(self, new: NewSave) -> PreparedSave:
+        try:
+            return await self._patiently(partial(self._prepare_to_end, new))
+        except BaseException:
+            await new.hold.aclose()
+            raise
+
+    async def _prepare_to_end(self, new: NewSave) -> SqlPreparedSave:
+        preparing = asyncio.ensure_future(self._prepare(new))
+        try:
+            return await self._to_end(preparing)
+        except asyncio.CancelledError:
+            if not preparing.cancelled() and preparing.exception() is None:
+                await self._to_end(preparing.result().discard())
+            raise
+
+    async def _prepare(self, new: NewSave) -> SqlPreparedSave:
+        await self._journal.undo_incomplete()
         names = [
             self._files.hosted_name(new.scope, artifact.path) if artifact.visibility == "external" else None
             for artifact in new.artifacts
@@ -329,35 +341,41 @@ class SqlArtifactStore(SqlWorkspaces):
         }
         blobs = [*new.artifacts, *([] if new.workspace is None else [workspace_blob(new.workspace)])]
         touched = {BLOBS + checked_sha256(blob.sha256) for blob in blobs}
-        touched.update(HOSTED + name for name in hosted)
-        save, after = self._journal.new_save(), self._journal.new_save()
-        build = partial(self._build_stored, new.scope)
-        finish = SaveTransaction(new, names, save, after, len(touched), build, is_shared=self._is_shared)
+        prepared = SqlPreparedSave(
+            database=self._database,
+            journal=self._journal,
+            new=new,
+            names=names,
+            hosted=hosted,
+            save=self._journal.new_save(),
+            after=self._journal.new_save(),
+            begun=len(touched),
+            build=partial(self._build_stored, new.scope),
+        )
+        if not blobs:
+            return prepared
         try:
             await _all(
                 [
                     self._in_parts(self._files.seal, blobs),
-                    self._journal.begin(save, touched),
+                    self._journal.begin(prepared.save, touched),
                 ]
             )
             # Bytes that two files have are placed once: never by two threads at one time.
             once = {blob.sha256: blob for blob in blobs}
             async with self._locks.held(BLOBS + sha256 for sha256 in once):
                 await self._in_parts(self._files.place, list(once.values()))
-            if self._is_shared:
-                stored = await self._database.write(finish)
-            else:
-                async with self._locks.held(HOSTED + name for name in hosted):
-                    # Last before the commit, so that the hosted files and the latest rows change together.
-                    await self._in_parts(lambda part: self._files.host(dict(part)), list(hosted.items()))
-                    stored = await self._database.write(finish)
         except Exception:
-            await self._journal.undo(save)
+            await self._journal.undo(prepared.save)
             raise
-        left = finish.undone - (await self._journal.host(after, hosted) if self._is_shared else set())
-        if left:
-            await self._journal.remove(after, sorted(left))
-        return stored
+        return prepared
+
+    async def _to_end(self, work: Awaitable[T]) -> T:
+        """Do work that is not stopped in its middle, and for which `close` waits."""
+        task = asyncio.ensure_future(work)
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+        return await wait_to_end(task)
 
     async def remove_after(self, work: Callable[[Connection, str], tuple[T, list[str]]]) -> T:
         """Run a transaction that removes rows, then remove the bytes that no row has any more.
@@ -390,6 +408,21 @@ class SqlArtifactStore(SqlWorkspaces):
             StoreFailedError: the database cannot be used.
         """
         await self._journal.retry()
+
+    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do work again while the server of the bytes is away: a program that has ended cannot run again."""
+        deadline, pause_s = time.monotonic() + self._retry_s, _PAUSE_S
+        while True:
+            try:
+                return await work()
+            except SaveLostError:
+                raise
+            except StoreAwayError as exc:
+                if time.monotonic() + pause_s > deadline:
+                    raise
+                _log.warning("the bytes of files cannot be had yet: %s", exc)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
     # ---- blocking work ----
 

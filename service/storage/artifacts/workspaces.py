@@ -7,11 +7,9 @@ import asyncio
 import logging
 import random
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from typing_extensions import override
 
@@ -21,12 +19,9 @@ from proofbox.service.calls.claim import CURRENT_CLAIM, ClaimId
 from proofbox.service.errors import OurError, StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import workspace_rows
-from proofbox.service.storage.artifacts.blob_port import BlobStore
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.workspace_holds import leave_workspace, take_workspace
-
-T = TypeVar("T")
 
 _LOOK_AGAIN_S = 0.05
 
@@ -37,12 +32,11 @@ class SqlWorkspaces(ArtifactStore):
     """The methods of the port ``ArtifactStore`` that concern workspaces."""
 
     _database: Database
-    _files: BlobStore
     _locks: KeyLocks
 
     @abstractmethod
-    async def _off_loop(self, work: Callable[[], T]) -> T:
-        """Run work on the store's threads."""
+    async def _fetch(self, hashes: Sequence[str], staging: Path) -> list[Path]:
+        """Local files with the bytes of these hashes."""
 
     @override
     @asynccontextmanager
@@ -80,7 +74,7 @@ class SqlWorkspaces(ArtifactStore):
         stored = await self.workspace(scope, workspace.number)
         if stored is None:
             raise StoreFailedError(f"workspace {workspace.number} is not stored in this conversation")
-        (fetched,) = await self._off_loop(partial(self._files.fetch, [stored.sha256], staging))
+        (fetched,) = await self._fetch([stored.sha256], staging)
         return fetched
 
 

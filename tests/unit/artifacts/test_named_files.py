@@ -3,7 +3,9 @@
 import pytest
 
 from proofbox.contracts.blocks import Block
+from proofbox.service.artifacts.port import NewSave
 from tests.support.conversations import block, call_block, meta_block, opened_conversation
+from tests.support.staging import save_together
 
 SPELLINGS = [
     "{}", "./{}", "files/{}", "./files/{}", "attachments/{}", "/mnt/data/{}", "sandbox:/mnt/data/{}", "sandbox:{}",
@@ -80,7 +82,7 @@ async def test_a_removal_in_a_later_turn_is_the_end_of_a_name_until_it_is_writte
     await conversation.save("turn_1/files/y")
     await conversation.save("turn_1/files/kept")
     gone = [await conversation.save(f"turn_2/files/{name}") for name in "xy"]
-    await conversation.artifacts.remove(conversation.scope, gone)
+    await save_together(conversation.artifacts, NewSave(conversation.scope, (), removed=gone))
     assert await _workspace(conversation) == {"kept": "turn_1/files/kept"}
     assert [await _meant(conversation, name) for name in ("x", "attachments/x", "turn_9/files/y")] == [None] * 3
     assert await _meant(conversation, "turn_1/attachments/x") == "turn_1/attachments/x"
