@@ -6,7 +6,7 @@
  * these names. What exists under a name wins over what the name would stand for.
  *
  * Process 1 and what it forks are as without the library: it begins in a process that is started when the link is
- * there, and in one that calls access(BEGIN).
+ * there, and in one that calls access(BEGIN). There, readlink(MEANT PATH) gives what an absolute path stands for.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,6 +35,7 @@
 #define ROOT "/out"
 #define WORKSPACE_LINK "/job/.files"
 #define BEGIN "\001begin"
+#define MEANT "\001meant"
 #define EXPORT __attribute__((visibility("default")))
 
 static int active;
@@ -289,7 +290,6 @@ ONE(int, mknod, (const char *path, mode_t mode, dev_t device), (path, mode, devi
 ONE(int, unlink, (const char *path), (path))
 ONE(int, truncate, (const char *path, off_t size), (path, size))
 ONE(int, truncate64, (const char *path, off64_t size), (path, size))
-ONE(ssize_t, readlink, (const char *path, char *target, size_t size), (path, target, size))
 ONE_AT(ssize_t, readlinkat, (int fd, const char *path, char *target, size_t size), (fd, path, target, size))
 ONE(ssize_t, __readlink_chk, (const char *path, char *target, size_t size, size_t room), (path, target, size, room))
 ONE_AT(ssize_t, __readlinkat_chk, (int fd, const char *path, char *target, size_t size, size_t room),
@@ -351,6 +351,17 @@ EXPORT int access(const char *path, int mode) {
   char buffer[PATH_MAX];
   if (path && !strcmp(path, BEGIN)) begin();
   return next(resolve(path, buffer), mode);
+}
+
+EXPORT ssize_t readlink(const char *path, char *target, size_t size) {
+  NEXT(readlink);
+  char buffer[PATH_MAX];
+  if (!active || !path || strncmp(path, MEANT, strlen(MEANT))) return next(resolve(path, buffer), target, size);
+  const char *meant = resolve(path + strlen(MEANT), buffer);
+  size_t length = strlen(meant);
+  if (length > size) length = size;
+  memcpy(target, meant, length);
+  return (ssize_t)length;
 }
 
 /* Of the workspace: how many entries it has; -1 if a path, as it was given and as it is meant, is another folder. */

@@ -13,6 +13,7 @@ _RUNNER = "/opt/proofbox/runner"
 _RECORD = "/job/.shown"
 _LIBRARIES = frozenset({"matplotlib", "PIL", "plotly", "altair", "bokeh", "IPython"})
 _NAMES = ("files", "attachments", "/mnt/", "turn_")  # in each further name of the workspace
+_MEANT = "\x01meant"  # before a path, for readlink: what it stands for (paths.c)
 _REALPATH = posixpath.realpath
 _OURS = ("shown", "shown_figures", "last_value", "notebook_display")
 
@@ -46,30 +47,17 @@ class _FirstLibrary:
 
 
 def _realpath(path: Any, *, strict: bool = False) -> Any:
-    """``os.path.realpath``: one path for each file, that of the workspace, also where a further name is given."""
+    """``os.path.realpath``: one path for each file, that of the workspace, also where a further name is given.
+
+    Like Python's own, it opens nothing: a program may call it in an audit hook that is notified of opened files.
+    """
     found = _REALPATH(path, strict=strict)
-    head, tail = os.fsdecode(found), ""
-    if not any(name in head for name in _NAMES):
+    if not any(name in os.fsdecode(found) for name in _NAMES):
         return found
-    while (fd := _open_path(head)) is None:  # what is not there lies in the folder that is
-        head, _, name = head.rpartition("/")
-        tail = f"/{name}{tail}"
-        if not head:
-            return found
     try:
-        real = os.readlink(f"/proc/self/fd/{fd}") + tail
-    except OSError:
+        return os.readlink(os.fsencode(_MEANT) + found if isinstance(found, bytes) else _MEANT + found)
+    except OSError:  # no call has started it
         return found
-    finally:
-        os.close(fd)
-    return os.fsencode(real) if isinstance(found, bytes) else real
-
-
-def _open_path(path: str) -> int | None:
-    try:
-        return os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
 
 
 def _watch() -> None:

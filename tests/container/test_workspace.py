@@ -168,6 +168,19 @@ async def test_all_names_of_a_file_have_one_real_path(call: Caller) -> None:
         assert response.output.stdout.strip() == shown, response.report
 
 
+async def test_a_real_path_is_found_without_opening_a_file(call: Caller) -> None:
+    await call.attach("a.csv", b"v")
+    code = (
+        "import os, sys\nopened = []\ndef hook(event, arguments):\n"
+        "    if event == 'open' and isinstance(arguments[0], str):\n"
+        "        opened.append(os.path.realpath(arguments[0]))\n"
+        "sys.addaudithook(hook)\nos.path.realpath('files/a.csv')\n"
+        "os.close(os.open('files/a.csv', 0))\nprint(opened)"
+    )
+    response = await call(code, **LOOK)
+    assert response.output.stdout == "['/out/turn_1/files/a.csv']\n", response.report
+
+
 @pytest.mark.parametrize("target", ["/mnt/data/a.csv", "$PWD/a.csv", "a.csv"])
 async def test_a_link_leads_to_what_its_target_stands_for(call: Caller, target: str) -> None:
     await call.attach("a.csv", b"v")
