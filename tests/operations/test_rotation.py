@@ -39,18 +39,22 @@ def test_an_api_key_is_rotated_without_a_refused_call(service):
     process = service(auth="required", pool_size=0)
     key = made_key(process, "create", "--name", "loop")
     process.start()
-    with Load(process.url, write_request, headers=bearer(key["secret"])) as load:
-        load.wait_for(SOME)
-        fresh = made_key(process, "rotate", key["id"], "--overlap", "1h")["secret"]
-        load.wait_for(SOME)  # the old secret works on
-        load.headers = bearer(fresh)
-        load.wait_for(SOME)
-        last = made_key(process, "rotate", key["id"], "--overlap", "0s")["secret"]
-        load.headers = bearer(last)
     with process.client() as client:
-        until(lambda: client.get("/v1/caller", headers=bearer(key["secret"])).status_code == 401)
-        until(lambda: client.get("/v1/caller", headers=bearer(fresh)).status_code == 401)
-        assert client.get("/v1/caller", headers=bearer(last)).status_code == 200
+
+        def status(secret):
+            return client.get("/v1/caller", headers=bearer(secret)).status_code
+
+        with Load(process.url, write_request, headers=bearer(key["secret"])) as load:
+            load.wait_for(SOME)
+            fresh = made_key(process, "rotate", key["id"], "--overlap", "1h")["secret"]
+            until(lambda: status(fresh) == 200)
+            load.wait_for(SOME)  # the old secret works on
+            load.headers = bearer(fresh)
+            load.wait_for(SOME)
+        assert load.refusals == []
+        last = made_key(process, "rotate", key["id"], "--overlap", "0s")["secret"]
+        until(lambda: status(last) == 200)
+        assert (status(key["secret"]), status(fresh)) == (401, 401)
 
 
 def until(is_true):
