@@ -193,6 +193,9 @@ class CallRunner:
     async def _finish_cancelled(self, running: RunningCall, call: PreparedCall) -> None:
         reason = running.cancel_reason or build_shutdown_error(may_have_run=not running.only_waited)
         is_untouched = running.only_waited if running.claim is None else not running.has_started
+        if is_untouched and isinstance(reason, ShuttingDownError) and await self._stays_queued(running):
+            self._let_go(running)
+            return
         if is_untouched and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
             await self._fail(running, call, reason)
             return
@@ -202,6 +205,17 @@ class CallRunner:
             await self._finish(running, call, CallResult(CallState.CANCELLED, answer, left))
         else:
             await self._finish(running, call, CallResult(CallState.FAILED, answer))
+
+    async def _stays_queued(self, running: RunningCall) -> bool:
+        """Whether a call of which nothing ran is stored as waiting, for the next start."""
+        if running.queue_mark is None:
+            return False
+        try:
+            await running.queue_mark.store()
+        except OurError as exc:
+            log.warning("call %s cannot be queued for the next start: %s", running.key.tool_call_id, exc)
+            return False
+        return True
 
     async def _fail(self, running: RunningCall, call: PreparedCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
