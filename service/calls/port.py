@@ -100,7 +100,7 @@ class StoredCall:
         wait_spec: of a call of a run that has no answer: what its newest wait stored, else what its acceptance
             bound, as JSON text.
         number: its number among all calls of the store, rising.
-        is_queued: it is open, waits for a slot, and nothing of it ran.
+        is_queued: it is open, waits for a slot, and no part of it ran.
     """
 
     key: CallKey
