@@ -323,13 +323,9 @@ class PackageIndexError(OurError):
 
 
 class StoreFailedError(OurError):
-    """A store could not read or write.
+    """A store could not read or write."""
 
-    Attributes:
-        path: the logical path of the file that it is about, for the log; empty if it is not known.
-    """
-
-    path = ""
+    path = ""  # the logical path of the file that it is about, where that is known; for the log
     code = ProblemCode.STORE_FAILED
     where = "store"
 

@@ -19,6 +19,7 @@ from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.support.engines import quickest_engine
 from tests.support.librechat import SIGNING_KEY
+from tests.support.store_check import assert_service_fits
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,6 +58,7 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
     service = build(settings)
     async with running(service):
         yield service
+        await assert_service_fits(service)
 
 
 @pytest.fixture

@@ -145,7 +145,7 @@ class _AuditedCall:
         row: the call.
         scope: its conversation.
         answer: the parsed answer; None if it is no JSON object.
-        outcome: what the line says of the answer.
+        outcome: what the line has of the answer.
         outputs: the files of the line, by their paths; None without a line that can be read.
     """
 
@@ -210,7 +210,7 @@ def _check_answer(call: _AuditedCall) -> Iterator[Finding]:
 
 
 def _check_files(call: _AuditedCall, files: list[Row[Any]]) -> Iterator[Finding]:
-    """Files that a call should not have, or that nothing tells about."""
+    """Files that a call should not have, or that no audit line has."""
     for file in files:
         physical = f"{file.turn}/{file.namespace}/{file.rel}"
         if file.namespace == "attachments" or physical.endswith(f"/files/{call.row.tool_call_id}.input.json"):
@@ -224,7 +224,7 @@ def _check_files(call: _AuditedCall, files: list[Row[Any]]) -> Iterator[Finding]
 
 
 def _is_audited(output: dict[str, Any] | None, file: Row[Any]) -> bool:
-    """Whether an audit line tells of a version, of a later one of the same call, or of the same bytes."""
+    """Whether an audit line has a version, a later one of the same call, or one with the same bytes."""
     if output is None:
         return False
     version = output.get("version")
