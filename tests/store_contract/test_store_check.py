@@ -288,6 +288,19 @@ async def test_the_command_checks_beside_a_service_and_repairs(pipeline, databas
     await asyncio.to_thread(assert_data_fits, data_dir, database_url=database_url)
 
 
+async def test_a_bucket_that_does_not_answer_is_an_error_and_no_finding(
+    pipeline, database_url, monkeypatch, capsys
+):
+    settings = {"s3_bucket": "b", "s3_endpoint": "http://127.0.0.1:9", "s3_access_key": "a", "s3_secret_key": "s"}
+    monkeypatch.setenv("PROOFBOX_DATA_DIR", str(pipeline.database.data_dir))
+    monkeypatch.setenv("PROOFBOX_DATABASE_URL", database_url.get_secret_value())
+    for name, value in settings.items():
+        monkeypatch.setenv(f"PROOFBOX_{name.upper()}", value)
+    assert await asyncio.to_thread(main, ["check", "-q"]) == 2
+    told = capsys.readouterr()
+    assert (told.out, "s3_endpoint" in told.err) == ("", True)
+
+
 async def test_a_folder_without_a_database_cannot_be_checked(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PROOFBOX_DATA_DIR", str(tmp_path))
     assert await asyncio.to_thread(main, ["check"]) == 2

@@ -12,19 +12,18 @@ from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.check.finding import FindingKind
 from proofbox.service.storage.check.store_check import StoreCheck
 
-# Stored answers that ask to be called again are being replaced; the check of the command tells of them.
 _SETTLED_S = 30
+# Calls that end with the store or the service have such answers still.
 PASSED_OVER = frozenset({FindingKind.ANSWER_RETRYABLE})
 
 
 async def assert_stores_fit(artifacts: SqlArtifactStore) -> None:
     """Assert it of open stores of this process whose calls have ended."""
-
     async with asyncio.timeout(_SETTLED_S):
         while await artifacts._database.read(rows.unfinished_saves):  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.01)
     check = StoreCheck(artifacts._database, artifacts._files, is_idle=False)
-    assert [each.as_text() async for each in check.run() if each.kind not in PASSED_OVER] == []
+    _require_none([each.as_text() async for each in check.run() if each.kind not in PASSED_OVER])
 
 
 async def assert_service_fits(service: Service) -> None:
@@ -39,4 +38,9 @@ def assert_data_fits(data_dir: Path, **settings: Any) -> None:
         async with opened_check(Settings(data_dir=data_dir, **settings), lambda _: None) as opened:
             return [each.as_text() async for each in opened.run() if each.kind not in PASSED_OVER]
 
-    assert asyncio.run(check()) == []
+    _require_none(asyncio.run(check()))
+
+
+def _require_none(found: list[str]) -> None:
+    if found:
+        raise AssertionError("the check of the stores found:\n" + "\n".join(found))

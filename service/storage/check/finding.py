@@ -28,6 +28,7 @@ class FindingKind(StrEnum):
 
 
 _RESTORE = "restore the database from a backup"
+_HOST_AGAIN = "run 'proofbox check --repair'; if its bytes are damaged too, delete the file or upload it again"
 _REMEDIES = {
     FindingKind.DATABASE_DAMAGED: f"{_RESTORE}; keep the damaged one",
     FindingKind.BLOCK_INVALID: f"{_RESTORE}, or delete the conversation",
@@ -40,8 +41,8 @@ _REMEDIES = {
     FindingKind.BYTES_LOST: "delete the file, upload it again, or restore its bytes from a backup",
     FindingKind.BYTES_CHANGED: "delete the file, upload it again, or restore its bytes from a backup",
     FindingKind.BYTES_OF_NOTHING: "stop the service and run 'proofbox check --repair'",
-    FindingKind.NOT_HOSTED: "run 'proofbox check --repair'",
-    FindingKind.HOSTED_CHANGED: "run 'proofbox check --repair'",
+    FindingKind.NOT_HOSTED: _HOST_AGAIN,
+    FindingKind.HOSTED_CHANGED: _HOST_AGAIN,
     FindingKind.HOSTED_OF_NOTHING: "stop the service and run 'proofbox check --repair'",
     FindingKind.UNFINISHED: "start the service, or run 'proofbox check --repair' without it",
 }
