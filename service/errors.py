@@ -325,6 +325,7 @@ class PackageIndexError(OurError):
 class StoreFailedError(OurError):
     """A store could not read or write."""
 
+    path = ""  # the logical path of the file that it is about, where that is known; for the log
     code = ProblemCode.STORE_FAILED
     where = "store"
 

@@ -117,8 +117,15 @@ async def _check(terminal: Terminal) -> int:
     if not terminal.is_json:
         sizes = f"{check.checked} files of {check.size_bytes} bytes"
         terminal.print(f"{sizes}, {len(check.damaged)} missing or damaged")
-    found = {"files": check.checked, "size_bytes": check.size_bytes}
-    return _end(terminal, found, check.damaged, "missing or damaged")
+    places = [
+        {"sha256": damaged.sha256, "conversation_id": place.scope.conversation_id, "path": place.path}
+        for damaged in check.damaged
+        for place in damaged.places
+    ]
+    for place in places:
+        terminal.note("missing or damaged: conversation {conversation_id}, {path}".format_map(place))
+    found = {"files": check.checked, "size_bytes": check.size_bytes, "places": places}
+    return _end(terminal, found, [damaged.sha256 for damaged in check.damaged], "missing or damaged")
 
 
 def _end(terminal: Terminal, found: dict[str, Any], damaged: Sequence[str], what: str) -> int:

@@ -58,6 +58,7 @@ COMMANDS = (
     Command("config", ("config",)),
     Command("keys", ("keys", "links")),
     Command("audit", ("audit", "rerun")),
+    Command("check", ("check",)),
     Command("backup", ("backup", "restore")),
     Command("gc", ("gc",)),
     Command("dispatch", ("dispatch",)),

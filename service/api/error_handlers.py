@@ -12,7 +12,7 @@ from starlette.routing import Match
 
 from proofbox.contracts.codes import ProblemCode
 from proofbox.contracts.problems import FieldError
-from proofbox.service.api.responses import problem_response, request_id_of
+from proofbox.service.api.responses import log_failure, problem_response, request_id_of
 from proofbox.service.calls.validation import invalid_model, refusal
 from proofbox.service.errors import (
     BodyTooLargeError,
@@ -59,7 +59,7 @@ async def answer_service_error(request: Request, exc: Exception) -> Response:
         if request.url.path == _PROBE:  # every few seconds: a line, no traceback
             _LOGGER.warning("not ready: %s", exc)
         else:
-            _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+            log_failure(exc, request.scope)
     # The rest of a body that was refused is not read: a client that never ends must not hold the connection.
     headers = (
         {"Connection": "close"}

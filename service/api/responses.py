@@ -1,20 +1,24 @@
 """Models and errors as HTTP responses: JSON that is serialised once, problem documents, streams that clean up."""
 
+import logging
 import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
-from starlette.types import Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from proofbox.service.access_errors import MissingPermissionError, NotAuthenticatedError
-from proofbox.service.calls.problem import problem_of, retry_after_s
+from proofbox.service.calls.problem import log_fields, problem_of, retry_after_s
+from proofbox.service.errors import OurError, ServiceError
 
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 REQUEST_ID_HEADER = "X-Request-ID"
+_LOGGER = logging.getLogger("proofbox.api")
 _REALM = 'Bearer realm="proofbox"'
 NO_STORE = {"Cache-Control": "no-store"}
 
@@ -57,12 +61,47 @@ def _challenge(exc: BaseException) -> dict[str, str]:
     return {}
 
 
+class BrokenBodyError(Exception):
+    """A body cannot be completed, which is in the log; only a broken connection shows it to the client."""
+
+
+def note_subject(request: Request, **names: str | None) -> None:
+    """Give the log line of a request that fails what it is about: ``call_id``, ``conversation_id``, ``path``."""
+    subject = request.scope["state"].setdefault("subject", {})
+    subject.update({name: value for name, value in names.items() if value})
+
+
+def log_failure(exc: ServiceError, scope: Scope) -> None:
+    """Write the one line of a request that we failed: what it was about, and the cause; nothing of its content."""
+    params = {**dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))), **scope.get("path_params", {})}
+    subject = {
+        "call_id": params.get("tool_call_id"),
+        "conversation_id": params.get("conversation_id"),
+        "path": params.get("logical_path"),
+        **scope.get("state", {}).get("subject", {}),
+    }
+    fields = {**{name: value for name, value in subject.items() if value}, **log_fields(exc)}
+    _LOGGER.warning("%s: %s", type(exc).__name__, exc, exc_info=exc, extra={"fields": fields})
+
+
 class ClosingStream(StreamingResponse):
     """A streamed body whose generator is closed at once when the client goes away, not when it is collected."""
 
     def __init__(self, content: AsyncGenerator[bytes, None], status_code: int, headers: Mapping[str, str]) -> None:
         super().__init__(content, status_code, headers)
         self._content = content
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response.
+
+        Raises:
+            BrokenBodyError: we failed in its middle.
+        """
+        try:
+            await super().__call__(scope, receive, send)
+        except OurError as exc:
+            log_failure(exc, scope)
+            raise BrokenBodyError(str(exc)) from exc
 
     async def stream_response(self, send: Send) -> None:
         """Send the body to its end and closes the generator whatever happens."""

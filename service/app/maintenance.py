@@ -1,7 +1,7 @@
 """Work on the stores: retention, and what commands do while no service runs."""
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from proofbox.contracts.provenance import AuditService
@@ -14,11 +14,13 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.conversations.port import RunRetention
 from proofbox.service.conversations.retention import RetentionPolicy, RetentionSweeper
 from proofbox.service.conversations.service import Conversations
+from proofbox.service.errors import StoreFailedError
 from proofbox.service.facades.librechat.ids import STATE_PREFIX, STATE_SWEPT_S
 from proofbox.service.identity import ConversationKey
 from proofbox.service.observability.metrics_port import NoMeter
 from proofbox.service.observability.prometheus import PrometheusMeter
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
+from proofbox.service.storage.check.store_check import StoreCheck
 from proofbox.service.storage.conversations import SqlConversationStore
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.gateway.run_retention import SqlRunRetention
@@ -55,6 +57,24 @@ async def opened_conversations(settings: Settings) -> AsyncIterator[tuple[Conver
             yield conversations, SqlRunRetention(database)
         finally:
             await artifacts.close()
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def opened_check(settings: Settings, progress: Callable[[str], None]) -> AsyncIterator[StoreCheck]:
+    """Open the stores for a check; a service may use them meanwhile.
+
+    Raises:
+        StoreFailedError: a store cannot be used, or there is no database.
+    """
+    is_here = not settings.database_url.get_secret_value()
+    if is_here and not (settings.data_dir / "proofbox.sqlite3").is_file():
+        raise StoreFailedError("data_dir: the folder has no database of the service; set PROOFBOX_DATA_DIR")
+    database = Database(settings.data_dir, settings.database_url, settings.database_timeout_s)
+    is_idle = await database.open_beside()
+    try:
+        yield StoreCheck(database, build_blob_store(settings), is_idle=is_idle, progress=progress)
     finally:
         await database.close()
 

@@ -168,7 +168,16 @@ class SaveLostError(StoreAwayError):
 
 
 class DamagedBytesError(StoreFailedError):
-    """The stored bytes of a file are missing, cut off or changed."""
+    """The stored bytes of a file are missing, cut off or changed.
+
+    Args:
+        message: what is wrong.
+        sha256: the hash that they should have; empty if it is not known.
+    """
+
+    def __init__(self, message: str, sha256: str = "") -> None:
+        super().__init__(message)
+        self.sha256 = sha256
 
 
 class VersionTakenError(StoreFailedError):

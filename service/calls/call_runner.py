@@ -18,6 +18,7 @@ from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
 from proofbox.service.calls.events import EndedCalls, EventLog
 from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
+from proofbox.service.calls.problem import log_fields
 from proofbox.service.calls.running import RunningCall
 from proofbox.service.calls.stored_calls import CallParts, asked_of, build_done
 from proofbox.service.calls.suspension import CallRun, Closing, RunOutcome, Suspension
@@ -32,6 +33,7 @@ from proofbox.service.errors import (
     ServiceError,
     ShuttingDownError,
     StoreFailedError,
+    StoreFullError,
 )
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.metrics_port import EndedCall, Meter, NoMeter
@@ -241,6 +243,8 @@ class CallRunner:
         if await self._gives_back(running, exc):
             self._drop(running)
             return
+        if isinstance(exc, StoreFailedError | StoreFullError):  # the client gets it as an answer, not as an error
+            log.warning("%s: %s", type(exc).__name__, exc, exc_info=exc, extra={"fields": log_fields(exc)})
         ending = CallResult(CallState.FAILED, build_problem_answer(exc, running.request_id))
         is_stored = running.has_started or running.detached or not call.may_be_forgotten
         if is_stored or not isinstance(exc, ServiceError):

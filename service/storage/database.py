@@ -57,6 +57,9 @@ class Backend(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that no other thread uses, on which nothing can be written."""
 
+    def find_damage(self) -> list[str]:
+        """What the database's own check finds: a sentence each, without values of rows; it reads all of it."""
+
     def truncate_wal(self) -> None:
         """Free the space of the write-ahead log after a write for which there was none; in a writer's thread."""
 
@@ -100,8 +103,11 @@ class Database:
         """
         await self._start(self._backend_of(), beside=False)
 
-    async def open_beside(self) -> None:
+    async def open_beside(self) -> bool:
         """Open the database also while a service uses it: for commands that read or change a few rows.
+
+        Returns:
+            Whether no service uses it; then none can begin to before `close`.
 
         Raises:
             StoreFailedError: the folder or database cannot be used, or the service is of another release.
@@ -111,6 +117,8 @@ class Database:
             await self.open()
         except InUseError:
             await self._start(self._backend_of(beside=True), beside=True)
+            return False
+        return True
 
     async def _start(self, backend: Backend, *, beside: bool) -> None:
         self._writers = ThreadPoolExecutor(backend.writers, "database-writer")
@@ -229,6 +237,22 @@ class Database:
         def translating() -> T:
             with translate_errors(_ROLE, self.data_dir), backend.reading() as connection:
                 return work(connection)
+
+        return await run_in_thread(self._readers, translating)
+
+    async def find_damage(self) -> list[str]:
+        """What the database's own check finds: a sentence each; for large databases it takes minutes.
+
+        Raises:
+            StoreFailedError: the database failed or is closed.
+        """
+        backend = self._backend
+        if self._readers is None or backend is None:
+            raise StoreFailedError(f"{_ROLE} is closed")
+
+        def translating() -> list[str]:
+            with translate_errors(_ROLE, self.data_dir):
+                return backend.find_damage()
 
         return await run_in_thread(self._readers, translating)
 

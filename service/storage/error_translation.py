@@ -34,6 +34,8 @@ _SQLITE_TEXTS = {
     sqlite3.SQLITE_TOOBIG: "does not take a value of that size",
 }
 
+_SQLITE_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_POSTGRES_DAMAGED = "XX"
 # Deadlocks, and transactions that could not be put in order: the same transaction again may succeed.
 _POSTGRES_AGAIN = frozenset({"40001", "40P01"})
 # SQLSTATE, or the class in its first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -56,6 +58,10 @@ _POSTGRES_TEXTS = {
 
 class InUseError(StoreFailedError):
     """Another process of the service uses the data folder or the database."""
+
+
+class DamagedDatabaseError(StoreFailedError):
+    """The database is damaged: a page or row of it cannot be read."""
 
 
 def is_deadlock(exc: BaseException) -> bool:
@@ -102,14 +108,16 @@ def _of_sqlalchemy(exc: DBAPIError, role: str, folder: Path) -> StoreFailedError
     if state in _POSTGRES_FULL:
         return _full(role)
     reason = _POSTGRES_TEXTS.get(state or "") or _POSTGRES_TEXTS.get((state or "")[:2], "failed")
-    return StoreFailedError(f"{role} {reason}")
+    kind = DamagedDatabaseError if (state or "").startswith(_POSTGRES_DAMAGED) else StoreFailedError
+    return kind(f"{role} {reason}")
 
 
 def _of_sqlite(exc: sqlite3.Error, role: str, folder: Path) -> StoreFailedError | StoreFullError:
     code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code in _MAYBE_FULL and _no_space(folder)):
         return _full(role)
-    return StoreFailedError(f"{role} {_SQLITE_TEXTS.get(code, 'failed')}")
+    kind = DamagedDatabaseError if code in _SQLITE_DAMAGED else StoreFailedError
+    return kind(f"{role} {_SQLITE_TEXTS.get(code, 'failed')}")
 
 
 def _full(role: str) -> StoreFullError:

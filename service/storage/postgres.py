@@ -27,6 +27,14 @@ _TRY_LOCK = text("SELECT pg_try_advisory_lock(:ours, hashtext(current_schema()))
 _TRY_SHARED = text("SELECT pg_try_advisory_lock_shared(:ours, hashtext(current_schema()))")
 _UNLOCK = text("SELECT pg_advisory_unlock(:ours, hashtext(current_schema()))")
 _UNLOCK_ALL = text("SELECT pg_advisory_unlock_all()")
+_RELATIONS = text(
+    "SELECT quote_ident(relname) AS name, relkind = 'i' AS is_index FROM pg_class "
+    "LEFT JOIN pg_am ON pg_am.oid = relam WHERE relnamespace = current_schema()::regnamespace "
+    "AND (relkind = 'r' OR (relkind = 'i' AND amname = 'btree')) ORDER BY relkind DESC, relname"
+)
+_CHECK_INDEX = text("SELECT bt_index_check(CAST(:name AS regclass), true)")
+_CHECK_TABLE = text("SELECT blkno, msg FROM verify_heapam(CAST(:name AS regclass)) LIMIT 1")
+_NO_AMCHECK = frozenset({"42883", "42501"})  # the extension is not there, or not for this user
 _MIGRATIONS = 0x50_42_4F_4D  # "PBOM": processes that start together upgrade one after the other
 _MIGRATION_TURN = text("SELECT pg_advisory_xact_lock(:migrations, hashtext(current_schema()))")
 
@@ -92,10 +100,7 @@ class PostgresServer:
         self._reading = self._engine(read_only=True, pool_size=readers, isolation_level="AUTOCOMMIT", **pool)
         with _connect(self._writing) as connection:
             _check(connection)
-            connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, _PatientConnection)
-            driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
+            _let_last(connection)
             connection.commit()
             with connection.begin():
                 if self._beside:
@@ -169,11 +174,71 @@ class PostgresServer:
         with self._lock.suspected_on_failure(), self._reading.connect() as connection:
             yield connection
 
+    def find_damage(self) -> list[str]:
+        """What amcheck finds in tables and indexes; where it cannot be used, which tables cannot be read."""
+        engine = self._engine(read_only=True, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            _let_last(connection)
+            found: list[str] = []
+            for name, is_index in connection.execute(_RELATIONS).all():
+                damage = (_index_damage if is_index else _table_damage)(connection, name)
+                found += [] if damage is None else [f"PostgreSQL: {name}: {damage}"]
+            return found
+
     def truncate_wal(self) -> None:
         """Do nothing: the server manages its log itself."""
 
     def checkpoint_wal(self) -> None:
         """Do nothing, for the same reason."""
+
+
+def _let_last(connection: Connection) -> None:
+    """Let statements of a connection take as long as those of an upgrade."""
+    connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, _PatientConnection)
+    driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
+
+
+def _index_damage(connection: Connection, name: str) -> str | None:
+    """What amcheck finds in an index; None also where it cannot be used."""
+    try:
+        connection.execute(_CHECK_INDEX, {"name": name})
+    except DBAPIError as exc:
+        return None if _is_without_amcheck(exc) else _damage_in(exc)
+    return None
+
+
+def _table_damage(connection: Connection, name: str) -> str | None:
+    """What amcheck finds in a table, or why a row of it cannot be read."""
+    try:
+        found = connection.execute(_CHECK_TABLE, {"name": name}).first()
+    except DBAPIError as exc:
+        if not _is_without_amcheck(exc):
+            return _damage_in(exc)
+    else:
+        if found is not None:
+            return f"block {found.blkno}: {found.msg}"
+    try:  # also what is stored beside its row, which amcheck does not open
+        connection.exec_driver_sql(f"SELECT sum(octet_length(each::text)) FROM {name} AS each")  # noqa: S608 - quoted by the server
+    except DBAPIError as exc:
+        return _damage_in(exc)
+    return None
+
+
+def _is_without_amcheck(exc: DBAPIError) -> bool:
+    return getattr(exc.orig, "sqlstate", None) in _NO_AMCHECK
+
+
+def _damage_in(exc: DBAPIError) -> str:
+    """The server's text for damage.
+
+    Raises:
+        DBAPIError: the error is another one.
+    """
+    if not str(getattr(exc.orig, "sqlstate", "")).startswith("XX"):
+        raise exc
+    return str(exc.orig).partition("\n")[0]
 
 
 def _connect(engine: Engine) -> Connection:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DatabaseError
 
 from proofbox.service.errors import StoreFailedError
 from proofbox.service.storage.migrations import migrate, require_newest
@@ -19,6 +20,9 @@ _LOG = (
     f"journal_size_limit = {_WAL_BYTES_MAX}",
     f"wal_autocheckpoint = {_WAL_PAGES}",
 )
+_DAMAGE_MAX = 20  # are named
+_DAMAGE_CHARS_MAX = 500
+_CHECK = f"PRAGMA integrity_check({_DAMAGE_MAX})"
 _EVERYWHERE = (f"busy_timeout = {_BUSY_TIMEOUT_MS}", "synchronous = FULL", "foreign_keys = ON")
 
 
@@ -114,6 +118,19 @@ class SqliteFile:
         """Return a read-only connection without a transaction."""
         with self._reading.connect() as connection:
             yield connection
+
+    def find_damage(self) -> list[str]:
+        """What SQLite's integrity check finds, and rows that refer to rows that are not there."""
+        with self._reading.connect() as connection:
+            try:
+                texts = [text for (text,) in connection.exec_driver_sql(_CHECK)]
+                orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_DAMAGE_MAX)
+            except DatabaseError as exc:
+                if getattr(exc.orig, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+                    raise
+                return ["SQLite cannot read a page of the database"]
+        found = [f"SQLite: {text}"[:_DAMAGE_CHARS_MAX] for text in texts if text != "ok"]
+        return found + [f"row {row} of {table} belongs to no row of {parent}" for table, row, parent, _ in orphans]
 
     def checkpoint_wal(self) -> None:
         """Copy the write-ahead log into the file, without waiting for readers."""

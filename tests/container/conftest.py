@@ -4,7 +4,7 @@ The engine is the quickest one. A module that looks at its containers through Do
 """
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from proofbox.service.app.settings import Settings
 from tests.container.calling import Caller
 from tests.support.engines import quickest_engine
 from tests.support.librechat import SIGNING_KEY
+from tests.support.store_check import assert_service_fits
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,6 +58,21 @@ async def service(settings: Settings) -> AsyncIterator[Service]:
     service = build(settings)
     async with running(service):
         yield service
+        await assert_service_fits(service)
+
+
+@pytest.fixture
+def take_away() -> Iterator[Callable[[Path], None]]:
+    """Takes stored bytes away until the test ends: the service is one for all."""
+    taken: list[Path] = []
+
+    def take(blob: Path) -> None:
+        blob.rename(blob.with_name(f"{blob.name}.taken"))
+        taken.append(blob)
+
+    yield take
+    for blob in taken:
+        blob.with_name(f"{blob.name}.taken").rename(blob)
 
 
 @pytest.fixture

@@ -188,13 +188,15 @@ async def test_a_missing_picture_leaves_a_notice_and_a_placeholder_or_with_stric
 
 
 @pytest.mark.parametrize("spelled", ["lost.png", "turn_1/files/lost.png"])
-async def test_a_picture_whose_stored_bytes_are_lost_is_missing_and_so_is_a_content(render, call, spelled):
+async def test_a_picture_whose_stored_bytes_are_lost_is_missing_and_so_is_a_content(
+    render, call, spelled, take_away
+):
     call.conversation = render.conversation
     code = "from PIL import Image; Image.new('RGB', (41, 30)).save('lost.png'); open('d.md', 'w').write('# Lost')"
     made = await call(f"{code}\n# {spelled}", ["lost.png", "d.md"])
     for artifact in made.artifacts:
         for blob in call.service.settings.data_dir.joinpath("blobs").rglob(artifact.sha256):
-            blob.unlink()
+            take_away(blob)
     response = await render("pdf", f"# Title\n\n![plan]({spelled})")
     [notice] = [json.loads(block.text) for block in response.blocks if block.type == "react.notice"]
     assert (notice["code"], notice["missing"]) == ("tool_call_error.missing_assets", ["turn_1/files/lost.png"])

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -366,14 +368,16 @@ async def test_each_change_that_is_not_hosted_says_that_the_user_has_an_older_ve
     assert removed.report.count("Note:") == removed.report.count("Note: the user still has a copy of h.txt") == 1
 
 
-async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lost_blob_costs_one_file(
+    call: Caller, caplog: pytest.LogCaptureFixture, take_away: Callable[[Path], None]
+) -> None:
     code = f"for name in 'ab': open(name + '.txt', 'w').write(name + {call.conversation!r})"
     await call(code, ["a.txt", "b.txt"])
     path = FilePath.from_physical("turn_1/files/a.txt")
     artifact = await call.service.artifacts.latest(call.scope, path)
     assert artifact is not None
     (blob,) = call.service.settings.data_dir.rglob(artifact.sha256)
-    blob.unlink()
+    take_away(blob)
     with caplog.at_level(logging.WARNING):
         plain = await call("import os; print(os.listdir())", turn_id="turn_2", **LOOK)
         again = await call("import os; print(os.listdir())", turn_id="turn_2", **LOOK)
@@ -389,12 +393,14 @@ async def test_a_lost_blob_costs_one_file(call: Caller, caplog: pytest.LogCaptur
     assert call.conversation in line
 
 
-async def test_a_lost_archive_costs_what_is_no_stored_file(call: Caller, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lost_archive_costs_what_is_no_stored_file(
+    call: Caller, caplog: pytest.LogCaptureFixture, take_away: Callable[[Path], None]
+) -> None:
     await call(f"mkdir {call.conversation}; echo 1 >a", **BASH)
     stored = await call.service.artifacts.workspace(call.scope)
     assert stored is not None
     (blob,) = call.service.settings.data_dir.rglob(stored.sha256)
-    blob.unlink()
+    take_away(blob)
     with caplog.at_level(logging.WARNING):
         plain = await call("ls", turn_id="turn_2", **BASH)
         await call("ls", turn_id="turn_2", **BASH)

@@ -1,4 +1,5 @@
 import hashlib
+import json
 import os
 
 import httpx
@@ -232,6 +233,41 @@ async def test_a_store_that_fails_in_the_middle_breaks_the_connection(web, saved
                 blob.unlink()
         with pytest.raises(httpx.RemoteProtocolError):
             await answer.aread()
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1] + b"?", lambda data: data[:-1]], ids=["changed", "cut"])
+@pytest.mark.parametrize("size_bytes", [10, 2_000_000])
+@pytest.mark.parametrize("asked", [None, "bytes=0-3"])
+async def test_a_download_of_damaged_bytes_never_ends_well(web, saved, tmp_path, damage, size_bytes, asked):
+    data = os.urandom(size_bytes)
+    stored = await saved(PATH, data)
+    blob = tmp_path / "data" / "blobs" / stored.sha256[:2] / stored.sha256
+    blob.unlink()
+    blob.write_bytes(damage(data))
+    async with web.stream("GET", URL, headers={} if asked is None else {"Range": asked}) as answer:
+        if answer.status_code == 200:
+            with pytest.raises(httpx.RemoteProtocolError):
+                await answer.aread()
+        else:
+            assert (answer.status_code, json.loads(await answer.aread())["code"]) == (503, "store_failed")
+
+
+async def test_bytes_that_change_after_a_range_of_them_was_served_break_the_next_range(web, saved, tmp_path):
+    data = os.urandom(1_000_000)
+    stored = await saved(PATH, data)
+    blob = tmp_path / "data" / "blobs" / stored.sha256[:2] / stored.sha256
+    assert (await web.get(URL, headers={"Range": "bytes=0-9"})).content == data[:10]
+    status = blob.stat()
+    blob.chmod(0o600)
+    with blob.open("r+b") as file:
+        file.seek(600_000)
+        file.write(b"changed")
+    os.utime(blob, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (await web.get(URL, headers={"Range": "bytes=0-9"})).content == data[:10]
+    async with web.stream("GET", URL, headers={"Range": "bytes=10-"}) as answer:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await answer.aread()
+    assert (await web.get(URL, headers={"Range": "bytes=600000-600009"})).status_code == 503
 
 
 # ---- links ----

@@ -96,6 +96,17 @@ async def test_bytes_that_the_server_has_lost_are_a_problem_and_no_empty_file(cl
     )
 
 
+@pytest.mark.parametrize("damage", [lambda data: data[:-1] + b"?", lambda data: data[:-1]], ids=["changed", "cut"])
+async def test_a_download_of_damaged_bytes_never_ends_well(client, saved, bucket, damage):
+    stored = await saved(PATH, DATA, "text/html")
+    key = f"{bucket.prefix}/blobs/{stored.sha256}"
+    client_of(bucket).put_object(Bucket=bucket.name, Key=key, Body=damage(DATA))
+    answer = await client.get(URL, headers={"Range": "bytes=0-3"})
+    assert (answer.status_code, answer.json()["code"]) == (503, "store_failed")
+    whole = await client.get(URL)  # a real server breaks the connection
+    assert (whole.status_code, len(whole.content) < int(whole.headers["content-length"])) == (200, True)
+
+
 @pytest.mark.parametrize("url", [URL, "/v1/conversations/c1"])
 async def test_a_deletion_removes_the_objects_and_with_them_the_links_of_the_server(client, saved, bucket, url):
     await saved(PATH, DATA, "text/html")

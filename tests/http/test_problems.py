@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import json
 import logging
 import re
@@ -8,8 +9,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from proofbox.contracts.paths import FilePath, Namespace
 from proofbox.contracts.problems import Problem
 from proofbox.service.api.app import create_app
+from proofbox.service.errors import StoreFailedError
 from proofbox.service.observability.log_format import JsonLines
 
 ROUTE = "/v1/tool-calls"
@@ -185,4 +188,50 @@ async def test_a_failure_of_ours_is_logged_with_its_cause(client, stores, caplog
         await client.put(
             "/v1/conversations/c1/turns/turn_1/attachments/a", content=b"", headers={"X-Request-ID": "r9"}
         )
-    assert [record.getMessage() for record in caplog.records] == ["StoreFailedError"]
+    assert [record.getMessage() for record in caplog.records] == ["StoreFailedError: the artifact store is closed"]
+    assert caplog.records[0].fields == {"conversation_id": "c1"}
+
+
+async def test_the_line_of_a_download_that_breaks_names_conversation_file_and_reason(
+    client, saved, json_log, tmp_path
+):
+    path = FilePath("turn_1", Namespace.FILES, "a.bin")
+    stored = await saved(path, b"secret" * 400_000)
+    blob = tmp_path / "data" / "blobs" / stored.sha256[:2] / stored.sha256
+    blob.unlink()
+    blob.write_bytes(b"Secret" * 400_000)
+    url = f"/v1/conversations/c1/artifacts/{path.logical}"
+    with json_log.at_level(logging.WARNING, "proofbox.api"):
+        await client.get(url, headers={"X-Request-ID": "r1"})
+        blob.unlink()
+        await client.get(url, headers={"X-Request-ID": "r2"})
+    lines = [json.loads(line) for line in json_log.text.splitlines()]
+    about = {"conversation_id": "c1", "path": path.logical}
+    assert [{name: line.get(name) for name in ("request_id", "cause", *about)} for line in lines] == [
+        {"request_id": "r1", "cause": None, **about},
+        {"request_id": "r2", "cause": "FileNotFoundError ENOENT", **about},
+    ]
+    assert [line["message"] for line in lines] == [
+        "DamagedBytesError: the stored bytes of an artifact are damaged: their SHA-256 has changed",
+        "DamagedBytesError: the stored bytes of an artifact are missing",
+    ]
+    assert "ecret" not in json_log.text
+
+
+async def test_the_line_of_a_call_that_a_store_failed_names_call_and_conversation(
+    client, calls, json_log, call_body, monkeypatch
+):
+    async def fail(*_given, **_named):
+        raise StoreFailedError("the database is damaged") from OSError(errno.EIO, "of /secret/folder")
+
+    monkeypatch.setattr(calls, "submit", fail)
+    with json_log.at_level(logging.WARNING, "proofbox.api"):
+        answer = await client.post(ROUTE, json=call_body)
+    assert answer.status_code == 503
+    line = json.loads(json_log.text.splitlines()[0])
+    assert (line["call_id"], line["conversation_id"], line["cause"], line["message"]) == (
+        call_body["tool_call_id"],
+        call_body["conversation_id"],
+        "OSError EIO",
+        "StoreFailedError: the database is damaged",
+    )

@@ -51,6 +51,7 @@ ON_BOTH_DATABASES = {
     "test_process_differences",
     "test_raced_waits",
     "test_run_store",
+    "test_store_check",
     "test_workers_in_trouble",
 }
 SERVICES = Path(__file__).parents[1] / "services"

@@ -348,6 +348,7 @@ async def test_files_that_are_damaged_already_are_named_and_all_others_restored(
     damaged.write_bytes(b"other")
     status, printed = await proofbox("backup", "--check")
     assert (status, "2 missing or damaged" in printed) == (1, True)
+    assert all(f"conversation conv-1, {path.logical}\n" in printed for path in (report.path, notes.path))
     status, printed = await proofbox("backup", tmp_path / "b.tar")
     assert status == 1
     assert all(each.sha256 in printed for each in (report, notes))

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from proofbox.service.api.responses import REQUEST_ID_HEADER, problem_response, request_id_of
+from proofbox.service.api.responses import REQUEST_ID_HEADER, BrokenBodyError, problem_response, request_id_of
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.metrics_port import Meter, ServedRequest
 from proofbox.service.observability.tracing import Span, Tracer, inside, trace_id_of
@@ -50,6 +50,8 @@ class AccessLogMiddleware:
             await self._app(scope, receive, answered)
         except ClientDisconnect:
             answered.status = CLIENT_GONE
+        except BrokenBodyError:  # the log has it
+            raise
         except Exception as exc:
             # The client does not get the text of the exception; the log has it under the request id.
             _LOGGER.exception("unexpected error")

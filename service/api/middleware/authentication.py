@@ -1,7 +1,6 @@
 """Check Host and Origin, authenticate the caller and apply its request limits, before any route runs."""
 
 import ipaddress
-import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,7 +14,7 @@ from proofbox.service.access.quotas import CallerMeter, Quotas
 from proofbox.service.access_errors import MissingPermissionError, NotAuthenticatedError, OriginRefusedError
 from proofbox.service.api.facade import Facade, facade_of
 from proofbox.service.api.origin import require_own_origin
-from proofbox.service.api.responses import problem_response, request_id_of
+from proofbox.service.api.responses import log_failure, problem_response, request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.errors import ServiceError, UnsafeNameError
 
@@ -47,7 +46,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"content-length"})
 _OURS = b"proofbox-"
 _PRESENT_MAX = 200  # characters of what a client sent that are shown to it again
-_LOGGER = logging.getLogger("proofbox.api")
 
 
 class HostCheck:
@@ -190,7 +188,7 @@ class AuthenticationMiddleware:
             meter.take_request(is_call=is_call(scope["method"], path))
         except ServiceError as exc:
             if exc.status >= _SERVER_ERROR:
-                _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+                log_failure(exc, scope)
             headers = {} if meter is None else meter.headers()
             await respond(exc, request_id_of(scope), headers=headers)(scope, receive, send)
             return

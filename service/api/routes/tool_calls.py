@@ -20,7 +20,15 @@ from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import caller_of, check_storage_quota
 from proofbox.service.api.openapi_responses import header, json_answer, json_content, link, problems
 from proofbox.service.api.parameters import CallIdInPath, ConversationIdInQuery, IdempotencyKey
-from proofbox.service.api.responses import JSON, NO_STORE, PROBLEM_JSON, model_response, request_id_of, retry_after
+from proofbox.service.api.responses import (
+    JSON,
+    NO_STORE,
+    PROBLEM_JSON,
+    model_response,
+    note_subject,
+    request_id_of,
+    retry_after,
+)
 from proofbox.service.api.routes.download_links import relative_link
 from proofbox.service.api.services import InjectedServices, Services, Ticket
 from proofbox.service.api.strict_json import read_model
@@ -141,6 +149,7 @@ async def make_tool_call(
     await check_storage_quota(request, services)
     find_more = partial(services.calls.find_mistakes, principal)
     call = named_call(await read_model(request, ToolCallRequest, find_more=find_more), run_lease)
+    note_subject(request, call_id=call.tool_call_id, conversation_id=call.conversation_id)
     ticket = await services.calls.submit(
         principal,
         call,

@@ -5,7 +5,6 @@ import base64
 import binascii
 import functools
 import json
-import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -24,7 +23,7 @@ from proofbox.service.access_errors import NotAuthenticatedError
 from proofbox.service.api.connected_work import run_until_disconnected
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import caller_of
-from proofbox.service.api.responses import request_id_of, retry_after
+from proofbox.service.api.responses import log_failure, request_id_of, retry_after
 from proofbox.service.api.services import Services
 from proofbox.service.calls.problem import problem_of, retry_after_s
 from proofbox.service.errors import OurError, ServiceError, ShuttingDownError
@@ -46,7 +45,6 @@ _FORMS = f"{PREFIX_PATH}/forms"
 _TRACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+=-]{0,127}")
 _SERVER_ERROR = 500
 _WEBHOOK = "gotenberg-webhook-"
-_LOGGER = logging.getLogger("proofbox.gotenberg")
 _NO_URL = "this service has no outgoing network; send the page itself to the route html"
 _NO_OFFICE = "this service has no LibreOffice; send HTML or Markdown to /forms/chromium/convert"
 _NO_ENGINE = "no PDF engine of this service does that"
@@ -137,7 +135,7 @@ class GotenbergFacade:
             return await self._make(work, request, trace)
         except (RequestRefusedError, ServiceError) as exc:
             if isinstance(exc, ServiceError) and exc.status >= _SERVER_ERROR:
-                _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+                log_failure(exc, request.scope)
             # The rest of a form that was refused is not read.
             return self.error_response(exc, request_id, headers={**trace, "Connection": "close"})
 

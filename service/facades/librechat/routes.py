@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import functools
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from proofbox.service.access.authenticator import Caller
 from proofbox.service.api.file_response import Conditions, file_response
 from proofbox.service.api.middleware.access_log import CLIENT_GONE
 from proofbox.service.api.middleware.authentication import caller_of, check_storage_quota
-from proofbox.service.api.responses import request_id_of
+from proofbox.service.api.responses import log_failure, request_id_of
 from proofbox.service.api.services import Services
 from proofbox.service.api.strict_json import read_model
 from proofbox.service.errors import (
@@ -58,7 +57,6 @@ _CALLS = frozenset({f"{PREFIX}/exec", f"{PREFIX}/exec/programmatic"})
 _UPLOADS = (f"{PREFIX}/upload", f"{PREFIX}/upload/batch")
 _WHILE_READING = (BodyTooLargeError, RequestTimeoutError, RateLimitedError)
 _SERVER_ERROR = 500
-_LOGGER = logging.getLogger("proofbox.api")
 _PROFILE = "X-CodeAPI-Expected-Profile"
 _LANGUAGES = {
     **dict.fromkeys(("py", "python"), Language.PYTHON),
@@ -315,7 +313,7 @@ def _guarded(endpoint: Endpoint) -> Endpoint:
             return await endpoint(request)
         except ServiceError as exc:
             if exc.status >= _SERVER_ERROR:
-                _LOGGER.warning("%s", type(exc).__name__, exc_info=exc)
+                log_failure(exc, request.scope)
             # The rest of a refused body is not read: a client that never ends must not hold the connection.
             is_unread = request.url.path in _UPLOADS or isinstance(exc, _WHILE_READING)
             headers = {"Connection": "close"} if is_unread else {}

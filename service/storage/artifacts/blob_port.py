@@ -1,7 +1,7 @@
 """The port of the bytes of artifacts: a local folder or a bucket."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +12,8 @@ from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 
 CHANGED = "the stored bytes of an artifact are damaged: their SHA-256 has changed"
+LOST = "the stored bytes of an artifact are missing"
+CUT_OFF = "the stored bytes of an artifact are cut off"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -24,6 +26,11 @@ def checked_sha256(sha256: str) -> str:
     if _SHA256.fullmatch(sha256) is None:
         raise ValueError(f"'{sha256}' is not a SHA-256 in lower-case hex")
     return sha256
+
+
+def is_sha256(name: str) -> bool:
+    """Whether a name is a SHA-256 in lower-case hex."""
+    return _SHA256.fullmatch(name) is not None
 
 
 def wrong_size(artifact: NewArtifact) -> StoreFailedError:
@@ -124,12 +131,23 @@ class BlobStore(Protocol):
             DamagedBytesError: the bytes are missing or end before ``at``.
         """
 
-    def require_sound(self, sha256: str) -> None:
-        """Check all bytes of a hash before a part of them is read, unless that was done; not where a server does.
+    def blob_bytes(self, sha256: str) -> int | None:
+        """How many bytes a hash has; None if they are missing."""
 
-        Raises:
-            DamagedBytesError: they are missing or have changed.
-        """
+    def list_blobs(self) -> Iterator[str]:
+        """The hashes that have bytes, in no order; others may be added and removed meanwhile."""
+
+    def list_hosted(self) -> Iterator[str]:
+        """The hosted names, in no order; others may be added and removed meanwhile."""
+
+    def hosted_bytes(self, name: str) -> int | None:
+        """How many bytes a hosted file has; None if it is missing."""
+
+    def hosted_piece(self, name: str, at: int, size_bytes: int) -> bytes:
+        """As `piece`, of a hosted file."""
+
+    def is_linked(self, name: str, sha256: str) -> bool:
+        """Whether a hosted file and the bytes of a hash are one file, so that a change of one changes both."""
 
     def link(self, served: ServedFile) -> str | None:
         """Create a URL with which anyone can read the bytes for a while; None without links."""

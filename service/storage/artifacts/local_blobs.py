@@ -18,9 +18,12 @@ from proofbox.service.artifacts.port import DamagedBytesError, NewArtifact
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.blob_port import (
     CHANGED,
+    CUT_OFF,
+    LOST,
     BlobStore,
     ServedFile,
     checked_sha256,
+    is_sha256,
     wrong_size,
 )
 from proofbox.service.storage.artifacts.durable_files import (
@@ -37,8 +40,6 @@ from proofbox.service.storage.artifacts.hosted_names import hosted_name, hosted_
 from proofbox.service.storage.artifacts.staging import Staging
 from proofbox.service.storage.error_translation import translate_errors
 
-_SOUND_MAX = 10_000  # are remembered
-
 
 class LocalBlobStore(BlobStore):
     """The BlobStore on the three folders below ``root``."""
@@ -53,7 +54,6 @@ class LocalBlobStore(BlobStore):
         self._blobs = self.root / "blobs"
         self._staging = Staging(self.root / "staging")
         self._making = threading.Lock()
-        self._sound: dict[str, tuple[int, int, int]] = {}  # checked blobs, with what was there
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -207,39 +207,63 @@ class LocalBlobStore(BlobStore):
         with self.translate_errors():
             blob, fetched = self.blob(sha256), folder / f"fetched-{uuid.uuid4().hex}"
             if not blob.is_file():
-                raise DamagedBytesError("the stored bytes of an artifact are missing")
+                raise DamagedBytesError(LOST, sha256)
             link(blob, fetched)
             if sha256_of(fetched) != sha256:
-                raise DamagedBytesError(CHANGED)
+                raise DamagedBytesError(CHANGED, sha256)
             return fetched
 
     @override
-    def require_sound(self, sha256: str) -> None:
-        with self.translate_errors():
-            blob = self.blob(sha256)
-            try:
-                status = blob.stat()
-                there = (status.st_ino, status.st_size, status.st_mtime_ns)
-                if self._sound.get(sha256) == there:
-                    return
-                is_sound = sha256_of(blob) == sha256
-            except FileNotFoundError as exc:
-                raise DamagedBytesError("the stored bytes of an artifact are missing") from exc
-        if not is_sound:
-            raise DamagedBytesError(CHANGED)
-        if len(self._sound) >= _SOUND_MAX:
-            self._sound.clear()
-        self._sound[sha256] = there
+    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+        return self._read(self.blob(sha256), at, size_bytes)
 
     @override
-    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+    def hosted_piece(self, name: str, at: int, size_bytes: int) -> bytes:
+        return self._read(self.hosted / name, at, size_bytes)
+
+    def _read(self, file: Path, at: int, size_bytes: int) -> bytes:
         with self.translate_errors():
             try:
-                stream = self.blob(sha256).open("rb", buffering=0)
+                stream = file.open("rb", buffering=0)
             except FileNotFoundError as exc:
-                raise DamagedBytesError("the stored bytes of an artifact are missing") from exc
+                raise DamagedBytesError(LOST) from exc
             with stream:
                 piece = os.pread(stream.fileno(), size_bytes, at)
         if not piece:
-            raise DamagedBytesError("the stored bytes of an artifact are cut off")
+            raise DamagedBytesError(CUT_OFF)
         return piece
+
+    @override
+    def blob_bytes(self, sha256: str) -> int | None:
+        return self._size(self.blob(sha256))
+
+    @override
+    def hosted_bytes(self, name: str) -> int | None:
+        return self._size(self.hosted / name)
+
+    def _size(self, file: Path) -> int | None:
+        with self.translate_errors():
+            try:
+                return file.stat().st_size
+            except FileNotFoundError:
+                return None
+
+    @override
+    def is_linked(self, name: str, sha256: str) -> bool:
+        with self.translate_errors():
+            try:
+                return (self.hosted / name).samefile(self.blob(sha256))
+            except FileNotFoundError:
+                return False
+
+    @override
+    def list_blobs(self) -> Iterator[str]:
+        with self.translate_errors():
+            yield from (name for _, _, names in os.walk(self._blobs) for name in names if is_sha256(name))
+
+    @override
+    def list_hosted(self) -> Iterator[str]:
+        with self.translate_errors():
+            for folder, _, names in os.walk(self.hosted):
+                below = Path(folder).relative_to(self.hosted)
+                yield from ((below / name).as_posix() for name in names)

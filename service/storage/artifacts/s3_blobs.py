@@ -26,9 +26,11 @@ from proofbox.service.errors import OurError, StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts.blob_port import (
     CHANGED,
+    CUT_OFF,
     BlobStore,
     ServedFile,
     checked_sha256,
+    is_sha256,
     wrong_size,
 )
 from proofbox.service.storage.artifacts.durable_files import READ_ONLY
@@ -45,6 +47,7 @@ _NAME_BYTES_MAX = 1024  # S3's own limit for the name of an object
 _READ_BYTES = 1024 * 1024
 # A blob is served through links only, which set its media type; without them no browser renders it.
 _BLOB_TYPE, _BLOB_DISPOSITION = "application/octet-stream", "attachment"
+_HOSTED_BELOW = ("cb/tenants/", "attachments/cb/tenants/")
 
 _log = logging.getLogger(__name__)
 
@@ -263,7 +266,14 @@ class S3BlobStore(BlobStore):
 
     @override
     def fetch(self, hashes: Sequence[str], folder: Path) -> list[Path]:
-        return [self._fetch(sha256, folder) for sha256 in hashes]
+        fetched = []
+        for sha256 in hashes:
+            try:
+                fetched.append(self._fetch(sha256, folder))
+            except DamagedBytesError as exc:
+                exc.sha256 = sha256
+                raise
+        return fetched
 
     def _fetch(self, sha256: str, folder: Path) -> Path:
         fetched, digest = folder / f"fetched-{uuid.uuid4().hex}", hashlib.sha256()
@@ -280,25 +290,63 @@ class S3BlobStore(BlobStore):
         return fetched
 
     @override
-    def require_sound(self, sha256: str) -> None:
-        """Do nothing: the server answers for its bytes."""
+    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+        return self._read(self._blob(sha256), at, size_bytes)
 
     @override
-    def piece(self, sha256: str, at: int, size_bytes: int) -> bytes:
+    def hosted_piece(self, name: str, at: int, size_bytes: int) -> bytes:
+        return self._read(self._below + name, at, size_bytes)
+
+    def _read(self, key: str, at: int, size_bytes: int) -> bytes:
         try:
             with translate_errors():
                 answer = self._client.get_object(
-                    Bucket=self._bucket, Key=self._blob(sha256), Range=f"bytes={at}-{at + size_bytes - 1}"
+                    Bucket=self._bucket, Key=key, Range=f"bytes={at}-{at + size_bytes - 1}"
                 )
                 with answer["Body"] as body:
                     piece = body.read()
         except StoreFailedError as exc:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) == "InvalidRange":
-                raise DamagedBytesError("the stored bytes of an artifact are cut off") from exc
+                raise DamagedBytesError(CUT_OFF) from exc
             raise
         if not piece:
-            raise DamagedBytesError("the stored bytes of an artifact are cut off")
+            raise DamagedBytesError(CUT_OFF)
         return piece
+
+    @override
+    def blob_bytes(self, sha256: str) -> int | None:
+        return self._size(self._blob(sha256))
+
+    @override
+    def hosted_bytes(self, name: str) -> int | None:
+        return self._size(self._below + name)
+
+    def _size(self, key: str) -> int | None:
+        try:
+            with translate_errors():
+                return self._client.head_object(Bucket=self._bucket, Key=key)["ContentLength"]
+        except DamagedBytesError:
+            return None
+
+    @override
+    def is_linked(self, name: str, sha256: str) -> bool:
+        return False
+
+    @override
+    def list_blobs(self) -> Iterator[str]:
+        head = f"{self._below}blobs/"
+        names = (key.removeprefix(head) for key in self._list(head))
+        yield from (name for name in names if is_sha256(name))
+
+    @override
+    def list_hosted(self) -> Iterator[str]:
+        for head in _HOSTED_BELOW:  # a bucket without a prefix may have objects of others
+            yield from (key.removeprefix(self._below) for key in self._list(self._below + head))
+
+    def _list(self, head: str) -> Iterator[str]:
+        with translate_errors():
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=head)
+            yield from (each["Key"] for page in pages for each in page.get("Contents", []))
 
     @override
     def link(self, served: ServedFile) -> str:

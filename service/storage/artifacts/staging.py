@@ -26,7 +26,7 @@ class Staging:
     def stage(self) -> Path:
         """A fresh folder."""
         folder = self.folder / uuid.uuid4().hex
-        folder.mkdir()
+        folder.mkdir(parents=True)
         return folder
 
     def unstage(self, folder: Path) -> None:

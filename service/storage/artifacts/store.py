@@ -18,9 +18,9 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from itertools import chain
 from math import ceil
@@ -47,6 +47,7 @@ from proofbox.service.errors import StoreFailedError
 from proofbox.service.identity import ConversationKey
 from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.blob_port import CHANGED, BlobStore, checked_sha256
+from proofbox.service.storage.artifacts.checked_ranges import CheckedRanges
 from proofbox.service.storage.artifacts.hosted_names import key_of, rn_of
 from proofbox.service.storage.artifacts.key_locks import KeyLocks
 from proofbox.service.storage.artifacts.prepared_save import SqlPreparedSave
@@ -61,8 +62,7 @@ from proofbox.service.storage.timing import StoreObserver, ignore, timed
 T = TypeVar("T")
 
 _YIELDED_BYTES_MAX = 256 * 1024
-
-
+_RANGES = "ranges/"  # before the names of locks
 _PAUSE_S, _PAUSE_S_MAX = 0.5, 5.0
 _TAKEN_MAX = 2  # a process that is paused again and again gives up
 _log = logging.getLogger(__name__)
@@ -87,6 +87,7 @@ class SqlArtifactStore(SqlWorkspaces):
         self._locks = KeyLocks()
         self._saving: set[asyncio.Future[Any]] = set()
         self._journal = SaveJournal(database, files, self._locks, self._off_loop, owner)
+        self._ranges = CheckedRanges(files, self._off_loop)
 
     async def open(self) -> None:
         """Make the byte side ready and undoes saves that were cut short.
@@ -180,8 +181,13 @@ class SqlArtifactStore(SqlWorkspaces):
     async def fetch_all(
         self, scope: ConversationKey, artifacts: Sequence[StoredArtifact], staging: Path
     ) -> list[Path]:
-        hashes = [row.sha256 for row in await self._versions(scope, artifacts)]
-        parts = await _all(self._fetch(part, staging) for part in _parts(hashes, self._files.at_once))
+        found = await self._versions(scope, artifacts)
+        hashes = [row.sha256 for row in found]
+        try:
+            parts = await _all(self._fetch(part, staging) for part in _parts(hashes, self._files.at_once))
+        except DamagedBytesError as exc:
+            exc.path = next((row.path.logical for row in found if row.sha256 == exc.sha256), "")
+            raise
         return list(chain.from_iterable(parts))
 
     @override
@@ -212,25 +218,41 @@ class SqlArtifactStore(SqlWorkspaces):
         self, scope: ConversationKey, artifact: StoredArtifact, start: int, end: int
     ) -> AsyncIterator[bytes]:
         row = await self._version(scope, artifact)
-        at, end = max(start, 0), min(end, row.size_bytes)
-        digest = hashlib.sha256() if end - at == row.size_bytes else None
-        if digest is None:
-            await self._off_loop(partial(self._files.require_sound, row.sha256))
-        while at < end:
+        start, end = max(start, 0), min(end, row.size_bytes)
+        is_whole = end - start == row.size_bytes
+        try:
+            async with aclosing(self._whole(row) if is_whole else self._range(row, start, end)) as pieces:
+                async for piece in pieces:
+                    for begin in range(0, len(piece), _YIELDED_BYTES_MAX):
+                        yield piece[begin : begin + _YIELDED_BYTES_MAX]
+        except DamagedBytesError as exc:
+            exc.path = row.path.logical
+            raise
+
+    async def _whole(self, row: ArtifactRow) -> AsyncGenerator[bytes, None]:
+        """All bytes of a version; the last piece comes when the SHA-256 of all is known to be right."""
+        at, digest = 0, hashlib.sha256()
+        while at < row.size_bytes:
             # Asked for piece by piece: a reader that goes away in the middle leaves nothing open behind.
-            wanted = min(self._files.piece_bytes, end - at)
+            wanted = min(self._files.piece_bytes, row.size_bytes - at)
             piece = await self._off_loop(partial(self._piece, row.sha256, at, wanted, digest))
             at += len(piece)
-            if digest is not None and at == end and digest.hexdigest() != row.sha256:
+            if at == row.size_bytes and digest.hexdigest() != row.sha256:
                 raise DamagedBytesError(CHANGED)
-            for begin in range(0, len(piece), _YIELDED_BYTES_MAX):
-                yield piece[begin : begin + _YIELDED_BYTES_MAX]
+            yield piece
 
-    def _piece(self, sha256: str, at: int, wanted: int, digest: "hashlib._Hash | None") -> bytes:
+    async def _range(self, row: ArtifactRow, at: int, end: int) -> AsyncGenerator[bytes, None]:
+        async with self._locks.held([_RANGES + row.sha256]):  # a reader asks for several at once
+            await self._ranges.learn(row.sha256, row.size_bytes)
+        while at < end:
+            piece = await self._ranges.piece(row.sha256, row.size_bytes, at, end)
+            at += len(piece)
+            yield piece
+
+    def _piece(self, sha256: str, at: int, wanted: int, digest: "hashlib._Hash") -> bytes:
         """A piece of the bytes of a hash, which goes into the digest of all of them; blocking."""
         piece = self._files.piece(sha256, at, wanted)
-        if digest is not None:
-            digest.update(piece)
+        digest.update(piece)
         return piece
 
     @override

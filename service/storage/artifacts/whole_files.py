@@ -10,7 +10,14 @@ from proofbox.service.storage.artifacts.rows import ArtifactRow
 
 def read_whole(files: BlobStore, found: Sequence[ArtifactRow]) -> dict[str, bytes]:
     """The bytes of files by their SHA-256, which is checked; DamagedBytesError where one is missing or damaged."""
-    return {row.sha256: _whole(files, row) for row in found}
+    contents = {}
+    for row in found:
+        try:
+            contents[row.sha256] = _whole(files, row)
+        except DamagedBytesError as exc:
+            exc.path = row.path.logical
+            raise
+    return contents
 
 
 def _whole(files: BlobStore, row: ArtifactRow) -> bytes:
