@@ -45,7 +45,7 @@ class Slot:
 class _Line:
     """The calls of one owner that wait, or of all owners, as far as it is measured how fast they leave.
 
-    Time counts while calls wait: that in which the line is empty says nothing of how fast a full one moves.
+    Time counts while calls wait: one that is empty does not show how fast a full one moves.
     """
 
     __slots__ = ("_gaps", "_since")

@@ -42,12 +42,10 @@ def problem_of(exc: BaseException, request_id: str) -> Problem:
     )
 
 
-def retry_after_s(
-    exc: BaseException, problem: Problem, draw: Callable[[], float] = random.random
-) -> float | None:
+def retry_after_s(exc: BaseException, problem: Problem, draw: Callable[[], float] = random.random) -> float | None:
     """The time of a retry in whole seconds, if one makes sense: the one of the error, or soon.
 
-    Of a 429 or 503 it is up to half as long again, by chance: who was refused together does not come again together.
+    Of a 429 or 503 it is up to half as long again, by chance: those refused together do not come again together.
     """
     seconds = exc.retry_after_s if isinstance(exc, ServiceError) else None
     if seconds is None and not problem.retryable:

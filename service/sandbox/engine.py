@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.tracing import NoTracer, Tracer, inside, open_span
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.clock import Clock, LoopClock
 from proofbox.service.sandbox.containers import Container, Containers, ContainerTransport, OrphanContainer
 from proofbox.service.sandbox.limits import CallLimits
@@ -358,7 +359,10 @@ class PooledEngine:
             if isinstance(exc, (TimeoutError, SandboxLostError)):
                 stderr = transport.stderr_tail.decode(errors="replace").strip()
                 log.warning("a sandbox did not get ready: %s %s", exc, stderr)
-                raise EngineUnavailableError("a sandbox was started but its runner did not answer") from exc
+                cause = public_cause(stderr)
+                raise EngineUnavailableError(
+                    f"a sandbox was started but its runner did not answer{cause and f': {cause}'}"
+                ) from exc
             raise
         return pooled
 

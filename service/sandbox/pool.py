@@ -135,10 +135,10 @@ class Pool:
         """A start failed, of the pool or without it; the error for whoever waited for it."""
         self.counts.failed += 1
         self._failed_in_row += 1
-        is_of_engine = isinstance(exc, EngineUnavailableError)
-        self._failure = exc if is_of_engine else EngineUnavailableError("a sandbox could not be started")
         self._failed_at = self._clock.time()
-        return self._failure
+        failure = EngineUnavailableError("a sandbox could not be started")
+        self._failure = failure = exc if isinstance(exc, EngineUnavailableError) else failure
+        return failure
 
     @property
     def ready(self) -> int:

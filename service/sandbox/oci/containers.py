@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.containers import Container, ContainerTransport, Forks, OrphanContainer
 from proofbox.service.sandbox.hardening import CPU_PERIOD_US
 from proofbox.service.sandbox.host_info import meminfo
@@ -280,7 +281,8 @@ class OciContainers:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except (OSError, subprocess.SubprocessError) as exc:
-            raise EngineUnavailableError(f"the engine 'oci' could not {what}: {exc}") from exc
+            cause = exc.strerror.lower() if isinstance(exc, OSError) and exc.strerror else public_cause(str(exc))
+            raise EngineUnavailableError(f"the engine 'oci' could not {what}: {cause}") from exc
 
 
 def usable_cgroups() -> Cgroups:
