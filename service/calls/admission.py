@@ -43,10 +43,7 @@ class Slot:
 
 
 class _Line:
-    """The calls of one owner that wait, or of all owners, as far as it is measured how fast they leave.
-
-    Time counts while calls wait: one that is empty does not show how fast a full one moves.
-    """
+    """How fast calls leave a line, as far as it is measured while calls wait there."""
 
     __slots__ = ("_gaps", "_since")
 
@@ -69,6 +66,45 @@ class _Line:
             return None
         total = sum(self._gaps)
         return max(total / len(self._gaps), (total + now - self._since) / (len(self._gaps) + 1))
+
+
+class Departures:
+    """How fast calls leave the lines of their owners: when the next place is free.
+
+    Args:
+        clock: a monotonic clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._waiting: Counter[str] = Counter()
+        self._all = _Line()
+        self._own: dict[str, _Line] = {}  # of owners with calls that wait
+
+    def join(self, owner: str) -> None:
+        """A call of an owner waits."""
+        now = self._clock()
+        if not self._waiting:
+            self._all.begin(now)
+        if not self._waiting[owner]:
+            self._own[owner] = _Line()
+            self._own[owner].begin(now)
+        self._waiting[owner] += 1
+
+    def leave(self, owner: str) -> None:
+        """One that waited has left."""
+        now = self._clock()
+        self._all.leave(now)
+        self._own[owner].leave(now)
+        self._waiting[owner] -= 1
+        if not self._waiting[owner]:
+            del self._waiting[owner], self._own[owner]
+
+    def next_s(self, owner: str | None = None) -> float | None:
+        """The time until the next one leaves, of all or of an owner; None if it is not known yet."""
+        line = self._all if owner is None else self._own.get(owner, self._all)
+        found_s = line.gap_s(self._clock())
+        return None if found_s is None else min(_RETRY_AFTER_S_MAX, max(1.0, found_s))
 
 
 class Admission:
@@ -99,8 +135,7 @@ class Admission:
         """What one owner may have of both."""
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns; none is empty
-        self._all = _Line()
-        self._own: dict[str, _Line] = {}  # of the owners in `_lines`
+        self._departures = Departures(clock)
         self._mean_s = 1.0
 
     @property
@@ -171,7 +206,8 @@ class Admission:
         self.refuse_if_full(owner)
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         on_queued(self._before(owner))
-        self._join(owner, turn)
+        self._lines.setdefault(owner, deque()).append(turn)
+        self._departures.join(owner)
         timer = turn.get_loop().call_later(max(0.0, deadline - time.monotonic()), self._expire, turn, owner)
         try:
             await turn
@@ -220,7 +256,7 @@ class Admission:
             turn = line.popleft()
             if line:
                 self._lines[owner] = line  # behind all others
-            self._note_left(owner)
+            self._departures.leave(owner)
             if not turn.done():
                 turn.set_result(None)
                 self._running[owner] += 1
@@ -231,30 +267,13 @@ class Admission:
             line.remove(turn)
             if not line:
                 del self._lines[owner]
-            self._note_left(owner)
-
-    def _join(self, owner: str, turn: asyncio.Future[None]) -> None:
-        now = self._clock()
-        if not self._lines:
-            self._all.begin(now)
-        if owner not in self._lines:
-            self._own[owner] = _Line()
-            self._own[owner].begin(now)
-        self._lines.setdefault(owner, deque()).append(turn)
-
-    def _note_left(self, owner: str) -> None:
-        now = self._clock()
-        self._all.leave(now)
-        self._own[owner].leave(now)
-        if owner not in self._lines:
-            del self._own[owner]
+            self._departures.leave(owner)
 
     def next_place_s(self, owner: str | None = None) -> float:
         """The time until a place in the line is free, as calls left it lately; of an owner: in the owner's line."""
-        line = self._all if owner is None else self._own.get(owner, self._all)
+        if (measured_s := self._departures.next_s(owner)) is not None:
+            return measured_s
         slots = self._running_max
         if owner is not None:
             slots = min(slots, self.share_of(owner).running or slots)
-        measured_s = line.gap_s(self._clock())
-        seconds = self._mean_s / slots if measured_s is None else measured_s
-        return min(_RETRY_AFTER_S_MAX, max(1.0, seconds))
+        return min(_RETRY_AFTER_S_MAX, max(1.0, self._mean_s / slots))
