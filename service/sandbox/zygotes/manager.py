@@ -71,7 +71,7 @@ async def start_zygotes(wanted: ImportOnce, starter: Callable[[], Start], thread
     try:
         zygotes = Zygotes(await asyncio.get_running_loop().run_in_executor(threads, starter), threads)
         await zygotes.prepare(Kind.BARE, Kind.INSPECTOR, Kind.PLAIN_INSPECTOR)
-    except NotForkedError as exc:
+    except (NotForkedError, EngineUnavailableError, OSError) as exc:  # else no sandbox could start
         if wanted == "on":
             raise EngineUnavailableError(f"PROOFBOX_IMPORT_ONCE is on, and that cannot be: {exc}") from exc
         log.warning("each sandbox imports its libraries anew, which is slower: %s", exc)

@@ -130,11 +130,17 @@ async def test_a_service_begins_before_its_first_zygotes_are_ready_and_a_sandbox
     assert [zygote.ended for zygote in kept] == [True] * 3
 
 
-async def test_where_zygotes_cannot_be_had_the_service_does_without_and_waits_no_more(starts):
+@pytest.mark.parametrize("exc", [None, EngineUnavailableError("away"), PermissionError("no")])
+async def test_where_zygotes_cannot_be_had_the_service_does_without_and_waits_no_more(starts, exc):
+    def starter():
+        if exc is not None:
+            raise exc
+        return starts
+
     starts.fails = True
     with ThreadPoolExecutor(3) as threads:
         coming = ComingZygotes("auto", threads)
-        await coming.begin(lambda: starts)
+        await coming.begin(starter)
         assert await coming.get() is None
         await coming.stop()
 
