@@ -145,19 +145,24 @@ class NatsLink:
         """Wait for a link; not any longer once each server has failed.
 
         Raises:
-            NatsRefusedError: each server refuses it.
+            NatsRefusedError: each server refuses it, or the client can try none.
         """
         tasks = [asyncio.create_task(connecting), asyncio.create_task(self._all_failed.wait())]
         try:
             done, _ = await asyncio.wait(tasks, timeout=_CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
             if tasks[0] in done:
                 await tasks[0]
+                self._note_up()
+        except Exception as exc:
+            raise NatsRefusedError(
+                f"nats_urls: {', '.join(self._settings.urls)} cannot be used ({type(exc).__name__}: {exc}); "
+                "correct PROOFBOX_NATS_URLS"
+            ) from exc
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if tasks[0] in done:
-            self._note_up()
             return True
         if self.why_down is not None and self._refusals >= len(self._settings.urls):
             raise NatsRefusedError(self.why_down)

@@ -182,6 +182,11 @@ async def test_files_that_cannot_be_used_are_named(tmp_path, setting, content, e
     assert "SU1" not in why
 
 
+async def test_an_address_that_no_client_can_try_is_refused_and_not_waited_for():
+    why = await refused(settings("nats://127.0.0.1:port"))
+    assert why.startswith("nats_urls: nats://127.0.0.1:port cannot be used (")
+
+
 async def test_a_certificate_and_the_key_of_another_are_named(tmp_path, issuer):
     one, other = write_pair(tmp_path, issuer, "one"), write_pair(tmp_path, issuer, "other")
     why = await refused(settings("nats://127.0.0.1:1", certificate=(one[0], other[1])))
