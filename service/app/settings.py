@@ -135,7 +135,7 @@ class Settings(LogSettings, GatewaySettings, NetworkSettings, PackageSettings, D
     s3_part_bytes: Annotated[int, FOR_OTHERS] = Field(default=8 * _MIB, ge=5 * _MIB, le=1024 * _MIB)
     """Part size of larger files; each of up to 8 transfers has one part in memory."""
     s3_retry_s: Annotated[float, FOR_OTHERS] = Field(default=60, ge=0)
-    """Time for which saving the files of a call is tried again while the server does not answer; 0: not again."""
+    """Time for which files are saved and read again while the server does not answer; 0: not again."""
     link_s: int = Field(default=900, ge=1, le=7 * 24 * 3600)
     """Lifetime of a download link."""
 

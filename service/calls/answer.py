@@ -7,6 +7,8 @@ from proofbox.service.calls.port import CallState
 from proofbox.service.calls.problem import problem_of, retry_after_s
 from proofbox.service.errors import ShuttingDownError
 
+_NEW_ID = "under a new id"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -30,6 +32,18 @@ def build_problem_answer(exc: BaseException, request_id: str) -> Answer:
     problem = problem_of(exc, request_id)
     body, seconds = problem.model_dump_json(exclude_none=True), retry_after_s(exc, problem)
     return Answer(problem.status, body, is_problem=True, retry_after_s=seconds)
+
+
+def make_final(answer: Answer) -> Answer:
+    """An answer as it is stored: no stored problem asks for a repetition, which would only bring it again."""
+    if not answer.is_problem:
+        return answer
+    problem = Problem.model_validate_json(answer.body)
+    if not problem.retryable:
+        return answer
+    detail = problem.detail if _NEW_ID in problem.detail else f"{problem.detail}; call again {_NEW_ID}"
+    final = problem.model_copy(update={"retryable": False, "detail": detail})
+    return Answer(problem.status, final.model_dump_json(exclude_none=True), is_problem=True)
 
 
 def restore_answer(state: CallState, body: str) -> Answer:

@@ -11,7 +11,7 @@ from proofbox.contracts.gateway.codes import WarningCode
 from proofbox.contracts.gateway.wire import GatewayWarning
 from proofbox.contracts.tool_call_response import ToolCallResponse
 from proofbox.service.artifacts.port import SaveLostError, StoredArtifact
-from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
+from proofbox.service.calls.answer import Answer, build_problem_answer, make_final, restore_answer
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import (
     Alongside,
@@ -259,10 +259,11 @@ async def store_end(
         The call as it is stored now; its end, None if it was in another state.
     """
     if isinstance(ending, CallResult):
-        end = await asyncio.to_thread(lambda: _stored_end(ending, parts.build(ending), was))
+        final = replace(ending, answer=make_final(ending.answer))
+        end = await asyncio.to_thread(lambda: _stored_end(final, parts.build(final), was))
         stored = await store.finish(key, end.state, end.answer, end.blocks, end.audit, end.also)
         is_own = stored.answer == end.answer
-        return stored, replace(ending, audited=stored.audited) if is_own else None
+        return stored, replace(final, audited=stored.audited) if is_own else None
     built: list[CallResult] = []
 
     def build(files: Sequence[StoredArtifact]) -> StoredEnd:

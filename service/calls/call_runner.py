@@ -16,10 +16,11 @@ from proofbox.service.calls.answer_writer import AnswerWriter, CallResult
 from proofbox.service.calls.audit.audit_record import log_audit_line, outcome_code, span_attributes
 from proofbox.service.calls.claim import ClaimLostError, ShareTakenError
 from proofbox.service.calls.events import EndedCalls, EventLog
+from proofbox.service.calls.observer import CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, EffectRefusedError, StoredCall
 from proofbox.service.calls.running import RunningCall
 from proofbox.service.calls.stored_calls import CallParts, asked_of, build_done
-from proofbox.service.calls.suspension import CallRun, Closing, Suspension
+from proofbox.service.calls.suspension import CallRun, Closing, RunOutcome, Suspension
 from proofbox.service.calls.tool import PreparedCall
 from proofbox.service.calls.waiting import WaitingCall, WaitingCalls
 from proofbox.service.concurrency import wait_to_end
@@ -30,6 +31,7 @@ from proofbox.service.errors import (
     OurError,
     ServiceError,
     ShuttingDownError,
+    StoreFailedError,
 )
 from proofbox.service.observability.log_context import about
 from proofbox.service.observability.metrics_port import EndedCall, Meter, NoMeter
@@ -37,6 +39,9 @@ from proofbox.service.observability.tracing import span
 
 log = logging.getLogger("proofbox.calls")
 
+_AGAIN_S = (1, 2, 5, 10, 20)
+"""The pauses after which a call that nobody waits for is run again."""
+_OF_A_WORKER = (EngineUnavailableError, ShuttingDownError, ShareTakenError, StoreFailedError)
 _STOPS = ShuttingDownError("the service is shutting down and the call goes on; ask for it again under its id")
 
 
@@ -126,7 +131,7 @@ class CallRunner:
 
     async def _run_and_finish(self, running: RunningCall, call: PreparedCall, run: CallRun) -> None:
         try:
-            response = await run(running)
+            response = await self._respond(running, run)
             running.clients.disarm()  # it has ended: nothing is left to be abandoned
             if isinstance(response, Suspension):
                 suspended = await self._suspend(running, response)
@@ -143,6 +148,19 @@ class CallRunner:
             if not isinstance(exc, ServiceError):
                 log.exception("call %s failed in an unforeseen way", running.key.tool_call_id)
             await self._fail(running, call, exc)
+
+    async def _respond(self, running: RunningCall, run: CallRun) -> RunOutcome:
+        """Runs a call; one that nobody waits for, and of which nothing ran, again while a server is away."""
+        for pause_s in _AGAIN_S:
+            try:
+                return await run(running)
+            except (StoreFailedError, EngineUnavailableError) as exc:
+                if not running.detached or running.has_started or running.queue_mark is None:
+                    raise
+                log.warning("call %s cannot run yet: %s", running.key.tool_call_id, exc)
+            running.record = CallRecord()
+            await asyncio.sleep(pause_s)
+        return await run(running)
 
     async def _suspend(self, running: RunningCall, suspension: Suspension) -> ToolCallResponse | None:
         """Lets a call wait; its response, if an effect refused."""
@@ -193,6 +211,9 @@ class CallRunner:
     async def _finish_cancelled(self, running: RunningCall, call: PreparedCall) -> None:
         reason = running.cancel_reason or build_shutdown_error(may_have_run=not running.only_waited)
         is_untouched = running.only_waited if running.claim is None else not running.has_started
+        if is_untouched and isinstance(reason, ShuttingDownError) and await self._stays_queued(running):
+            self._let_go(running)
+            return
         if is_untouched and isinstance(reason, (ShuttingDownError, CallAbandonedError)):
             await self._fail(running, call, reason)
             return
@@ -202,6 +223,17 @@ class CallRunner:
             await self._finish(running, call, CallResult(CallState.CANCELLED, answer, left))
         else:
             await self._finish(running, call, CallResult(CallState.FAILED, answer))
+
+    async def _stays_queued(self, running: RunningCall) -> bool:
+        """Whether a call of which nothing ran is stored as waiting, for the next start."""
+        if running.queue_mark is None:
+            return False
+        try:
+            await running.queue_mark.store()
+        except OurError as exc:
+            log.warning("call %s cannot be queued for the next start: %s", running.key.tool_call_id, exc)
+            return False
+        return True
 
     async def _fail(self, running: RunningCall, call: PreparedCall, exc: Exception) -> None:
         """Answers a call that the service or its caller failed; one of which nothing ran may come again."""
@@ -227,7 +259,7 @@ class CallRunner:
             return False
         if claim.is_lost or isinstance(exc, ClaimLostError):
             return True
-        if running.has_started or not isinstance(exc, (EngineUnavailableError, ShuttingDownError, ShareTakenError)):
+        if running.has_started or not isinstance(exc, _OF_A_WORKER):
             return False
         return await claim.release(exc)
 

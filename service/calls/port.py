@@ -100,6 +100,7 @@ class StoredCall:
         wait_spec: of a call of a run that has no answer: what its newest wait stored, else what its acceptance
             bound, as JSON text.
         number: its number among all calls of the store, rising.
+        is_queued: it is open, waits for a slot, and no part of it ran.
     """
 
     key: CallKey
@@ -114,6 +115,7 @@ class StoredCall:
     wait: str | None = None
     wait_spec: str | None = None
     number: int = 0
+    is_queued: bool = False
 
     @property
     def is_ended(self) -> bool:
@@ -164,6 +166,7 @@ class NewCall:
         boot_id: the process of the service that accepts it.
         idempotency_key: a second name that the client gave it, unique for the principal.
         effects: what is stored with it, if it is new.
+        is_queued: it will wait for a slot.
     """
 
     key: CallKey
@@ -172,6 +175,7 @@ class NewCall:
     boot_id: str
     idempotency_key: str | None
     effects: Sequence[Effect] = field(default=())
+    is_queued: bool = False
 
 
 class CallNotStoredError(StoreFailedError):
@@ -248,6 +252,9 @@ class CallStore(Protocol):
 
         A call that does not wait stays as it is: None. Raises as `finish` does.
         """
+
+    async def mark_queued(self, key: CallKey, boot_id: str, *, is_queued: bool) -> None:
+        """Records whether an open call of a process waits for a slot: then the next start runs it."""
 
     async def forget(self, key: CallKey) -> None:
         """Removes an open call that was refused before anything ran, so that it may come again."""

@@ -106,6 +106,8 @@ async def new_call(
     boot_id: str,
     idempotency_key: str | None,
     effects: Sequence[Effect] = (),
+    *,
+    is_queued: bool = False,
 ) -> NewCall:
     """A call as it is to be registered."""
     sha256, text = await asyncio.to_thread(_payload, request)  # with up to 100 MB of assets
@@ -116,6 +118,7 @@ async def new_call(
         boot_id=boot_id,
         idempotency_key=idempotency_key,
         effects=effects,
+        is_queued=is_queued,
     )
 
 

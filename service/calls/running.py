@@ -4,6 +4,7 @@ import asyncio
 import codecs
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Protocol
 
 from proofbox.contracts.events import EventName, OutputEvent, QueuedEvent, StartedEvent
 from proofbox.contracts.network import ListedConnections, NetworkConnection
@@ -25,6 +26,47 @@ from proofbox.service.sandbox.port import StreamName
 _UTF_8 = codecs.getincrementaldecoder("utf-8")
 
 
+class MarkQueued(Protocol):
+    """Stores whether a call waits for a slot."""
+
+    async def __call__(self, *, is_queued: bool) -> None:
+        """Store it. Raises StoreFailedError."""
+
+
+class QueueMark:
+    """Records of a call whether it waits for a slot: if the service ends meanwhile, the next start runs it.
+
+    Args:
+        mark: stores it.
+        is_stored: whether it is stored as waiting.
+    """
+
+    def __init__(self, mark: "MarkQueued", *, is_stored: bool) -> None:
+        self._mark = mark
+        self._is_stored = is_stored
+        self._storing: asyncio.Task[None] | None = None
+
+    def wait(self) -> None:
+        """It waits."""
+        if not self._is_stored and self._storing is None:
+            self._storing = asyncio.create_task(self.store())
+            self._storing.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def store(self) -> None:
+        """Record that it waits. Raises StoreFailedError."""
+        if not self._is_stored:
+            await self._mark(is_queued=True)
+            self._is_stored = True
+
+    async def clear(self) -> None:
+        """Record that its program is about to begin. Raises StoreFailedError: it may not."""
+        if self._storing is not None:
+            await asyncio.wait([self._storing])
+        if self._is_stored:
+            await self._mark(is_queued=False)
+            self._is_stored = False
+
+
 class RunningCall(CallObserver):
     """A running call of this process: its task, its events and its clients."""
 
@@ -44,6 +86,7 @@ class RunningCall(CallObserver):
         "is_suspending",
         "key",
         "on_cancel",
+        "queue_mark",
         "request_id",
         "span",
         "task",
@@ -73,6 +116,8 @@ class RunningCall(CallObserver):
         self.cancel_reason: ServiceError | None = None
         self.on_cancel: Callable[[ServiceError], bool] | None = None
         """Of a call that another process runs: has that end it, unless it returns False."""
+        self.queue_mark: QueueMark | None = None
+        """Of a call that this process runs, and that may wait for a slot."""
         self._connections = ListedConnections()
         # Pieces end anywhere: a character that is cut is completed by the next piece.
         self._decoders: dict[StreamName, codecs.IncrementalDecoder] = {}
@@ -88,10 +133,14 @@ class RunningCall(CallObserver):
 
     def on_queued(self, position: int) -> None:
         """See `CallObserver.on_queued`."""
+        if position and self.queue_mark is not None:
+            self.queue_mark.wait()
         self.emit("queued", QueuedEvent(position=position).model_dump_json())
 
     async def before_start(self) -> None:
         """See `CallObserver.before_start`."""
+        if self.queue_mark is not None:
+            await self.queue_mark.clear()
         if self.claim is not None:
             await self.claim.start()
             self.has_started = True

@@ -19,18 +19,19 @@ from proofbox.service.calls.call_runner import CallRunner, CallSettings
 from proofbox.service.calls.call_status import build_status
 from proofbox.service.calls.dispatch import Accepted, Dispatch, LocalDispatch
 from proofbox.service.calls.events import CallEvent, EventLog
-from proofbox.service.calls.interruptions import cancelled
+from proofbox.service.calls.interruptions import SERVICE_STOPPED, cancelled
 from proofbox.service.calls.invalid_params import find_mistakes, prepare_call
 from proofbox.service.calls.lookup import find_call
 from proofbox.service.calls.port import CallKey, CallState, CallStore, StoredCall
 from proofbox.service.calls.registration import CallRegistry, new_call
-from proofbox.service.calls.running import CallTicket, RunningCall
+from proofbox.service.calls.running import CallTicket, QueueMark, RunningCall
 from proofbox.service.calls.stored_calls import StoredCalls, asked_of
 from proofbox.service.calls.suspension import no_effects
 from proofbox.service.calls.tool import PreparedCall, RunTools, Tools
 from proofbox.service.calls.waiting import WaitingCalls
 from proofbox.service.errors import (
     CallCancelledError,
+    CallerError,
     ServiceError,
     ShuttingDownError,
     UnknownToolError,
@@ -76,14 +77,36 @@ class Calls:
         self._registry = CallRegistry(store, settings.boot_id, self._goes_on)
 
     async def recover(self) -> int:
-        """Answers the calls that an earlier process left open, and returns how many.
+        """Answers the calls that an earlier process left open while they ran, and returns how many.
 
-        A store has one process at a time, so every other boot id in it is of one that has ended. Those that
-        wait for an answer from outside wait on. Of many processes, each looks for what a lost one left.
+        A store has one process at a time, so every other boot id in it is of one that has ended. Those that waited
+        for a slot are queued again, in their order; those that wait for an answer from outside wait on. Of many
+        processes, each looks for what a lost one left.
         """
         if not self.dispatch.is_local:
             return 0
-        return await self.stored.recover(self._settings.boot_id)
+        left_open = await self._store.left_open(self._settings.boot_id)
+        ran = [left for left in left_open if not left.is_queued or not await self._queue_again(left)]
+        for left in ran:
+            await self.stored.end_lost(left, SERVICE_STOPPED)
+        return len(ran)
+
+    async def _queue_again(self, left: StoredCall) -> bool:
+        """Queues a call that waited for a slot when its process ended; False if this release refuses it."""
+        try:
+            call = await self.stored.prepare(left)
+        except CallerError:
+            return False
+        await self._store.mark_queued(left.key, self._settings.boot_id, is_queued=True)
+        running = RunningCall(left.key, asked_of(left), grace_s=self._settings.lost_connection_grace_s)
+        running.detach()
+        running.queue_mark = self._queue_mark(left.key, is_stored=True)
+        self.runner.start(running, call, call.run)
+        return True
+
+    def _queue_mark(self, key: CallKey, *, is_stored: bool) -> QueueMark:
+        mark = partial(self._store.mark_queued, key, self._settings.boot_id)
+        return QueueMark(mark, is_stored=is_stored)
 
     async def submit(
         self,
@@ -113,7 +136,10 @@ class Calls:
         await self._registry.admit(key, partial(self._admit, principal, call))
         also = self.dispatch.stored_with(Accepted(principal, request_id, detached))
         effects = [*call.on_accept, *also]
-        new = await new_call(key, request, self._settings.boot_id, idempotency_key, effects)
+        may_wait = call.announces_start and self.dispatch.is_local
+        is_queued = may_wait and not self._admission.has_slot(principal.caller)
+        boot_id = self._settings.boot_id
+        new = await new_call(key, request, boot_id, idempotency_key, effects, is_queued=is_queued)
         async with self._registry.register(new) as (stored, is_new):
             if not is_new:
                 return await self._known(stored, detached=detached)
@@ -128,6 +154,8 @@ class Calls:
             running = RunningCall(key, asked, grace_s=self._settings.lost_connection_grace_s)
             if detached:
                 running.detach()
+            if may_wait:
+                running.queue_mark = self._queue_mark(key, is_stored=is_queued)
             self.dispatch.begin(self.runner, running, call, stored)
             return CallTicket(key, None, running)
 

@@ -25,7 +25,7 @@ from proofbox.service.calls.answer_writer import (
     warn,
 )
 from proofbox.service.calls.audit.audit_record import AuditedCall, build_draft, log_audit_line
-from proofbox.service.calls.interruptions import SERVICE_STOPPED, Interruption
+from proofbox.service.calls.interruptions import Interruption
 from proofbox.service.calls.observer import CallObserver, CallRecord
 from proofbox.service.calls.port import CallKey, CallState, CallStore, Effect, EffectRefusedError, StoredCall
 from proofbox.service.calls.suspension import (
@@ -78,13 +78,6 @@ class StoredCalls:
         self._store = store
         self._service = service
 
-    async def recover(self, boot_id: str) -> int:
-        """Answers the calls that earlier processes left open, and returns how many; waiting calls wait on."""
-        left_open = await self._store.left_open(boot_id)
-        for left in left_open:
-            await self.end_lost(left, SERVICE_STOPPED)
-        return len(left_open)
-
     async def end_lost(self, left: StoredCall, why: Interruption, effects: Sequence[Effect] = ()) -> None:
         """Answers an open call whose process was lost while it ran. Raises what `CallStore.finish` does.
 
@@ -105,7 +98,7 @@ class StoredCalls:
             call = await self.prepare(left)
         except CallerError:
             # An earlier release accepted a request that this one refuses; the service starts all the same.
-            problem = build_problem_answer(build_shutdown_error(may_have_run=True), left.boot_id)
+            problem = build_problem_answer(build_shutdown_error(may_have_run=not left.is_queued), left.boot_id)
             return CallResult(CallState.FAILED, problem), await self.parts_of(left, None)
         response = call.interrupt(why)
         return await build_done(response), await self.parts_of(left, call)

@@ -98,6 +98,11 @@ _MOVED = (
 _REFUSED = update(calls).where(calls.c.id == bindparam("of_call")).values(refused=bindparam("newest"))
 _REPLACED = delete(calls).where(calls.c.id == bindparam("of_call"))
 _NAME_FREED = delete(idempotency_keys).where(idempotency_keys.c.call == bindparam("of_call"))
+_QUEUED = (
+    update(calls)
+    .where(calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN)
+    .values(queued=bindparam("is_queued"), boot_id=bindparam("new_boot_id"))
+)
 _FORGOTTEN = delete(calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN
 )
@@ -247,6 +252,12 @@ class SqlCallStore(CallStore):
             self._effects[type(effect)](connection, call, effect)
 
     @override
+    async def mark_queued(self, key: CallKey, boot_id: str, *, is_queued: bool) -> None:
+        own = {**scope_values(key.scope), "call_id": key.tool_call_id}
+        values = {**own, "is_queued": int(is_queued), "new_boot_id": boot_id}
+        await self._database.write(lambda connection: connection.execute(_QUEUED, values))
+
+    @override
     async def forget(self, key: CallKey) -> None:
         values = {**scope_values(key.scope), "call_id": key.tool_call_id}
         await self._database.write(lambda connection: connection.execute(_FORGOTTEN, values))
@@ -301,6 +312,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
         created=utc_now(),
         request=call.request,
         answer=None,
+        is_queued=call.is_queued,
     )
     inserted = connection.execute(
         _NEW,
@@ -312,6 +324,7 @@ def _insert(connection: Connection, conversation: int, call: NewCall) -> tuple[i
             "boot_id": stored.boot_id,
             "created": stored.created,
             "request": stored.request,
+            "queued": int(stored.is_queued),
         },
     ).one()
     return inserted.id, replace(stored, number=inserted.id)
@@ -367,4 +380,5 @@ def build_stored_call(connection: Connection, row: Row[Any]) -> StoredCall:
         wait=pending_wait(connection, row.id) if row.state == CallState.WAITING else None,
         wait_spec=(newest_spec(connection, row.id) or row.place) if is_open_of_run else None,
         number=row.id,
+        is_queued=bool(row.queued),
     )

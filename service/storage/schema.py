@@ -203,6 +203,8 @@ calls = Table(
     Column("place", TEXT),
     # Of a call that was refused before anything ran: the position of its last block.
     Column("refused", Integer),
+    # 1 while it waits for a slot, so that no part of it ran: the next start runs it.
+    Column("queued", Integer, nullable=False, server_default="0"),
     UniqueConstraint("conversation", "tool_call_id"),
     CheckConstraint("(state IN ('open', 'waiting')) = (answer IS NULL)"),
 )

@@ -115,6 +115,8 @@ class SqlPreparedSave(PreparedSave):
             if self.begun:
                 with suppress(OurError):  # the journal tries again
                     await self.journal.undo(self.save)
+            if self.undone:  # its transaction may be committed, although the database reported a failure
+                await self.journal.remove(self.after, sorted(self.undone))
 
     def _require_latest(self, connection: Connection, replaces: int) -> None:
         for artifact in self.new.artifacts:
