@@ -74,7 +74,7 @@ from proofbox.contracts.timeline import AlignedTimeline, Sources, TimelineAppend
 from proofbox.contracts.tool_call_request import ToolCallRequest
 from proofbox.contracts.tool_call_response import Attachment, CallStatus, ToolCallResponse
 from proofbox.service.api.responses import PROBLEM_JSON
-from proofbox.service.api.routes.health import Health
+from proofbox.service.api.routes.health import Health, Readiness
 from proofbox.service.api.routes.tools import FunctionList, RunToolList, ToolList
 
 AGENT_MODELS: tuple[type[BaseModel], ...] = (
@@ -148,6 +148,7 @@ _COMPONENTS: tuple[type[BaseModel], ...] = (
     Health,
     KeyList,
     Problem,
+    Readiness,
     RerunReport,
     ServiceStatus,
     Sources,

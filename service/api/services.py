@@ -113,6 +113,10 @@ class Operations(Protocol):
         """How many calls of a caller run, and how many wait."""
 
 
+async def _find_nothing() -> Mapping[str, str]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """All services that a route may use.
@@ -132,6 +136,7 @@ class Services:
         recall: resolves logical paths that are not stored files.
         engine: the sandbox engine, for the readiness check.
         ping_engine: what the readiness check asks in place of the engine, in a process that runs no calls.
+        find_away: what is away that accepted calls wait for: each part, and why.
         check_stores: raises the error of a store that cannot accept a call now.
         image: the inventory of the sandbox image.
         authenticator: identifies the caller of a request.
@@ -193,6 +198,7 @@ class Services:
     network_of: Callable[[Principal], list[ReachableHost]] = lambda _: []
     gateway: GatewayServices | None = None
     ping_engine: Callable[[], Awaitable[None]] | None = None
+    find_away: Callable[[], Awaitable[Mapping[str, str]]] = _find_nothing
 
 
 async def get_services(request: Request) -> Services:

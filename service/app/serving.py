@@ -5,6 +5,7 @@ import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,8 @@ def application(service: Service) -> FastAPI:
         network_of=service.network.list_hosts,
         space_origins=frozenset(service.settings.space_origins),
     )
+    if service.dispatching is not None:
+        services = replace(services, find_away=service.dispatching.find_away)
     if service.dispatching is not None and not service.settings.accepts_calls:
         return create_worker_app(services)
     app = create_app(services, facades=build_facades(service, services))
@@ -99,8 +102,12 @@ def _ping_of(service: Service) -> Callable[[], Awaitable[None]] | None:
     if service.dispatching is None:
         return None
     if not service.settings.runs_calls:
-        return service.dispatching.ping
+        return _no_engine
     return None if service.settings.accepts_calls else service.dispatching.ping_worker
+
+
+async def _no_engine() -> None:
+    """An API process has none to ask."""
 
 
 def _mcp_options(settings: Settings) -> McpOptions:

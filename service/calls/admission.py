@@ -9,7 +9,8 @@ from proofbox.contracts.problems import FieldError
 from proofbox.service.access.quotas import Share
 from proofbox.service.errors import QueueFullError, QueueTimeoutError
 
-_DURATION_WEIGHT = 0.2  # of the newest call in the moving average that Retry-After is computed from
+_DURATION_WEIGHT = 0.2  # of the newest call in the moving average that counts until calls have left a line
+_GAPS = 8  # between calls that left a line lately: their mean is the time until the next place
 _RETRY_AFTER_S_MAX = 120.0
 _WHOLE = Share()
 
@@ -22,22 +23,88 @@ class Slot:
     """A slot to run in: a context manager that frees it at the end of its block.
 
     Args:
-        ended: gets its owner and how many seconds it was held.
+        ended: gets its owner and when it began.
         owner: its owner.
+        began: when that is.
     """
 
     __slots__ = ("_began", "_ended", "_owner")
 
-    def __init__(self, ended: Callable[[str, float], None], owner: str) -> None:
+    def __init__(self, ended: Callable[[str, float], None], owner: str, began: float) -> None:
         self._ended = ended
         self._owner = owner
-        self._began = time.monotonic()
+        self._began = began
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_exc: object) -> None:
-        self._ended(self._owner, time.monotonic() - self._began)
+        self._ended(self._owner, self._began)
+
+
+class _Line:
+    """How fast calls leave a line, as far as it is measured while calls wait there."""
+
+    __slots__ = ("_gaps", "_since")
+
+    def __init__(self) -> None:
+        self._gaps: deque[float] = deque(maxlen=_GAPS)
+        self._since = 0.0
+
+    def begin(self, now: float) -> None:
+        """The first call waits."""
+        self._since = now
+
+    def leave(self, now: float) -> None:
+        """A call has left."""
+        self._gaps.append(now - self._since)
+        self._since = now
+
+    def gap_s(self, now: float) -> float | None:
+        """The time from one call that leaves to the next; grows while none does; None if none has left yet."""
+        if not self._gaps:
+            return None
+        total = sum(self._gaps)
+        return max(total / len(self._gaps), (total + now - self._since) / (len(self._gaps) + 1))
+
+
+class Departures:
+    """How fast calls leave the lines of their owners: when the next place is free.
+
+    Args:
+        clock: a monotonic clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._waiting: Counter[str] = Counter()
+        self._all = _Line()
+        self._own: dict[str, _Line] = {}  # of owners with calls that wait
+
+    def join(self, owner: str) -> None:
+        """A call of an owner waits."""
+        now = self._clock()
+        if not self._waiting:
+            self._all.begin(now)
+        if not self._waiting[owner]:
+            self._own[owner] = _Line()
+            self._own[owner].begin(now)
+        self._waiting[owner] += 1
+
+    def leave(self, owner: str) -> None:
+        """One that waited has left."""
+        now = self._clock()
+        self._all.leave(now)
+        self._own[owner].leave(now)
+        self._waiting[owner] -= 1
+        if not self._waiting[owner]:
+            del self._waiting[owner], self._own[owner]
+
+    def next_s(self, owner: str | None = None) -> float | None:
+        """The time until the next one leaves, of all or of an owner; None if it is not known yet."""
+        line = self._all if owner is None else self._own.get(owner, self._all)
+        found_s = line.gap_s(self._clock())
+        return None if found_s is None else min(_RETRY_AFTER_S_MAX, max(1.0, found_s))
 
 
 class Admission:
@@ -50,15 +117,25 @@ class Admission:
         running_max: how many slots there are.
         queue_max: how many calls may wait, of all owners.
         share_of: what one owner may have of both.
+        clock: a monotonic clock, in seconds.
     """
 
-    def __init__(self, *, running_max: int, queue_max: int, share_of: Callable[[str], Share] = _all_of_it) -> None:
+    def __init__(
+        self,
+        *,
+        running_max: int,
+        queue_max: int,
+        share_of: Callable[[str], Share] = _all_of_it,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._running_max = running_max
         self._queue_max = queue_max
         self.share_of = share_of
         """What one owner may have of both."""
         self._running: Counter[str] = Counter()
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns; none is empty
+        self._departures = Departures(clock)
         self._mean_s = 1.0
 
     @property
@@ -96,13 +173,13 @@ class Admission:
             message = f"queued_calls: {own} calls of yours wait, {queued_max} may"
             raise QueueFullError(
                 f"{message}; come again later",
-                retry_after_s=self._retry_after_s(),
+                retry_after_s=self.next_place_s(owner),
                 errors=[FieldError(field="queued_calls", code="queue_full", message=message)],
             )
         if self.queued >= self._queue_max:
             raise QueueFullError(
                 f"{self.running} calls run and {self.queued} wait, {self._queue_max} may; come again later",
-                retry_after_s=self._retry_after_s(),
+                retry_after_s=self.next_place_s(),
             )
 
     async def enter(self, deadline: float, on_queued: Callable[[int], None], owner: str = "") -> Slot:
@@ -119,10 +196,10 @@ class Admission:
             self._running[owner] += 1
         else:
             await self._wait(deadline, on_queued, owner)
-        return Slot(self._ended, owner)
+        return Slot(self._ended, owner, self._clock())
 
-    def _ended(self, owner: str, took_s: float) -> None:
-        self._mean_s += _DURATION_WEIGHT * (took_s - self._mean_s)
+    def _ended(self, owner: str, began: float) -> None:
+        self._mean_s += _DURATION_WEIGHT * (self._clock() - began - self._mean_s)
         self._leave(owner)
 
     async def _wait(self, deadline: float, on_queued: Callable[[int], None], owner: str) -> None:
@@ -130,7 +207,8 @@ class Admission:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         on_queued(self._before(owner))
         self._lines.setdefault(owner, deque()).append(turn)
-        timer = turn.get_loop().call_later(max(0.0, deadline - time.monotonic()), self._expire, turn)
+        self._departures.join(owner)
+        timer = turn.get_loop().call_later(max(0.0, deadline - time.monotonic()), self._expire, turn, owner)
         try:
             await turn
         except BaseException:
@@ -143,12 +221,12 @@ class Admission:
             timer.cancel()
             del turn  # whose exception holds this frame: the two would hold the whole call until a collection
 
-    def _expire(self, turn: asyncio.Future[None]) -> None:
+    def _expire(self, turn: asyncio.Future[None], owner: str) -> None:
         if not turn.done():
             turn.set_exception(
                 QueueTimeoutError(
                     "the call waited for a free place until its deadline; nothing was run, call again",
-                    retry_after_s=self._retry_after_s(),
+                    retry_after_s=self.next_place_s(owner),
                 )
             )
 
@@ -178,6 +256,7 @@ class Admission:
             turn = line.popleft()
             if line:
                 self._lines[owner] = line  # behind all others
+            self._departures.leave(owner)
             if not turn.done():
                 turn.set_result(None)
                 self._running[owner] += 1
@@ -188,6 +267,13 @@ class Admission:
             line.remove(turn)
             if not line:
                 del self._lines[owner]
+            self._departures.leave(owner)
 
-    def _retry_after_s(self) -> float:
-        return min(_RETRY_AFTER_S_MAX, max(1.0, self._mean_s * (self.queued + 1) / self._running_max))
+    def next_place_s(self, owner: str | None = None) -> float:
+        """The time until a place in the line is free, as calls left it lately; of an owner: in the owner's line."""
+        if (measured_s := self._departures.next_s(owner)) is not None:
+            return measured_s
+        slots = self._running_max
+        if owner is not None:
+            slots = min(slots, self.share_of(owner).running or slots)
+        return min(_RETRY_AFTER_S_MAX, max(1.0, self._mean_s / slots))

@@ -1,6 +1,9 @@
 """Problem documents: one function builds them from any exception, for routes and for stored answers."""
 
 import errno
+import math
+import random
+from collections.abc import Callable
 from http import HTTPStatus
 
 from proofbox.contracts.codes import ProblemCode
@@ -8,6 +11,8 @@ from proofbox.contracts.problems import Problem
 from proofbox.service.errors import ServiceError, StoreFailedError
 
 _SOON_S = 1.0
+_SPREAD = 0.5
+_REFUSED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
 def problem_of(exc: BaseException, request_id: str) -> Problem:
@@ -38,10 +43,16 @@ def problem_of(exc: BaseException, request_id: str) -> Problem:
     )
 
 
-def retry_after_s(exc: BaseException, problem: Problem) -> float | None:
-    """The time of a retry, if one makes sense: the one of the error, or soon."""
+def retry_after_s(exc: BaseException, problem: Problem, draw: Callable[[], float] = random.random) -> float | None:
+    """The time of a retry in whole seconds, if one makes sense: the one of the error, or soon.
+
+    Of a 429 or 503 it is up to half as long again, by chance: those refused together do not come again together.
+    """
     seconds = exc.retry_after_s if isinstance(exc, ServiceError) else None
-    return _SOON_S if seconds is None and problem.retryable else seconds
+    if seconds is None and not problem.retryable:
+        return None
+    whole = max(0, math.ceil(_SOON_S if seconds is None else seconds))
+    return float(whole + math.floor(draw() * (whole * _SPREAD + 1)) if problem.status in _REFUSED else whole)
 
 
 def log_fields(exc: BaseException) -> dict[str, str]:

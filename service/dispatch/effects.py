@@ -21,6 +21,7 @@ class QueuePlace:
         running_max: how many of its calls workers may have at a time; more wait likewise. 0: any number.
         queued_max: how many of its calls may wait; more are refused. 0: any number.
         queue_max: how many calls of all callers may wait. None: any number.
+        next_s: when a place is free, as far as this process knows; of its caller, and of all.
         on_deferred: gets the number of the call if it waits in the database; in a thread of the database.
     """
 
@@ -29,6 +30,7 @@ class QueuePlace:
     running_max: int = 0
     queued_max: int = 0
     queue_max: int | None = None
+    next_s: tuple[float | None, float | None] = (None, None)
     on_deferred: Callable[[int], None] = field(default=_ignore, compare=False)
 
 

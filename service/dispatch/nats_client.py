@@ -1,5 +1,6 @@
 """The client of the NATS servers: its credentials, TLS that is never left out, and what a refusal means."""
 
+import asyncio
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,6 +31,13 @@ class LastingClient(Client):
     def __init__(self, *, requires_tls: bool) -> None:
         super().__init__()
         self._requires_tls = requires_tls
+
+    def connect_later(self) -> None:
+        """Try on, as after a lost link: what was subscribed until then is subscribed when a server is there."""
+        self._status = Client.RECONNECTING
+        self._current_server = self._current_server or self._server_pool[0]
+        self._ps.reset()
+        self._reconnection_task = asyncio.get_running_loop().create_task(self._attempt_reconnect())
 
     @override
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:

@@ -57,8 +57,12 @@ class NatsLink:
         """Called when the link was lost and is back."""
         self.stream = self._streams.calls
         self.name = settings.name
+        self._failures = 0
         self._refusals = 0
-        self._all_refuse = asyncio.Event()
+        self._all_failed = asyncio.Event()
+        self._was_up = False
+        self._is_prepared = False
+        self._trouble: str | None = None
         self.why_down: str | None = None
         """The reason why the servers refused the last attempt to connect, with the remedy; None if they did not."""
 
@@ -66,6 +70,12 @@ class NatsLink:
     def is_up(self) -> bool:
         """Whether a server is connected."""
         return self._client is not None and self._client.is_connected
+
+    def why_away(self) -> str | None:
+        """Why calls do not reach the queue, as far as it is known; None if they do."""
+        if self.is_up:
+            return self._trouble
+        return self.why_down or "the NATS servers do not answer"
 
     @property
     def client(self) -> "Client":
@@ -83,19 +93,19 @@ class NatsLink:
         return ".".join((self._settings.prefix, *map(str, parts)))
 
     async def open(self) -> None:
-        """Connect, and create the streams and the consumer if they do not exist.
+        """Connect, and create the streams and the consumer if they do not exist; if no server answers, later.
 
         Raises:
-            NatsRefusedError: no server answers, or the account or its JetStream does not allow it.
+            NatsRefusedError: each server refuses the link, or the account or its JetStream does not allow it.
         """
-        from nats.errors import Error  # noqa: PLC0415 - a service of one process does not have it
+        from nats.errors import Error, NoRespondersError  # noqa: PLC0415 - a service of one process lacks it
 
         from proofbox.service.dispatch.nats_client import LastingClient, connection_options  # noqa: PLC0415
 
         settings, options = self._settings, connection_options(self._settings)
+        self._client = client = LastingClient(requires_tls=settings.requires_tls)
         try:
-            self._client = LastingClient(requires_tls=settings.requires_tls)
-            connecting = self._client.connect(
+            connecting = client.connect(
                 list(settings.urls),
                 name=settings.name,
                 connect_timeout=2,
@@ -110,33 +120,62 @@ class NatsLink:
                 **options,
             )
             # The client itself never gives up, so that a lost link is made again.
-            await self._connected(connecting)
-            await self._streams.prepare()
-        except (Error, OSError, TimeoutError) as exc:
-            why = self.why_down
+            if await self._is_connected(connecting):
+                await self._streams.prepare()
+                self._is_prepared = True
+            else:
+                client.connect_later()
+                log.warning("no NATS server of %s answers; calls wait for one", ", ".join(settings.urls))
+        except NoRespondersError as exc:
             await self.close()
-            if why is not None:
-                raise NatsRefusedError(why) from exc
             raise NatsRefusedError(
-                f"nats_urls: no NATS server of {', '.join(settings.urls)} can be used "
-                f"({type(exc).__name__}: {exc}); start one with JetStream, or correct PROOFBOX_NATS_URLS and the "
-                "settings of its user"
+                f"nats_urls: no NATS server of {', '.join(settings.urls)} has JetStream for the user; start one "
+                "with it, or correct PROOFBOX_NATS_URLS and the settings of its user"
             ) from exc
+        except (Error, OSError, TimeoutError) as exc:
+            self._note_trouble(f"JetStream does not answer: {type(exc).__name__}")
+        except BaseException:
+            await self.close()
+            raise
+        if not self._is_prepared:
+            self.doubt()
         self._mending = asyncio.create_task(self._mend_for_ever())
 
-    async def _connected(self, connecting: Coroutine[Any, Any, None]) -> None:
-        """Wait for a link; not any longer once each server has refused it."""
-        tasks = [asyncio.create_task(connecting), asyncio.create_task(self._all_refuse.wait())]
+    async def _is_connected(self, connecting: Coroutine[Any, Any, None]) -> bool:
+        """Wait for a link; not any longer once each server has failed.
+
+        Raises:
+            NatsRefusedError: each server refuses it, or the client can try none.
+        """
+        tasks = [asyncio.create_task(connecting), asyncio.create_task(self._all_failed.wait())]
         try:
             done, _ = await asyncio.wait(tasks, timeout=_CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
-            if tasks[0] not in done:
-                raise TimeoutError
-            await tasks[0]
+            if tasks[0] in done:
+                await tasks[0]
+                self._note_up()
+        except Exception as exc:
+            raise NatsRefusedError(
+                f"nats_urls: {', '.join(self._settings.urls)} cannot be used ({type(exc).__name__}: {exc}); "
+                "correct PROOFBOX_NATS_URLS"
+            ) from exc
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        self._refusals, self.why_down = 0, None
+        if tasks[0] in done:
+            return True
+        if self.why_down is not None and self._refusals >= len(self._settings.urls):
+            raise NatsRefusedError(self.why_down)
+        return False
+
+    def _note_up(self) -> None:
+        self._was_up = True
+        self._refusals, self.why_down, self._trouble = 0, None, None
+
+    def _note_trouble(self, why: str | None) -> None:
+        if why is not None and why != self._trouble:
+            log.warning("the queue of calls cannot be used: %s", why)
+        self._trouble = why
 
     def later(self, seconds: float, work: Coroutine[None, None, None]) -> None:
         """Do something in a moment, or when the link is closed."""
@@ -179,12 +218,15 @@ class NatsLink:
 
         try:
             if await self._streams.has_consumer():
+                self._trouble = None
                 return
-        except (Error, OSError, TimeoutError) as exc:
+        except (Error, OSError, TimeoutError, DispatchUnavailableError) as exc:
             self.doubt()
-            raise DispatchUnavailableError(f"JetStream does not answer: {type(exc).__name__}") from exc
+            self._trouble = f"JetStream does not answer: {type(exc).__name__}"
+            raise DispatchUnavailableError(self._trouble) from exc
         self.doubt()
-        raise DispatchUnavailableError(f"the stream {self.stream} or its consumer was lost; it is created again")
+        self._trouble = f"the stream {self.stream} or its consumer was lost; it is created again"
+        raise DispatchUnavailableError(self._trouble)
 
     async def _mend_for_ever(self) -> None:
         from nats.errors import Error  # noqa: PLC0415
@@ -193,12 +235,22 @@ class NatsLink:
             await self._doubted.wait()
             self._doubted.clear()
             try:
-                if self.is_up and await self._streams.mend():
-                    log.warning("the stream %s or its consumer was lost; it was created again", self.stream)
+                if self.is_up:
+                    await self._mend()
+                    self._trouble = None
             except (Error, OSError, TimeoutError, ServiceError) as exc:
-                log.warning("the stream %s cannot be looked for: %s: %s", self.stream, type(exc).__name__, exc)
+                self._note_trouble(
+                    str(exc) if isinstance(exc, NatsRefusedError) else f"JetStream fails: {type(exc).__name__}"
+                )
                 self._doubted.set()
             await asyncio.sleep(_MENDED_EVERY_S * random.uniform(0.8, 1.2))  # noqa: S311 - not all processes at once
+
+    async def _mend(self) -> None:
+        if not self._is_prepared:  # no server was there at the start
+            await self._streams.prepare()
+            self._is_prepared = True
+        elif await self._streams.mend():
+            log.warning("the stream %s or its consumer was lost; it was created again", self.stream)
 
     async def raise_replicas(self) -> None:
         """Give the streams that a smaller cluster made the replicas of a whole one, if it is whole now."""
@@ -279,23 +331,24 @@ class NatsLink:
 
         log.info("NATS: %s: %s", type(exc).__name__, exc)
         why = find_refusal(exc, self._settings)
+        self._refusals += why is not None
+        self._failures += 1
+        if self._failures >= len(self._settings.urls):
+            self._all_failed.set()
         if why is None or self._client is None:
             return
-        self._refusals += 1
-        if self._refusals >= len(self._settings.urls):
-            self._all_refuse.set()
         if why != self.why_down and self._client.is_reconnecting:
             log.error("the link to the NATS servers is refused: %s", why)
         self.why_down = why
 
     async def _on_disconnected(self) -> None:
-        if self._client is not None:
+        if self._client is not None and self._was_up:
             self._counts.links_lost += 1
             log.warning("the link to the NATS servers was lost; it is made again")
 
     async def _on_reconnected(self) -> None:
         log.warning("the link to the NATS servers is back")
-        self._refusals, self.why_down = 0, None
+        self._note_up()
         self.doubt()
         if self.on_reconnected is not None:
             self.on_reconnected()

@@ -5,11 +5,13 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from proofbox.contracts.events import TERMINAL_EVENTS
 from proofbox.contracts.tool_call_response import ProgramOutput
+from proofbox.service.calls.admission import Departures
 from proofbox.service.calls.answer import Answer, build_problem_answer, restore_answer
 from proofbox.service.calls.call_runner import CallRunner
 from proofbox.service.calls.claim import ClaimLostError
@@ -90,6 +92,7 @@ class RemoteParts:
         place_of: what one caller may have of the queue.
         turns: publishes calls that wait for the turn of their caller.
         queue_s: how long a call may wait for a worker.
+        departures: how fast accepted calls of this process get workers.
     """
 
     link: NatsLink
@@ -100,6 +103,7 @@ class RemoteParts:
     place_of: Callable[[str], QueuePlace]
     turns: Turns
     queue_s: float
+    departures: Departures = field(default_factory=Departures)
 
 
 class RemoteDispatch:
@@ -135,7 +139,10 @@ class RemoteDispatch:
     def stored_with(self, accepted: Accepted) -> Sequence[Effect]:
         """See `Dispatch.stored_with`."""
         principal, queue_s = accepted.principal, self._parts.queue_s
-        place = replace(self._parts.place_of(principal.caller), on_deferred=self._deferred.add)
+        caller = principal.caller
+        # Of the calls of this process: the other ones refuse clients of their own, who get the other places.
+        next_s = self._parts.departures.next_s(caller), self._parts.departures.next_s()
+        place = replace(self._parts.place_of(caller), next_s=next_s, on_deferred=self._deferred.add)
         return (QueueCall(principal.key_id, accepted.request_id, accepted.detached, queue_s, place),)
 
     def begin(self, runner: CallRunner, running: RunningCall, call: PreparedCall, stored: StoredCall) -> None:  # noqa: ARG002
@@ -144,7 +151,9 @@ class RemoteDispatch:
         self._deferred.discard(stored.number)
         if is_deferred:  # what was before it may have got workers meanwhile, which did not know of it
             self._parts.turns.note(running.owner)
-        self._carry(runner, running, stored, None if is_deferred else _Publish())
+        self._parts.departures.join(running.owner)
+        on_left = partial(self._parts.departures.leave, running.owner)
+        self._carry(runner, running, stored, None if is_deferred else _Publish(), on_left)
 
     async def join(self, stored: StoredCall) -> None:
         """See `Dispatch.join`."""
@@ -169,8 +178,16 @@ class RemoteDispatch:
         running.take_over(waiting)
         self._carry(self._parts.runner, running, stored, _Publish() if is_new else _Join())
 
-    def _carry(self, runner: CallRunner, running: RunningCall, stored: StoredCall, first: _Item | None) -> None:
+    def _carry(
+        self,
+        runner: CallRunner,
+        running: RunningCall,
+        stored: StoredCall,
+        first: _Item | None,
+        on_left: Callable[[], None] | None = None,
+    ) -> None:
         followed = _FollowedCall(self._parts, runner, running, stored)
+        followed.on_left = on_left
         running.on_cancel = followed.request_stop
         runner.carry(running, self._see_to_end(followed, running, stored.number, first))
 
@@ -192,6 +209,7 @@ class RemoteDispatch:
             log.info("call %s is not followed any more: %s", running.key.tool_call_id, exc)
         finally:
             self._followed.pop(number, None)
+            followed.note_left()
 
     async def _poll_all(self) -> None:
         waiting = self._parts.waiting.followed()
@@ -224,6 +242,8 @@ class _FollowedCall:
         self._publishing: asyncio.Task[None] | None = None
         self.inbox = asyncio.Queue[_Item]()
         """Its events, and what else is to be done about it."""
+        self.on_left: Callable[[], None] | None = None
+        """Called once, when it waits for a worker no more."""
 
     def request_stop(self, reason: ServiceError) -> bool:
         """See `RunningCall.on_cancel`; the end of this process does not end a call that another one runs."""
@@ -231,6 +251,12 @@ class _FollowedCall:
             return False
         self.inbox.put_nowait(_Stop(reason))
         return True
+
+    def note_left(self) -> None:
+        """Note that it waits for a worker no more."""
+        on_left, self.on_left = self.on_left, None
+        if on_left is not None:
+            on_left()
 
     async def follow(self) -> None:
         """Pass its events on until it has ended, or waits."""
@@ -289,6 +315,7 @@ class _FollowedCall:
     def _put(self, event: CallEvent) -> None:
         if event.name != "queued":
             self._running.has_started = True
+            self.note_left()
         self._running.events.put(event)
 
     async def _look(self, *, is_dead: bool = False) -> bool:

@@ -9,7 +9,6 @@ from proofbox.service.calls.admission import Admission
 from proofbox.service.errors import QueueFullError
 from proofbox.service.identity import Principal
 
-_RETRY_AFTER_S = 5.0
 _UNBOUNDED = 2**31
 
 
@@ -90,7 +89,7 @@ class InstallPlaces:
             message = f"packages: {own} calls of the tenant wait to install packages, and {max(0, free)} more may"
             raise QueueFullError(
                 f"{message} wait of all tenants; come again later",
-                retry_after_s=_RETRY_AFTER_S,
+                retry_after_s=self._tenants.next_place_s(tenant),
                 errors=[FieldError(field="packages", code="queue_full", message=message)],
             )
 

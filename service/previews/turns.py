@@ -12,7 +12,6 @@ WAITING_MAX = 8
 """How many previews of one caller may wait."""
 WAIT_S_MAX = 60.0
 """How long one waits."""
-_RETRY_AFTER_S = 2.0
 _NO_LIMIT = 2**31  # of all callers: the slots of the service bound these
 
 
@@ -43,12 +42,12 @@ class Turns:
             raise QueueFullError(
                 f"previews: too many of yours wait (limit {WAITING_MAX}, got {waiting + 1}); "
                 "ask again when one has been answered",
-                retry_after_s=_RETRY_AFTER_S,
+                retry_after_s=exc.retry_after_s,
             ) from exc
         except QueueTimeoutError as exc:
             raise QueueTimeoutError(
                 f"previews: this one waited too long for others of yours (limit {self._wait_s:g} s); ask again",
-                retry_after_s=_RETRY_AFTER_S,
+                retry_after_s=exc.retry_after_s,
             ) from exc
         with slot:
             yield

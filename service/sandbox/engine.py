@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.tracing import NoTracer, Tracer, inside, open_span
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.clock import Clock, LoopClock
 from proofbox.service.sandbox.containers import Container, Containers, ContainerTransport, OrphanContainer
 from proofbox.service.sandbox.limits import CallLimits
@@ -29,6 +30,8 @@ log = logging.getLogger("proofbox.engine")
 
 _START = "sandbox.start"
 _SHARE_OF_MEMORY = 1 / 8
+_BEGIN_AGAIN_S = 1.0
+_TRY_AGAIN_S_MAX = 15.0  # a reply that no start works is as old as that
 _LIBRARIES_NEED_BYTES = 256 * 1024 * 1024
 _REMOVED_AFTER_S = 0.04  # removing takes CPU that storing the files and answering need at that moment
 _REMOVED_WITHIN_S = 0.4
@@ -103,7 +106,8 @@ class PooledEngine:
         self._removals: set[asyncio.Task[None]] = set()
         self._pauses: set[asyncio.Event] = set()
         self._stopping = False
-        self._sweeper: asyncio.Task[None] | None = None
+        self._began = asyncio.Event()  # what an earlier process left is gone, or the engine is away
+        self._jobs: list[asyncio.Task[None]] = []
         self.swept = 0
         """Sandboxes of this service that had to be swept in this process of it."""
         self.is_up = False
@@ -118,21 +122,51 @@ class PooledEngine:
         """See `SandboxEngine.start`."""
         self._info = await self._containers.connect()
         self.is_up = True
-        swept = await self.sweep()
-        if swept:
-            log.info("removed %d sandboxes of an earlier process of the service", swept)
-        policy = self._settings.pool
-        if not policy.memory_bytes:
-            share = int(await self._containers.memory_bytes() * _SHARE_OF_MEMORY)
-            self.pool.policy = replace(policy, memory_bytes=share)
+        self._jobs = [asyncio.create_task(self._begin()), asyncio.create_task(self._sweep_for_ever())]
+
+    async def _begin(self) -> None:
+        """Removes what an earlier process left, then fills the pool; without one, tries whether a start works."""
+        try:
+            while not await self._is_swept():
+                self._began.set()  # calls get the engine's own error
+                await self._pause(_BEGIN_AGAIN_S)
+        finally:
+            self._began.set()
         self.pool.fill()
-        self._sweeper = asyncio.create_task(self._sweep_for_ever())
+        pause_s = _BEGIN_AGAIN_S
+        while not any(self.pool.wanted().values()) and not await self._is_tried():
+            await self._pause(pause_s)
+            pause_s = min(2 * pause_s, _TRY_AGAIN_S_MAX)
+
+    async def _is_swept(self) -> bool:
+        """Whether what an earlier process left is gone and the memory of the pool is known."""
+        policy = self._settings.pool
+        try:
+            if swept := await self.sweep():
+                log.info("removed %d sandboxes of an earlier process of the service", swept)
+            if not policy.memory_bytes:
+                share = int(await self._containers.memory_bytes() * _SHARE_OF_MEMORY)
+                self.pool.policy = replace(policy, memory_bytes=share)
+        except EngineUnavailableError as exc:
+            log.warning("the container engine does not answer, the pool stays empty: %s", exc)
+            return False
+        return True
+
+    async def _is_tried(self) -> bool:
+        """Starts one container for nobody; whether it worked."""
+        try:
+            pooled = await self._start_counted(self._settings.default_limits, self._settings.ready_s)
+        except EngineUnavailableError as exc:
+            log.warning("a sandbox could not be started: %s", exc)
+            return False
+        await self._discard(pooled)
+        return True
 
     async def stop(self) -> None:
         """See `SandboxEngine.stop`."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for job in self._jobs:
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
         self._stopping = True
         for pause in self._pauses:
             pause.set()
@@ -200,8 +234,18 @@ class PooledEngine:
 
     async def _own(self, spec: SandboxSpec) -> PooledContainer:
         """A container for one call: bare, as importing takes the same time in the call."""
-        pooled = await self._start_pooled(spec.limits, spec.lifetime_s, PreloadSet.BARE)
+        pooled = await self._start_counted(spec.limits, spec.lifetime_s)
         self.pool.counts.taken[spec.flavour, "own"] += 1
+        return pooled
+
+    async def _start_counted(self, limits: CallLimits, lifetime_s: float) -> PooledContainer:
+        """One without the pool, whose outcome counts there nevertheless."""
+        try:
+            pooled = await self._start_pooled(limits, lifetime_s, PreloadSet.BARE)
+        except Exception as exc:
+            self.pool.note_failed(exc)
+            raise
+        self.pool.note_started()
         return pooled
 
     async def _name(self, pooled: PooledContainer, call_name: str) -> None:
@@ -284,6 +328,7 @@ class PooledEngine:
         info = self._info
         if info is None:
             raise EngineUnavailableError("the engine is not started")
+        await self._began.wait()
         self._count += 1
         name = f"proofbox-{self._settings.boot_id}-{self._count}"
         deadline = time.time() + lifetime_s + self._settings.ready_s
@@ -314,7 +359,10 @@ class PooledEngine:
             if isinstance(exc, (TimeoutError, SandboxLostError)):
                 stderr = transport.stderr_tail.decode(errors="replace").strip()
                 log.warning("a sandbox did not get ready: %s %s", exc, stderr)
-                raise EngineUnavailableError("a sandbox was started but its runner did not answer") from exc
+                cause = public_cause(stderr)
+                raise EngineUnavailableError(
+                    f"a sandbox was started but its runner did not answer{cause and f': {cause}'}"
+                ) from exc
             raise
         return pooled
 

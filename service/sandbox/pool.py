@@ -103,7 +103,8 @@ class Pool:
         self._retry_s = 0.0
         self._retry_at = 0.0
         self._failed_in_row = 0
-        self._failure: Exception | None = None
+        self._failure: EngineUnavailableError | None = None
+        self._has_started = False
         self._failed_at = 0.0
         self._stopped = False
         self.counts = PoolCounts()
@@ -112,12 +113,32 @@ class Pool:
         """Check that containers can be started.
 
         Raises:
-            EngineUnavailableError: the last starts failed, the newest of them a moment ago.
+            EngineUnavailableError: none has started yet, or the last starts failed, the newest a moment ago.
         """
+        if not self._has_started:
+            raise EngineUnavailableError(
+                f"no sandbox could be started yet: {self._failure}"
+                if self._failed_in_row
+                else "the first sandbox is being started"
+            )
         if self._failed_in_row >= _FAILED_MAX and self._clock.time() - self._failed_at < _FAILED_S:
             raise EngineUnavailableError(
                 f"the last {self._failed_in_row} starts of a sandbox failed: {self._failure}"
             )
+
+    def note_started(self) -> None:
+        """A container was started, by the pool or without it."""
+        self._has_started = True
+        self._failed_in_row = 0
+
+    def note_failed(self, exc: Exception) -> EngineUnavailableError:
+        """A start failed, of the pool or without it; the error for whoever waited for it."""
+        self.counts.failed += 1
+        self._failed_in_row += 1
+        self._failed_at = self._clock.time()
+        failure = EngineUnavailableError("a sandbox could not be started")
+        self._failure = failure = exc if isinstance(exc, EngineUnavailableError) else failure
+        return failure
 
     @property
     def ready(self) -> int:
@@ -346,7 +367,7 @@ class Pool:
             self._pause(flavour, self._unloaded_s[flavour])
         took_s = self._clock.time() - began
         self._retry_s = self._retry_at = 0.0
-        self._failed_in_row = 0
+        self.note_started()
         self._demands.of[flavour].refilled(took_s)
         self.counts.starts[flavour] += 1
         self.counts.start_s[flavour] += took_s
@@ -371,15 +392,12 @@ class Pool:
 
         What only waits is tried again after a pause that grows.
         """
-        self.counts.failed += 1
-        self._failed_in_row += 1
-        self._failure, self._failed_at = exc, self._clock.time()
+        error = self.note_failed(exc)
         self._retry_s = min(_RETRY_S_MAX, max(_RETRY_S, 2 * self._retry_s))
         self._retry_at = self._clock.time() + self._retry_s
-        error = exc if isinstance(exc, EngineUnavailableError) else None
         for waiter in () if for_reserve else self._waiting:
             if not waiter.pooled.done() and waiter.since <= began:
-                waiter.pooled.set_exception(error or EngineUnavailableError("a sandbox could not be started"))
+                waiter.pooled.set_exception(error)
                 return
 
     def _put(self, pooled: PooledContainer, *, for_reserve: bool = False) -> bool:

@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 import time
+import urllib.error
 import urllib.request
 import uuid
 from dataclasses import replace
@@ -110,11 +111,19 @@ def call(number, code, **more):
     }
 
 
+def wait_until_ready(url):
+    """Until the service has started a first sandbox through the proxy."""
+    for _ in range(600):
+        with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(f"{url}/readyz"):
+            return
+        time.sleep(0.1)
+    pytest.fail("no sandbox was started")
+
+
 def test_a_service_does_all_that_it_does_through_the_proxy(proxy, short_folder):
     settings = {"engine_host": f"unix://{proxy}", "import_once": "off", "pool_size": 1}
     with served(short_folder, **settings) as url:
-        with urllib.request.urlopen(f"{url}/readyz") as ready:
-            assert ready.status == 200
+        wait_until_ready(url)
         plain = post(url, call(1, "print(6 * 7)"))
         limited = post(url, call(2, "print(1)", limits={"pids": 64}))  # changes a waiting container
         named = post(url, call(3, "import time; time.sleep(1.5); print('named')"))  # is renamed after a second

@@ -29,8 +29,17 @@ async def test_the_process_is_alive_whatever_the_engine_does(client, engine, fla
 
 async def test_the_service_is_ready_when_the_engine_answers(client):
     answer = await client.get("/readyz")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "degraded": []})
     assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_a_part_that_calls_can_wait_for_is_named_and_the_service_is_ready(services):
+    async def find_away():
+        return {"nats": "no server answers; calls are accepted and wait"}
+
+    answer = await ready(replace(services, find_away=find_away))
+    away = {"part": "nats", "cause": "no server answers; calls are accepted and wait"}
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "degraded": [away]})
 
 
 async def test_an_engine_that_is_down_makes_the_service_unready(client, engine):

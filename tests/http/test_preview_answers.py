@@ -219,7 +219,7 @@ async def test_previews_of_a_caller_that_wait_are_bounded(pipeline, client):
     answers = [(await task).status_code for task in sent]
     assert (refused.status_code, refused.json()["code"]) == (429, "queue_full")
     assert "(limit 8, got 9)" in refused.json()["detail"]
-    assert refused.headers["retry-after"] == "2"
+    assert int(refused.headers["retry-after"]) in {1, 2}
     assert sorted(answers) == [200] * (WAITING_MAX + 1) + [429]
 
 

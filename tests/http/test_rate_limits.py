@@ -54,7 +54,8 @@ async def test_calls_beyond_the_limit_are_429_with_the_limit_and_the_time(limite
     assert statuses == [200, 200, 429]
     refused = await client.post(CALLS, json=call_body)
     problem = refused.json()
-    assert (problem["code"], problem["retryable"], refused.headers["retry-after"]) == ("rate_limited", True, "30")
+    assert (problem["code"], problem["retryable"]) == ("rate_limited", True)
+    assert 30 <= int(refused.headers["retry-after"]) <= 46
     assert problem["errors"][0]["field"] == "calls_per_minute"
     assert refused.headers["content-type"] == "application/problem+json"
     assert refused.headers["ratelimit-policy"] == '"calls";q=2;w=60'
@@ -85,7 +86,7 @@ async def test_bytes_of_bodies_are_counted_declared_or_not(limited, clock):
     assert (await client.put(ATTACHMENT, content=b"x" * 5_000)).status_code == 201
     refused = await client.put(ATTACHMENT, content=b"y")
     assert (refused.status_code, refused.json()["errors"][0]["field"]) == (429, "upload_bytes_per_minute")
-    assert refused.headers["retry-after"] == "240"
+    assert 240 <= int(refused.headers["retry-after"]) <= 361
     clock.now += 241
 
     async def pieces():
@@ -121,7 +122,8 @@ async def test_bodies_in_memory_are_bounded_and_of_one_caller_to_half(services, 
             await asyncio.sleep(0.01)
         refused = await client.post(CALLS, content=body, headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
-        assert (refused.headers["retry-after"], "request_bodies" in refused.json()["detail"]) == ("1", True)
+        assert int(refused.headers["retry-after"]) in {1, 2}
+        assert "request_bodies" in refused.json()["detail"]
 
         async def pieces():
             while True:

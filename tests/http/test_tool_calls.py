@@ -63,20 +63,23 @@ async def test_an_id_with_another_payload_is_refused(client, call_body):
 @pytest.mark.parametrize(
     ("exc", "expected"),
     [
-        (QueueFullError("full", retry_after_s=1.2), (429, "queue_full", "2")),
+        (QueueFullError("full", retry_after_s=1.2), (429, "queue_full", range(2, 4))),
         (SidConflictError("sid 1"), (409, "sid_conflict", None)),
         (LimitNotAllowedError("limits.wall_s"), (422, "limit_not_allowed", None)),
         (NetworkNotAllowedError("network.allow[0]"), (422, "network_not_allowed", None)),
         (PackagesNotAllowedError("packages[0]"), (422, "packages_not_allowed", None)),
-        (PackageIndexError("packages: away", retry_after_s=3), (503, "package_index_unavailable", "3")),
-        (EngineUnavailableError("away", retry_after_s=0), (503, "engine_unavailable", "0")),
+        (PackageIndexError("packages: away", retry_after_s=3), (503, "package_index_unavailable", range(3, 6))),
+        (EngineUnavailableError("away", retry_after_s=0), (503, "engine_unavailable", range(1))),
     ],
 )
 async def test_a_refused_call_is_a_problem_with_its_status(client, calls, call_body, exc, expected):
     calls.refused["t1"] = exc
     answer = await client.post(ROUTE, json=call_body)
     assert answer.headers["content-type"] == "application/problem+json"
-    assert (answer.status_code, answer.json()["code"], answer.headers.get("retry-after")) == expected
+    status, code, seconds = expected
+    told = answer.headers.get("retry-after")
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert told is None if seconds is None else int(told) in seconds
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
@@ -85,7 +88,7 @@ async def test_a_problem_that_is_the_answer_of_a_call_keeps_its_text_and_status(
     answer = await client.post(ROUTE, json=call_body)
     assert answer.status_code == 503
     assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.headers["retry-after"] == "5"
+    assert int(answer.headers["retry-after"]) in range(5, 9)
     assert answer.json()["request_id"] == "the-first-request"
 
 

@@ -98,7 +98,8 @@ def test_with_a_key_it_starts_and_lets_in_that_key_only(tmp_path, engine):
         url = f"http://127.0.0.1:{urlsplit(exposed.url).port}/v1/tools"
         assert httpx.get(url).status_code == 401
         assert httpx.get(url, headers=bearer(key)).status_code == 200
-        assert httpx.get(url.replace("/v1/tools", "/readyz")).status_code == 200
+        readyz = url.replace("/v1/tools", "/readyz")
+        assert eventually(lambda: httpx.get(readyz).status_code, lambda status: status == 200) == 200
 
 
 @pytest.mark.slow

@@ -129,6 +129,18 @@ async def test_calls_that_are_accepted_at_the_same_time_do_not_exceed_a_limit(st
     assert (await queued(store, "first", place))[0] == first  # a known one is never refused
 
 
+@pytest.mark.parametrize(
+    ("place", "seconds"),
+    [({"queued_max": 1}, 7), ({"queue_max": 1}, 3), ({"queued_max": 1, "next_s": (None, 3)}, 5)],
+)
+async def test_a_refused_call_is_told_when_a_place_is_free_as_far_as_it_is_known(store, place, seconds):
+    place = {"caller": "a", "next_s": (7, 3), **place}
+    await queued(store, "call-1", place)
+    with pytest.raises(QueueFullError) as caught:
+        await queued(store, "call-2", place)
+    assert caught.value.retry_after_s == seconds
+
+
 def report_of(answer):
     return json.loads(answer.body)["report"]
 
@@ -218,3 +230,29 @@ async def test_calls_that_wait_for_their_turn_run_although_all_before_them_were_
         async with opened_process(place, "worker"):
             assert report_of(await last.answer()) == "ran last"
     assert notes(place.folder, "began") == ["last"]
+
+
+async def test_a_refused_call_is_told_how_fast_the_calls_of_its_caller_got_workers(place):
+    now = [100.0]
+
+    async def left(departures, waiting):
+        while departures._waiting.total() != waiting:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
+
+    async with opened_process(place, "api") as api, opened_process(place, "worker", running_max=1):
+        departures = api.dispatching.remote._parts.departures
+        departures._clock = lambda: now[0]
+        limit(api, queued_calls=2)
+        tickets = [await submit(api.calls, "call-0", hold="go-0")]
+        await left(departures, 0)
+        tickets += [await submit(api.calls, f"call-{number}", hold="go") for number in (1, 2)]
+        now[0] += 14
+        (place.folder / "go-0").touch()
+        await left(departures, 1)
+        tickets.append(await submit(api.calls, "call-3", hold="go"))
+        with pytest.raises(QueueFullError, match="2 calls of yours wait") as caught:
+            await submit(api.calls, "call-4")
+        assert (caught.value.retry_after_s, departures.next_s()) == (14, 7)
+        (place.folder / "go").touch()
+        assert [report_of(await ticket.answer()) for ticket in tickets] == [f"ran call-{n}" for n in range(4)]
+        assert departures._own == {}

@@ -6,7 +6,6 @@ import json
 import pytest
 
 from proofbox.service.dispatch.streams import WORKERS
-from proofbox.service.errors import EngineUnavailableError
 from tests.support.dispatching import notes, opened_process, submit
 
 
@@ -20,14 +19,9 @@ async def report_of(ticket):
     return json.loads((await ticket.answer()).body)["report"]
 
 
-async def pinged(dispatching):
-    while True:
-        try:
-            await dispatching.ping()
-        except EngineUnavailableError:
-            await asyncio.sleep(0.02)
-        else:
-            return
+async def is_mended(dispatching):
+    while await dispatching.find_away():  # noqa: ASYNC110 - of a server
+        await asyncio.sleep(0.02)
 
 
 async def test_a_consumer_that_was_deleted_is_created_again(place):
@@ -62,14 +56,14 @@ async def stored_messages(link, count):
 
 
 @pytest.mark.parametrize("what", ["CONSUMER.DELETE.{stream}.workers", "STREAM.DELETE.{stream}"])
-async def test_a_process_without_its_queue_is_not_ready_and_mends_it(place, what):
+async def test_a_process_without_its_queue_tells_that_and_mends_it(place, what):
     async with opened_process(place, "api") as api:
         link = api.dispatching.link
-        await api.dispatching.ping()
+        assert await api.dispatching.find_away() == {}
         await ask(link, what.format(stream=link.stream))
-        with pytest.raises(EngineUnavailableError, match="calls are accepted and wait"):
-            await api.dispatching.ping()
-        await pinged(api.dispatching)
+        lost = f"the stream {link.stream} or its consumer was lost; it is created again"
+        assert await api.dispatching.find_away() == {"nats": f"{lost}; calls are accepted and wait"}
+        await is_mended(api.dispatching)
         await ask(link, f"CONSUMER.INFO.{link.stream}.{WORKERS}")
 
 

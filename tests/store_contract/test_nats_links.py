@@ -3,13 +3,13 @@
 import asyncio
 import json
 import logging
+import re
 
 import pytest
 
 from proofbox.service.dispatch.nats_link import NatsLink
 from proofbox.service.dispatch.nats_settings import NatsSettings
 from proofbox.service.dispatch.streams import NatsRefusedError
-from proofbox.service.errors import EngineUnavailableError
 from tests.support.certificates import make_issuer
 from tests.support.dispatching import Place, opened_process, submit
 from tests.support.nats_broker import (
@@ -182,6 +182,11 @@ async def test_files_that_cannot_be_used_are_named(tmp_path, setting, content, e
     assert "SU1" not in why
 
 
+async def test_an_address_that_no_client_can_try_is_refused_and_not_waited_for():
+    why = await refused(settings("nats://127.0.0.1:port"))
+    assert why.startswith("nats_urls: nats://127.0.0.1:port cannot be used (")
+
+
 async def test_a_certificate_and_the_key_of_another_are_named(tmp_path, issuer):
     one, other = write_pair(tmp_path, issuer, "one"), write_pair(tmp_path, issuer, "other")
     why = await refused(settings("nats://127.0.0.1:1", certificate=(one[0], other[1])))
@@ -195,17 +200,16 @@ async def test_a_process_whose_user_is_refused_later_says_why_and_is_back_with_i
         nats = {"nats_urls": broker.url, "nats_user": USER, "nats_password": PASSWORD}
         place = Place(tmp_path, postgres_url, nats)
         async with opened_process(place, "api") as api, opened_process(place, "worker"):
-            await api.dispatching.ping()
+            assert await api.dispatching.find_away() == {}
             broker.reload({"authorization": {"user": USER, "password": "changed"}})
             link = api.dispatching.link
             while link.why_down is None:  # noqa: ASYNC110 - of a server
                 await asyncio.sleep(0.01)
             why = r"^nats_user \(proofbox\) and nats_password: the NATS servers refuse them.* wait$"
-            with pytest.raises(EngineUnavailableError, match=why):
-                await api.dispatching.ping()
+            assert re.match(why, (await api.dispatching.find_away())["nats"])
             ticket = await submit(api.calls)
             broker.reload(OF_USER)
             assert json.loads((await ticket.answer()).body)["report"] == "ran call-1"
             assert link.why_down is None
-            await api.dispatching.ping()
+            assert await api.dispatching.find_away() == {}
     assert PASSWORD not in caplog.text

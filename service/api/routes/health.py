@@ -29,6 +29,24 @@ class Health(BaseModel):
     """Always ``ok``: anything else is a problem document."""
 
 
+class PartAway(BaseModel):
+    """A part of the service that is away."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    part: str
+    """Its name: ``nats``."""
+    cause: str
+    """Why, and what becomes of calls."""
+
+
+class Readiness(Health):
+    """The service takes requests."""
+
+    degraded: list[PartAway] = []
+    """What is away that accepted calls wait for."""
+
+
 @router.get(
     "/livez",
     operation_id="live",
@@ -47,14 +65,17 @@ async def live() -> Response:
     summary="Whether the service can take a call",
     response_class=Response,
     responses={
-        200: json_answer("It can.", Health),
+        200: json_answer("It can.", Readiness),
         **problems(
             EngineUnavailableError, ShuttingDownError, StoreFailedError, StoreNotReadyError, for_anybody=True
         ),
     },
 )
 async def ready(services: InjectedServices) -> Response:
-    """Asks engine, database, data folder and object store; who shuts down or starts no sandbox is not ready."""
+    """Asks engine, database, data folder and object store; who shuts down or starts no sandbox is not ready.
+
+    Without NATS a process is ready: it accepts and reads.
+    """
     if services.draining():
         raise ShuttingDownError("the service is shutting down; ask another one")
     try:
@@ -73,4 +94,6 @@ async def ready(services: InjectedServices) -> Response:
         raise StoreFailedError(
             f"the database, the data folder or the object store did not answer within {services.ping_s_max:g} s"
         ) from exc
-    return model_response(Health(), headers=NO_STORE)
+    away = await services.find_away()
+    degraded = [PartAway(part=part, cause=cause) for part, cause in away.items()]
+    return model_response(Readiness(degraded=degraded), headers=NO_STORE)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from proofbox.service.dispatch.figures import QueueCounts
+from proofbox.service.dispatch.nats_link import NatsLink
 from proofbox.service.dispatch.port import QueueFigures
 from proofbox.service.observability.metrics_port import Reading
 
@@ -17,7 +18,7 @@ _OF_THE_QUEUE = (
 
 
 def dispatch_readings(
-    figures: Callable[[], QueueFigures | None], counts: QueueCounts, *, is_up: bool
+    figures: Callable[[], QueueFigures | None], counts: QueueCounts, link: NatsLink
 ) -> Iterator[Reading]:
     """What a process shows; nothing is asked of a server for it.
 
@@ -25,7 +26,7 @@ def dispatch_readings(
         figures: those of the queue, which the process that leads has read lately; None in the others, whose metrics
             of the queue have no values then.
         counts: what this process has counted.
-        is_up: whether its link to the NATS servers is up.
+        link: its link to the NATS servers.
     """
     found = figures()
     for name, what, attribute in _OF_THE_QUEUE:
@@ -44,5 +45,11 @@ def dispatch_readings(
         {("begun",): float(counts.lost_begun), ("waiting",): float(counts.lost_waiting)},
         only_grows=True,
     )
-    yield Reading("nats_up", "1 if this process has a link to a NATS server.", (), {(): is_up})
+    yield Reading("nats_up", "1 if this process has a link to a NATS server.", (), {(): link.is_up})
+    yield Reading(
+        "degraded",
+        "1 if the part is away, and accepted calls wait for it.",
+        ("part",),
+        {("nats",): link.why_away() is not None},
+    )
     yield Reading("nats_links_lost", "How often that link was lost.", (), {(): counts.links_lost}, only_grows=True)

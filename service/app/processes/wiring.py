@@ -1,7 +1,7 @@
 """Builds what the processes of a service share: the NATS link, the worker, and the jobs of the one that leads."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from proofbox.service.access.quotas import Quotas
@@ -26,8 +26,8 @@ from proofbox.service.dispatch.remote import RemoteDispatch, RemoteParts
 from proofbox.service.dispatch.sweep import QueueSweep
 from proofbox.service.dispatch.turns import Turns, published_max
 from proofbox.service.dispatch.worker import Worker, WorkerParts, WorkerSettings
-from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.observability.metrics_port import Meter, Reading
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.engine import PooledEngine
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
 from proofbox.service.storage.database import Database
@@ -137,7 +137,7 @@ class Dispatching:
         """Connect, and follow calls; stop that at the end.
 
         Raises:
-            NatsRefusedError: the NATS servers cannot be used.
+            NatsRefusedError: the NATS servers refuse this process.
         """
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.link.close)
@@ -196,7 +196,7 @@ class Dispatching:
 
     def readings(self) -> Iterable[Reading]:
         """The metrics of the queue, the workers and the link; see `dispatch_readings`."""
-        return dispatch_readings(lambda: self.sweep.figures, self.counts, is_up=self.link.is_up)
+        return dispatch_readings(lambda: self.sweep.figures, self.counts, self.link)
 
     async def ping_worker(self) -> None:
         """Check the sandbox engine, and that calls begin.
@@ -208,19 +208,13 @@ class Dispatching:
         if self.worker is not None:
             self.worker.require_engine()
 
-    async def ping(self) -> None:
-        """Check what takes the place of a sandbox engine in a process that runs no calls.
-
-        Raises:
-            EngineUnavailableError: the NATS servers are away, or have lost the queue.
-        """
-        if not self.link.is_up:
-            why = self.link.why_down or "the NATS servers do not answer"
-            raise EngineUnavailableError(f"{why}; calls are accepted and wait")
-        try:
-            await self.link.check()
-        except DispatchUnavailableError as exc:
-            raise EngineUnavailableError(f"{exc}; calls are accepted and wait") from exc
+    async def find_away(self) -> dict[str, str]:
+        """Find out what is away that accepted calls wait for: each part, and why."""
+        if self.link.is_up:
+            with suppress(DispatchUnavailableError):
+                await self.link.check()
+        why = self.link.why_away()
+        return {} if why is None else {"nats": f"{public_cause(why)}; calls are accepted and wait"}
 
 
 def _nats_settings(settings: Settings, boot_id: str) -> NatsSettings:

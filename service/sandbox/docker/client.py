@@ -14,6 +14,7 @@ import requests
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.containers import OrphanContainer
 from proofbox.service.sandbox.docker.abandoned_starts import AbandonedStarts
 from proofbox.service.sandbox.docker.container_config import LABEL_BOOT, LABEL_SERVICE
@@ -255,10 +256,11 @@ def _translate(what: str, call: Callable[[], T]) -> T:
 
 
 def _short_cause(exc: BaseException) -> str:
-    """Why, in words that anybody may read: no path and no text of the engine, which the log has."""
+    """Why, in words that anybody may read; the log has the engine's text as it is."""
     while True:
         if (status := getattr(getattr(exc, "response", None), "status_code", None)) is not None:
-            return f"it answered {status}"
+            words = public_cause(getattr(exc, "explanation", None) or "")
+            return f"it answered {status}{words and f': {words}'}"
         if isinstance(exc, requests.Timeout | TimeoutError):
             return "it did not answer in time"
         if (cause := exc.__cause__ or exc.__context__) is None:

@@ -36,7 +36,7 @@ from proofbox.service.sandbox.oci.container_state import DEFAULT_PARENT
 from proofbox.service.sandbox.preload import PreloadSet
 from proofbox.service.sandbox.service_cgroup import ServiceCgroup, group_name
 from proofbox.service.sandbox.zygotes.fork_target import Target, opened
-from proofbox.service.sandbox.zygotes.manager import KIND_OF, ContainerForks, Start, Zygotes, start_zygotes
+from proofbox.service.sandbox.zygotes.manager import KIND_OF, ComingZygotes, ContainerForks, Start
 
 log = logging.getLogger("proofbox.engine")
 
@@ -56,7 +56,7 @@ class DockerContainers:
         self._client = client
         self._settings = settings
         self._threads = ThreadPoolExecutor(_FORKS_AT_A_TIME, thread_name_prefix="forking")
-        self._zygotes: Zygotes | None = None
+        self._zygotes = ComingZygotes(settings.import_once, self._threads)
         self._cgroups: Cgroups | None = None
         self._together: ServiceCgroup | None = None
         self._podman_files = PodmanFiles()
@@ -86,8 +86,7 @@ class DockerContainers:
             "user namespace" if has_own_users else "no user namespace",
         )
         image_digest = await self._client.image_id(self._settings.image)
-        wanted = self._settings.import_once
-        self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(name), self._threads)
+        await self._zygotes.begin(lambda: self._zygote_starter(name))
         return SandboxInfo(
             engine="docker",
             runtime=name,
@@ -151,8 +150,7 @@ class DockerContainers:
 
     async def close(self) -> None:
         """See `Containers.close`."""
-        if self._zygotes is not None:
-            await self._zygotes.stop()
+        await self._zygotes.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self._client.close()
         await asyncio.to_thread(self._podman_files.remove)
@@ -182,11 +180,12 @@ class DockerContainers:
 
     async def prepare(self, flavour: PreloadSet) -> bool:
         """See `Containers.prepare`."""
-        return self._zygotes is None or await self._zygotes.first_of(KIND_OF[flavour])
+        zygotes = await self._zygotes.get()
+        return zygotes is None or await zygotes.first_of(KIND_OF[flavour])
 
-    def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
+    async def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
         """What the interpreter that a container starts itself is to import."""
-        return flavour if self._zygotes is None else PreloadSet.BARE
+        return flavour if await self._zygotes.get() is None else PreloadSet.BARE
 
     async def start(
         self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int
@@ -194,12 +193,12 @@ class DockerContainers:
         """See `Containers.start`."""
         if self._together is not None:
             await asyncio.to_thread(self._together.keep)
-        imported = self._imported_by_itself(flavour)
+        imported = await self._imported_by_itself(flavour)
         config = container_config(self._settings, limits, deadline_epoch_s, user_id, imported)
         container_id, connection = await self._client.start(config, name)
         if self._together is not None:
             await asyncio.to_thread(self._together.bound_tcp, container_id)
-        cgroups, zygotes = self._cgroups, self._zygotes
+        cgroups, zygotes = self._cgroups, await self._zygotes.get()
         if cgroups is None or zygotes is None:
             return Container(container_id, lambda: AttachTransport.over(connection))
         first_process = await self._first_process(cgroups, container_id)
@@ -238,7 +237,7 @@ class DockerContainers:
 
     async def begin_waiting(self, container_id: str, flavour: PreloadSet) -> None:
         """See `Containers.begin_waiting`."""
-        if self._imported_by_itself(flavour) is not PreloadSet.BARE and self.updates_limits:
+        if self.updates_limits and await self._imported_by_itself(flavour) is not PreloadSet.BARE:
             await self._client.update(container_id, {"CpuShares": FULL_SHARES})
 
     async def set_limits(self, container_id: str, limits: CallLimits) -> None:

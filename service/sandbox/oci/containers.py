@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from proofbox.contracts.tool_call_response import SandboxInfo
 from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.containers import Container, ContainerTransport, Forks, OrphanContainer
 from proofbox.service.sandbox.hardening import CPU_PERIOD_US
 from proofbox.service.sandbox.host_info import meminfo
@@ -34,11 +35,11 @@ from proofbox.service.sandbox.service_cgroup import ServiceCgroup, TotalLimits, 
 from proofbox.service.sandbox.zygotes.fork_target import Target, opened
 from proofbox.service.sandbox.zygotes.manager import (
     KIND_OF,
+    ComingZygotes,
     ContainerForks,
     ImportOnce,
     Start,
     Zygotes,
-    start_zygotes,
 )
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ class OciContainers:
         self._threads = ThreadPoolExecutor(settings.threads, thread_name_prefix="oci")
         self._connected: _Connected | None = None
         self._cleanup: subprocess.Popen[bytes] | None = None
-        self._zygotes: Zygotes | None = None
+        self._zygotes = ComingZygotes(settings.import_once, self._threads)
 
     async def connect(self) -> SandboxInfo:
         """See `Containers.connect`."""
@@ -123,8 +124,7 @@ class OciContainers:
         starter = Starter(runtime, place, together, settings.start_s)
         self._connected = _Connected(starter, bundle, together)
         await self._call("start its cleanup process", self._ensure_cleanup)
-        wanted = self._settings.import_once
-        self._zygotes = await start_zygotes(wanted, lambda: self._zygote_starter(seccomp), self._threads)
+        await self._zygotes.begin(lambda: self._zygote_starter(seccomp))
         return SandboxInfo(engine="oci", runtime=runtime.name, image_digest=image.digest, acquired="cold")
 
     def _zygote_starter(self, seccomp: dict[str, Any]) -> Start:
@@ -136,8 +136,7 @@ class OciContainers:
 
     async def close(self) -> None:
         """See `Containers.close`."""
-        if self._zygotes is not None:
-            await self._zygotes.stop()
+        await self._zygotes.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._cleanup is not None:
             await asyncio.to_thread(_end, self._cleanup)
@@ -169,36 +168,36 @@ class OciContainers:
 
     async def prepare(self, flavour: PreloadSet) -> bool:
         """See `Containers.prepare`."""
-        return self._zygotes is None or await self._zygotes.first_of(KIND_OF[flavour])
+        zygotes = await self._zygotes.get()
+        return zygotes is None or await zygotes.first_of(KIND_OF[flavour])
 
-    def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
+    async def _imported_by_itself(self, flavour: PreloadSet) -> PreloadSet:
         """What the interpreter that a container starts itself is to import."""
-        return flavour if self._zygotes is None else PreloadSet.BARE
+        return flavour if await self._zygotes.get() is None else PreloadSet.BARE
 
     async def start(
         self, name: str, limits: CallLimits, deadline_epoch_s: float, flavour: PreloadSet, user_id: int
     ) -> Container:
         """See `Containers.start`."""
         container_id = f"{name}-{int(deadline_epoch_s)}"
-        imported = self._imported_by_itself(flavour)
+        imported = await self._imported_by_itself(flavour)
         started = await self._call("start a sandbox", lambda: self._start(container_id, limits, imported, user_id))
         stream, stderr_fd, first_process = started
-        forks = self._forks_into(container_id, first_process, user_id)
+        zygotes = await self._zygotes.get()
+        forks = None if zygotes is None else self._forks_into(zygotes, container_id, first_process, user_id)
         return Container(container_id, lambda: _attach(stream, stderr_fd), forks)
 
-    def _forks_into(self, container_id: str, first_process: int, user_id: int) -> Forks | None:
-        if self._zygotes is None:
-            return None
+    def _forks_into(self, zygotes: Zygotes, container_id: str, first_process: int, user_id: int) -> Forks:
         place = self._there().starter.place
 
         def target() -> AbstractContextManager[Target]:
             return opened(place.cgroups, first_process, container_id, user_id)
 
-        return ContainerForks(self._zygotes, target)
+        return ContainerForks(zygotes, target)
 
     async def begin_waiting(self, container_id: str, flavour: PreloadSet) -> None:
         """See `Containers.begin_waiting`."""
-        if self._imported_by_itself(flavour) is not PreloadSet.BARE:
+        if await self._imported_by_itself(flavour) is not PreloadSet.BARE:
             place = self._there().starter.place
             await self._call("raise a share", lambda: place.cgroups.give_full_share(place.cgroup_of(container_id)))
 
@@ -282,7 +281,8 @@ class OciContainers:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except (OSError, subprocess.SubprocessError) as exc:
-            raise EngineUnavailableError(f"the engine 'oci' could not {what}: {exc}") from exc
+            cause = exc.strerror.lower() if isinstance(exc, OSError) and exc.strerror else public_cause(str(exc))
+            raise EngineUnavailableError(f"the engine 'oci' could not {what}: {cause}") from exc
 
 
 def usable_cgroups() -> Cgroups:

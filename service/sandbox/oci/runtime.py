@@ -1,5 +1,6 @@
 """The OCI runtime as a program: which one, and how it is started."""
 
+import logging
 import os
 import re
 import shutil
@@ -9,14 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from proofbox.service.errors import EngineUnavailableError
+from proofbox.service.public_cause import public_cause
 from proofbox.service.sandbox.linux.cgroups import Cgroups
 from proofbox.service.sandbox.oci.transport import read_available
+
+log = logging.getLogger("proofbox.engine")
 
 _KNOWN = ("crun", "runc")  # in this order: the first is the faster one
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _VERSION = re.compile(r"(?P<name>\S+) version \S")
 _VERSION_S_MAX = 10.0
-_ERROR_CHARS_MAX = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,11 @@ class Runtime:
                 timeout=timeout_s,
             )
         except (OSError, subprocess.SubprocessError) as exc:
-            output = read_available(stderr_fd).decode(errors="replace").strip()[-_ERROR_CHARS_MAX:]
+            output = read_available(stderr_fd).decode(errors="replace").strip()
             os.close(stderr_fd)
-            raise EngineUnavailableError(f"{self.name} could not start a sandbox: {output or exc}") from exc
+            log.warning("%s could not start a container: %s", self.name, output or exc)
+            cause = public_cause(output or str(exc))
+            raise EngineUnavailableError(f"{self.name} could not start a sandbox: {cause}") from exc
         finally:
             os.close(their_stderr)
         return stderr_fd
@@ -115,7 +120,7 @@ class Runtime:
         for program in programs:
             if shutil.which(program, path=_PATH) is None:
                 raise EngineUnavailableError(
-                    f"the OCI runtime cannot be started: there is no program {program}; install it again"
+                    f"the OCI runtime cannot be started: there is no program {Path(program).name}; install it again"
                 )
 
     def close(self) -> None:

@@ -71,13 +71,49 @@ async def start_zygotes(wanted: ImportOnce, starter: Callable[[], Start], thread
     try:
         zygotes = Zygotes(await asyncio.get_running_loop().run_in_executor(threads, starter), threads)
         await zygotes.prepare(Kind.BARE, Kind.INSPECTOR, Kind.PLAIN_INSPECTOR)
-    except NotForkedError as exc:
+    except (NotForkedError, EngineUnavailableError, OSError) as exc:  # else no sandbox could start
         if wanted == "on":
             raise EngineUnavailableError(f"PROOFBOX_IMPORT_ONCE is on, and that cannot be: {exc}") from exc
         log.warning("each sandbox imports its libraries anew, which is slower: %s", exc)
         return None
     log.info("libraries are imported once, and forked into sandboxes")
     return zygotes
+
+
+class ComingZygotes:
+    """The zygotes of a service that takes calls already while the most needed ones are being started.
+
+    Args:
+        wanted: the operator's decision.
+        threads: where what blocks is run.
+    """
+
+    def __init__(self, wanted: ImportOnce, threads: Executor) -> None:
+        self._wanted = wanted
+        self._threads = threads
+        self._starting: asyncio.Task[Zygotes | None] | None = None
+
+    async def begin(self, starter: Callable[[], Start]) -> None:
+        """Begins to start them; where they are demanded, waits for them. See `start_zygotes`.
+
+        Raises:
+            EngineUnavailableError: they are demanded and cannot be had.
+        """
+        self._starting = asyncio.create_task(start_zygotes(self._wanted, starter, self._threads))
+        if self._wanted == "on":
+            await self._starting
+
+    async def get(self) -> "Zygotes | None":
+        """Waits for them; None if the service does without."""
+        return None if self._starting is None else await asyncio.shield(self._starting)
+
+    async def stop(self) -> None:
+        """Ends all of them; never raises."""
+        if self._starting is None:
+            return
+        [zygotes] = await asyncio.gather(self._starting, return_exceptions=True)
+        if isinstance(zygotes, Zygotes):
+            await zygotes.stop()
 
 
 class Zygotes:

@@ -26,7 +26,7 @@ from proofbox.service.storage.dispatch.tables import dispatches
 
 PUBLISHED_WITHIN_S = 5.0
 """The process that queues a call publishes it; after this time the process that leads does."""
-_RETRY_AFTER_S = 5.0
+_RETRY_AFTER_S = 5.0  # where no call that this process accepted has begun yet
 _OUR_LOCK = 0x50_42_4F_54  # "PBOT": turns of callers, among all advisory locks of a database
 _LOCK = text("SELECT pg_advisory_xact_lock(:ours, hashtext(current_schema() || :caller))")
 _FEW = 256
@@ -107,13 +107,13 @@ def take_place(connection: Connection, place: QueuePlace) -> bool:
         message = f"queued_calls: {counted.own_waiting} calls of yours wait, {place.queued_max} may"
         raise QueueFullError(
             f"{message}; come again later",
-            retry_after_s=_RETRY_AFTER_S,
+            retry_after_s=place.next_s[0] or _RETRY_AFTER_S,
             errors=[FieldError(field="queued_calls", code="queue_full", message=message)],
         )
     if place.queue_max is not None and counted.waiting >= place.queue_max:
         raise QueueFullError(
             f"{counted.waiting} calls wait for a worker, {place.queue_max} may; come again later",
-            retry_after_s=_RETRY_AFTER_S,
+            retry_after_s=place.next_s[1] or _RETRY_AFTER_S,
         )
     is_full = place.published_max and counted.published >= place.published_max
     return bool(is_full or counted.deferred or (place.running_max and counted.out >= place.running_max))

@@ -347,3 +347,128 @@ async def test_a_call_that_waited_in_vain_is_held_by_nothing():
     finally:
         gc.enable()
     await runs.leave()
+
+
+# ---- when to come again ----
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+async def leaves_after(seconds, clock, caller):
+    clock.now += seconds
+    await caller.leave()
+    await settle()
+
+
+def retry_after(admission, owner=""):
+    with pytest.raises(QueueFullError) as refused:
+        admission.refuse_if_full(owner)
+    return refused.value.retry_after_s
+
+
+async def full(clock, queue_max=4, running_max=1, **more):
+    admission = Admission(running_max=running_max, queue_max=queue_max, clock=clock, **more)
+    return admission, await callers(admission, running_max + queue_max)
+
+
+async def ended(made):
+    for caller in made:
+        await caller.leave()
+        await settle()
+
+
+async def test_a_refused_call_is_told_when_a_place_is_free_and_not_when_the_line_is_empty():
+    clock = Clock()
+    admission, made = await full(clock, queue_max=40)
+    for number in range(4):
+        await leaves_after(7, clock, made[number])
+        made += await callers(admission, 1)
+    assert retry_after(admission) == 7
+    await ended(made[4:])
+
+
+async def test_the_time_until_a_place_follows_the_newest_calls_that_left():
+    clock = Clock()
+    admission, made = await full(clock, queue_max=40)
+    for number in range(16):
+        await leaves_after(20 if number < 8 else 3, clock, made[number])
+        made += await callers(admission, 1)
+    assert retry_after(admission) == 3
+    await ended(made[16:])
+
+
+async def test_the_time_until_a_place_grows_while_no_call_leaves():
+    clock = Clock()
+    admission, made = await full(clock)
+    await leaves_after(4, clock, made[0])
+    made += await callers(admission, 1)
+    assert retry_after(admission) == 4
+    clock.now += 36
+    assert retry_after(admission) == 20
+    await ended(made[1:])
+
+
+async def test_time_in_which_nobody_waited_is_not_time_in_which_no_call_left():
+    clock = Clock()
+    admission, made = await full(clock, queue_max=1)
+    await leaves_after(2, clock, made[0])
+    clock.now += 1000
+    made += await callers(admission, 1)
+    assert retry_after(admission) == 2
+    await ended(made[1:])
+
+
+async def test_before_a_call_has_left_the_line_the_calls_that_ended_tell_how_long_one_takes():
+    clock = Clock()
+    admission = Admission(running_max=2, queue_max=1, clock=clock)
+    [first] = await callers(admission, 1)
+    await leaves_after(101, clock, first)  # 1 s is assumed, and the newest counts a fifth
+    made = await callers(admission, 3)
+    assert retry_after(admission) == pytest.approx(21 / 2)
+    await ended(made)
+
+
+async def test_a_call_that_gives_up_has_left_the_line():
+    clock = Clock()
+    admission, made = await full(clock, queue_max=2)
+    clock.now += 9
+    made[1].task.cancel()
+    await settle()
+    made += await callers(admission, 1)
+    assert retry_after(admission) == 9
+    await ended([made[0], *made[2:]])
+
+
+async def test_an_owner_whose_line_is_full_is_told_how_its_own_calls_leave():
+    clock = Clock()
+    admission = Admission(running_max=2, queue_max=100, share_of=lambda _: Share(1, 2), clock=clock)
+    made = await owned(admission, *"aaabbb")
+    clock.now += 6
+    await made[3].leave()
+    await settle()
+    made += await owned(admission, "b")
+    clock.now += 24
+    await made[0].leave()
+    await settle()
+    made += await owned(admission, "a")
+    assert (retry_after(admission, "a"), retry_after(admission, "b")) == (30, 15)
+    for caller in (made[1], made[4], made[2], made[5], made[7], made[6]):
+        await caller.leave()
+        await settle()
+
+
+@pytest.mark.parametrize(("takes_s", "told"), [(0.01, 1), (5000, 120)])
+async def test_nobody_is_told_to_come_again_at_once_or_never(takes_s, told):
+    clock = Clock()
+    admission, made = await full(clock)
+    await leaves_after(takes_s, clock, made[0])
+    made += await callers(admission, 1)
+    assert retry_after(admission) == told
+    await ended(made[1:])

@@ -58,6 +58,7 @@ class FakeContainers:
 
     def __init__(self):
         self.there = {}
+        self.boot_ids = {}
         self.log = []
         self.deadlines = {}
         self.died = set()
@@ -68,6 +69,7 @@ class FakeContainers:
         self.refuses_updates = False
         self.removes = True
         self.is_down = False
+        self.fails = None
         self.free_bytes = 8000 * MIB
         self.unprepared = set()
         self.forks = None
@@ -89,6 +91,8 @@ class FakeContainers:
         return flavour not in self.unprepared
 
     async def start(self, name, limits, deadline_epoch_s, flavour, user_id):
+        if self.fails is not None:
+            raise self.fails
         container_id = f"id-{name.rpartition('-')[2]}"
         self.there[container_id] = (name, limits, flavour)
         self.deadlines[container_id] = deadline_epoch_s
@@ -121,9 +125,10 @@ class FakeContainers:
     async def list_orphans(self):
         if self.is_down:
             raise EngineUnavailableError("it answered 500")
-        found = [OrphanContainer(container_id, name, "boot") for container_id, (name, *_) in self.there.items()]
+        found = list(self.there.items())
         await self.listing.wait()
-        return found
+        boot_ids = self.boot_ids
+        return [OrphanContainer(each, name, boot_ids.get(each, "boot")) for each, (name, *_) in found]
 
 
 def settings(**pool):
@@ -406,3 +411,65 @@ async def test_the_log_tells_once_that_the_engine_is_away_and_once_that_it_is_ba
         "the container engine answers again",
     ]
     await rig.engine.stop()
+
+
+# ---- the start ----
+
+
+async def test_the_start_waits_for_no_sandbox_and_calls_wait_until_an_earlier_process_has_left_nothing():
+    rig = Rig()
+    rig.containers.there["id-9"] = ("proofbox-other-9", LIMITS, BARE)
+    rig.containers.listing.clear()
+    await rig.engine.start()
+    call = asyncio.create_task(rig.opened(rig.spec()))
+    await rig.passes(1)
+    assert (call.done(), list(rig.containers.there)) == (False, ["id-9"])
+    with pytest.raises(EngineUnavailableError, match="the first sandbox is being started"):
+        await rig.engine.ping()
+    rig.containers.boot_ids["id-9"] = "other"
+    rig.containers.listing.set()
+    await rig.passes(1)
+    await call
+    assert ("id-9" in rig.containers.there, rig.engine.swept) == (False, 1)
+    await rig.engine.ping()
+    await rig.stop()
+
+
+async def test_an_engine_that_goes_away_after_it_was_connected_is_asked_again_and_fills_the_pool():
+    rig = Rig()
+    rig.containers.is_down = True
+    await rig.engine.start()
+    await rig.passes(3)
+    assert rig.containers.there == {}
+    rig.containers.is_down = False
+    await rig.passes(2)
+    assert list(rig.containers.there) == ["id-1"]
+    await rig.stop()
+
+
+async def test_without_a_pool_one_sandbox_is_tried_at_the_start_and_removed():
+    rig = Rig(size=0)
+    rig.containers.fails = EngineUnavailableError("no runtime")
+    await rig.started()
+    await rig.passes(9)
+    with pytest.raises(EngineUnavailableError, match="no sandbox could be started yet: no runtime"):
+        await rig.engine.ping()
+    assert rig.engine.pool.counts.failed == 4  # after 0, 1, 3 and 7 s
+    rig.containers.fails = None
+    await rig.passes(30)
+    await rig.engine.ping()
+    assert (rig.containers.there, rig.engine._count) == ({}, 5)
+    await rig.stop()
+
+
+async def test_starts_with_limits_of_their_own_count_for_whether_sandboxes_start(rig):
+    rig.containers.fails = EngineUnavailableError("no runtime")
+    await rig.engine.ping()
+    for _ in range(3):
+        with pytest.raises(EngineUnavailableError):
+            await rig.opened(rig.spec(out_dir_bytes=MIB))
+    with pytest.raises(EngineUnavailableError, match="the last 3 starts of a sandbox failed: no runtime"):
+        await rig.engine.ping()
+    rig.containers.fails = None
+    await rig.opened(rig.spec(out_dir_bytes=MIB))
+    await rig.engine.ping()

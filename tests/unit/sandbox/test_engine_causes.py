@@ -1,4 +1,4 @@
-"""Why an engine cannot be used: named in a few words, without paths or texts of the engine."""
+"""Why an engine cannot be used: in its own words, without paths of its host."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from proofbox.service.sandbox.docker.client import EngineClient
 # The engine's library leaves the socket of a connection that failed to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 SECRET = "/var/lib/docker/secret"
-ANSWER = f'{{"message": "{SECRET}"}}'
+ANSWER = f'{{"message": "error mounting {SECRET}: no space left on device"}}'
 HEAD = (
     "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
 )
@@ -85,7 +85,8 @@ async def test_an_engine_that_answers_with_an_error(tmp_path):
         with pytest.raises(EngineUnavailableError) as refused:
             await client.info()
         await client.close()
-    assert refused.value.message == "the container engine could not describe itself: it answered 500"  # not SECRET
+    said = "it answered 500: error mounting …: no space left on device"
+    assert refused.value.message == f"the container engine could not describe itself: {said}"
 
 
 async def test_an_engine_that_breaks_the_connection(tmp_path):

@@ -24,7 +24,7 @@ def test_a_runtime_that_is_there_passes(program):
 def test_a_runtime_that_is_gone_or_may_not_be_run_is_named(program, lose):
     runtime = Runtime("crun", (str(program),))
     lose(program)
-    with pytest.raises(EngineUnavailableError, match=f"no program {program}"):
+    with pytest.raises(EngineUnavailableError, match=f"no program {program.name};"):
         runtime.check()
 
 

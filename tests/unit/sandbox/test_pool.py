@@ -600,6 +600,7 @@ async def test_an_engine_that_answers_and_starts_nothing_is_told_until_a_start_m
             with pytest.raises(EngineUnavailableError, match="no"):
                 await rig.pool.take()
 
+    await rig.pool.take()
     rig.machine.error = EngineUnavailableError("no runtime")
     await starts(2)
     rig.pool.require_starts()
@@ -611,10 +612,27 @@ async def test_an_engine_that_answers_and_starts_nothing_is_told_until_a_start_m
     rig.pool.require_starts()
 
 
+async def test_until_the_first_start_works_the_pool_tells_that_none_has_and_why(eight):
+    eight.machine.gate.clear()
+    eight.pool.fill()
+    with pytest.raises(EngineUnavailableError, match=r"^the first sandbox is being started$"):
+        eight.pool.require_starts()
+    eight.machine.error = EngineUnavailableError("no runtime")
+    eight.machine.gate.set()
+    await eight.passes(100)
+    with pytest.raises(EngineUnavailableError, match=r"^no sandbox could be started yet: no runtime$"):
+        eight.pool.require_starts()
+    eight.machine.error = None
+    await eight.passes(6)
+    eight.pool.require_starts()
+
+
 async def test_what_went_wrong_in_our_own_code_is_told_as_the_engines_failure(rig):
     rig.machine.error = ZeroDivisionError("inside")
     with pytest.raises(EngineUnavailableError, match="a sandbox could not be started"):
         await rig.pool.take()
+    with pytest.raises(EngineUnavailableError, match=r"yet: a sandbox could not be started$"):
+        rig.pool.require_starts()
 
 
 async def test_while_the_engine_is_away_refills_are_tried_ever_less_often(eight):

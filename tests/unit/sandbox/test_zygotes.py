@@ -7,16 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from proofbox.service.errors import EngineUnavailableError
 from proofbox.service.sandbox.containers import NotForkedError
 from proofbox.service.sandbox.zygotes import manager as module
-from proofbox.service.sandbox.zygotes.manager import Kind, Zygotes
+from proofbox.service.sandbox.zygotes.manager import ComingZygotes, Kind, Zygotes
+from proofbox.service.sandbox.zygotes.zygote import Zygote
 
 
-class Born:
+class Born(Zygote):
     """A zygote that lives."""
 
+    is_alive = True
+
     def __init__(self):
-        self.is_alive = True
         self.forks = 0
         self.born = time.monotonic()
         self.ended = False
@@ -103,3 +106,67 @@ async def test_a_wait_that_is_given_up_ends_no_start(zygotes, starts):
     starts.may.set()
     await zygotes.first_of(Kind.DATA)
     assert (zygotes.has(Kind.DATA), starts.asked) == (True, [Kind.DATA])
+
+
+FIRST = {Kind.BARE, Kind.INSPECTOR, Kind.PLAIN_INSPECTOR}
+
+
+async def test_a_service_begins_before_its_first_zygotes_are_ready_and_a_sandbox_waits_for_them(starts):
+    starts.may.clear()
+    with ThreadPoolExecutor(3) as threads:
+        coming = ComingZygotes("auto", threads)
+        assert await coming.get() is None
+        await coming.begin(lambda: starts)
+        waiting = asyncio.create_task(coming.get())
+        given_up = asyncio.create_task(coming.get())
+        await asyncio.sleep(0.05)
+        given_up.cancel()
+        assert not waiting.done()
+        starts.may.set()
+        zygotes = await waiting
+        assert ({kind for kind in FIRST if zygotes.has(kind)}, set(starts.asked)) == (FIRST, FIRST)
+        kept = list(zygotes._ready.values())
+        await coming.stop()
+    assert [zygote.ended for zygote in kept] == [True] * 3
+
+
+@pytest.mark.parametrize("exc", [None, EngineUnavailableError("away"), PermissionError("no")])
+async def test_where_zygotes_cannot_be_had_the_service_does_without_and_waits_no_more(starts, exc):
+    def starter():
+        if exc is not None:
+            raise exc
+        return starts
+
+    starts.fails = True
+    with ThreadPoolExecutor(3) as threads:
+        coming = ComingZygotes("auto", threads)
+        await coming.begin(starter)
+        assert await coming.get() is None
+        await coming.stop()
+
+
+async def test_zygotes_that_are_demanded_are_waited_for_and_refuse_the_start(starts):
+    starts.fails = True
+    with ThreadPoolExecutor(3) as threads:
+        coming = ComingZygotes("on", threads)
+        with pytest.raises(EngineUnavailableError, match="PROOFBOX_IMPORT_ONCE is on, and that cannot be: no"):
+            await coming.begin(lambda: starts)
+        await coming.stop()
+
+
+async def test_a_service_that_stops_at_once_leaves_no_zygote(starts):
+    born = []
+
+    def start(kind):
+        born.append(starts(kind))
+        return born[-1]
+
+    starts.may.clear()
+    with ThreadPoolExecutor(3) as threads:
+        coming = ComingZygotes("auto", threads)
+        await coming.begin(lambda: start)
+        stopping = asyncio.create_task(coming.stop())
+        await asyncio.sleep(0.05)
+        starts.may.set()
+        await stopping
+    assert [zygote.ended for zygote in born] == [True] * 3

@@ -482,6 +482,8 @@ export const live = <ThrowOnError extends boolean = false>(options?: Options<Liv
  * Whether the service can take a call
  *
  * Asks engine, database, data folder and object store; who shuts down or starts no sandbox is not ready.
+ *
+ * Without NATS a process is ready: it accepts and reads.
  */
 export const ready = <ThrowOnError extends boolean = false>(options?: Options<ReadyData, ThrowOnError>): RequestResult<ReadyResponses, ReadyErrors, ThrowOnError> => (options?.client ?? client).get<ReadyResponses, ReadyErrors, ThrowOnError>({ url: '/readyz', ...options });
 

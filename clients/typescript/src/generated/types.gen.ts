@@ -3825,6 +3825,26 @@ export type OwnToolExecution = {
 };
 
 /**
+ * PartAway
+ *
+ * A part of the service that is away.
+ */
+export type PartAway = {
+    /**
+     * Part
+     *
+     * Its name: ``nats``.
+     */
+    part: string;
+    /**
+     * Cause
+     *
+     * Why, and what becomes of calls.
+     */
+    cause: string;
+};
+
+/**
  * PdfPermission
  *
  * Something that a PDF lets its readers do; text is always open to programs that read it aloud.
@@ -4115,6 +4135,26 @@ export type ReachableHost = {
      * The environment variables that stand for secrets of this host, whose headers the service sets; sorted.
      */
     variables?: Array<string>;
+};
+
+/**
+ * Readiness
+ *
+ * The service takes requests.
+ */
+export type Readiness = {
+    /**
+     * Status
+     *
+     * Always ``ok``: anything else is a problem document.
+     */
+    status?: 'ok';
+    /**
+     * Degraded
+     *
+     * What is away that accepted calls wait for.
+     */
+    degraded?: Array<PartAway>;
 };
 
 /**
@@ -9432,7 +9472,7 @@ export type ReadyResponses = {
     /**
      * It can.
      */
-    200: Health;
+    200: Readiness;
 };
 
 export type ReadyResponse = ReadyResponses[keyof ReadyResponses];

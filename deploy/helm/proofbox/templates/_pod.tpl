@@ -112,7 +112,7 @@ containers:
       httpGet: {path: /livez, port: http}
       periodSeconds: 10
       timeoutSeconds: 5
-    # The engine, the database and the data folder.
+    # The engine, the database, the data folder and the bucket; a process without NATS is ready.
     readinessProbe:
       httpGet: {path: /readyz, port: http}
       periodSeconds: 5
