@@ -175,6 +175,8 @@ class DamagedBytesError(StoreFailedError):
         sha256: the hash that they should have; empty if it is not known.
     """
 
+    retryable = False
+
     def __init__(self, message: str, sha256: str = "") -> None:
         super().__init__(message)
         self.sha256 = sha256

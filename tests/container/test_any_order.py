@@ -22,6 +22,7 @@ from proofbox.service.storage.artifacts.s3_client import Bucket
 from tests.container.struck import settings_of
 from tests.services.s3_server import STATE, emptied, started
 from tests.support.cutting_relay import CuttingRelay
+from tests.support.store_check import assert_service_fits
 
 pytestmark = pytest.mark.docker
 
@@ -177,6 +178,7 @@ class AnyOrder(RuleBasedStateMachine):
     def teardown(self) -> None:
         self._settle()
         self.files_are_those_of_the_answers()
+        self._run(assert_service_fits(self._service))
         self._run(self._life.aclose())
         self._run(self._stack.aclose())
         self._runner.close()

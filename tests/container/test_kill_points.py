@@ -17,6 +17,7 @@ from proofbox.service.errors import CallAbandonedError, CallCancelledError, Serv
 from tests.container.calling import Caller
 from tests.container.struck import CALLS, assert_whole, queue_calls, settings_of, submit
 from tests.support.kill_points import STRIKE, Side, Strike, install
+from tests.support.store_check import assert_service_fits
 
 pytestmark = [pytest.mark.docker, pytest.mark.asyncio(loop_scope="session")]
 
@@ -113,7 +114,9 @@ async def killed(tmp_path: Path) -> AsyncIterator[Callable[..., object]]:
         assert was_reached or int(printed) < at, printed
         service = build(settings_of(data_dir))
         async with running(service):
-            return was_reached, await assert_whole(service, Caller(service, conversation), CALLS[name])
+            state = await assert_whole(service, Caller(service, conversation), CALLS[name])
+            await assert_service_fits(service)
+        return was_reached, state
 
     yield kill
 

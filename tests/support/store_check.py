@@ -9,12 +9,9 @@ from proofbox.service.app.maintenance import opened_check
 from proofbox.service.app.settings import Settings
 from proofbox.service.storage.artifacts import rows
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
-from proofbox.service.storage.check.finding import FindingKind
 from proofbox.service.storage.check.store_check import StoreCheck
 
 _SETTLED_S = 30
-# Calls that end with the store or the service have such answers still.
-PASSED_OVER = frozenset({FindingKind.ANSWER_RETRYABLE})
 
 
 async def assert_stores_fit(artifacts: SqlArtifactStore) -> None:
@@ -23,7 +20,7 @@ async def assert_stores_fit(artifacts: SqlArtifactStore) -> None:
         while await artifacts._database.read(rows.unfinished_saves):  # noqa: ASYNC110 - there is no event for it
             await asyncio.sleep(0.01)
     check = StoreCheck(artifacts._database, artifacts._files, is_idle=False)
-    _require_none([each.as_text() async for each in check.run() if each.kind not in PASSED_OVER])
+    _require_none([each.as_text() async for each in check.run()])
 
 
 async def assert_service_fits(service: Service) -> None:
@@ -36,7 +33,7 @@ def assert_data_fits(data_dir: Path, **settings: Any) -> None:
 
     async def check() -> list[str]:
         async with opened_check(Settings(data_dir=data_dir, **settings), lambda _: None) as opened:
-            return [each.as_text() async for each in opened.run() if each.kind not in PASSED_OVER]
+            return [each.as_text() async for each in opened.run()]
 
     _require_none(asyncio.run(check()))
 
