@@ -165,7 +165,12 @@ class SqlCallStore(CallStore):
     ) -> StoredCall:
         end = StoredEnd(state, answer, blocks, audit, also)
         rows = await asyncio.to_thread(block_rows, blocks)
-        return await self._database.write(lambda connection: self._finish(connection, key, end, rows))
+
+        def work(connection: Connection) -> StoredCall:
+            conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
+            return self._finish(connection, key, conversation, end, rows)
+
+        return await self._database.write(work)
 
     @override
     async def finish_with_files(
@@ -183,16 +188,22 @@ class SqlCallStore(CallStore):
             known = connection.execute(
                 _BY_KEY, {"in_conversation": conversation, "call_id": key.tool_call_id}
             ).first()
-            if known is None or known.state != was.value:
+            if conversation is None or known is None or known.state != was.value:
                 return _known(connection, key, known)
-            end = build(save.insert_rows(connection))
-            return self._finish(connection, key, end, block_rows(end.blocks))
+            end = build(save.insert_rows(connection, conversation))
+            return self._finish(connection, key, conversation, end, block_rows(end.blocks))
 
         return await self._database.write(work)
 
-    def _finish(self, connection: Connection, key: CallKey, end: StoredEnd, rows: Sequence[BlockRow]) -> StoredCall:
+    def _finish(
+        self,
+        connection: Connection,
+        key: CallKey,
+        conversation: int | None,
+        end: StoredEnd,
+        rows: Sequence[BlockRow],
+    ) -> StoredCall:
         also = end.also
-        conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
         values = {"in_conversation": conversation, "call_id": key.tool_call_id}
         new = {"new_state": end.state.value, "new_answer": end.answer, "new_partial": also.partial_response}
         new["was"] = also.was.value

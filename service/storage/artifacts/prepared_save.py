@@ -54,8 +54,8 @@ class SqlPreparedSave(PreparedSave):
     build: Callable[[ArtifactRow], StoredArtifact]
     undone: set[str] = field(default_factory=set)
 
-    def insert_rows(self, connection: Connection) -> list[StoredArtifact]:
-        """Add the rows of the files; may be run again after a deadlock.
+    def insert_rows(self, connection: Connection, conversation: int) -> list[StoredArtifact]:
+        """Add the rows of the files to a conversation that is locked; may be run again after a deadlock.
 
         Raises:
             SaveLostError: another process undid the save; its bytes may be gone.
@@ -65,7 +65,6 @@ class SqlPreparedSave(PreparedSave):
         self.undone.clear()
         if self.begun and rows.end_save(connection, self.save) != self.begun:
             raise SaveLostError("another process took this one for lost, and undid the save; try again")
-        conversation, _ = ensure_conversation(connection, new.scope)
         if new.replaces is not None:
             self._require_latest(connection, new.replaces)
         added = rows.insert(connection, conversation, list(zip(new.artifacts, self.names, strict=True)))
@@ -89,7 +88,8 @@ class SqlPreparedSave(PreparedSave):
         claim = CURRENT_CLAIM.get()
 
         def work(connection: Connection) -> list[StoredArtifact]:
-            stored = self.insert_rows(connection)
+            conversation, _ = ensure_conversation(connection, self.new.scope)
+            stored = self.insert_rows(connection, conversation)
             if claim is not None:
                 require_claim(connection, claim)
             return stored
