@@ -38,7 +38,7 @@ from proofbox.contracts.problems import Problem
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_S = 60.0
-RETRY_AFTER_S_MAX = 60.0
+RETRY_AFTER_S_MAX = 90.0
 """A service that asks for a longer pause gets no retry: the caller decides."""
 _BACKOFF_S = 0.2
 _BACKOFF_S_MAX = 5.0

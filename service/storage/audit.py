@@ -7,26 +7,25 @@ A writer of the whole database can write a whole chain anew: store a copy of the
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, insert, select
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select
 from typing_extensions import override
 
 from proofbox.service.calls.audit.audit_port import AuditStore
 from proofbox.service.calls.port import AuditDraft, AuditedLine, CallKey
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import CONVERSATION, new_or_known, scope_values
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import UNREAD, Database
 from proofbox.service.storage.schema import audit, calls, chains
 
-_CHAIN = select(chains.c.id).where(
-    chains.c.tenant == bindparam("of_tenant"), chains.c.project == bindparam("of_project")
-)
-_LOCKED = _CHAIN.with_for_update()
+_IS_CHAIN = (chains.c.tenant == bindparam("of_tenant"), chains.c.project == bindparam("of_project"))
+_LOCKED = select(chains.c.id).where(*_IS_CHAIN).with_for_update()
+_SEQ = select(func.max(audit.c.seq)).where(audit.c.chain == chains.c.id).correlate(chains).scalar_subquery()
 _LAST = (
-    select(audit.c.seq, audit.c.sha256)
-    .where(audit.c.chain == bindparam("in_chain"))
-    .order_by(audit.c.seq.desc())
-    .limit(1)
+    select(chains.c.id, audit.c.seq, audit.c.sha256)
+    .outerjoin_from(chains, audit, (audit.c.chain == chains.c.id) & (audit.c.seq == _SEQ))
+    .where(*_IS_CHAIN)
 )
 _ADDED = insert(audit)
 _LINE = select(audit.c.line, audit.c.sha256)
@@ -62,12 +61,14 @@ def add_line(connection: Connection, principal: Principal, draft: AuditDraft, ca
 
     The chain is locked after everything else that the transaction locks, so that transactions never deadlock.
     """
-    chain = _lock_chain(connection, principal)
-    last = connection.execute(_LAST, {"in_chain": chain}).first()
-    seq, previous = (1, None) if last is None else (last.seq + 1, last.sha256)
+    chain = {"of_tenant": principal.tenant, "of_project": principal.project}
+    while (last := _lock_chain(connection, chain)) is None:
+        made = new_or_known(chains, connection.dialect.name)
+        connection.execute(made, {"tenant": principal.tenant, "project": principal.project})
+    seq, previous = (last.seq or 0) + 1, last.sha256
     text = f'{{"seq":{seq},"previous":{json.dumps(previous)},{draft.text.removeprefix("{")}'
     sha256 = hashlib.sha256(text.encode("ascii")).hexdigest()
-    row = {"chain": chain, "seq": seq, "call": call, "ended": draft.ended, "sha256": sha256, "line": text}
+    row = {"chain": last.id, "seq": seq, "call": call, "ended": draft.ended, "sha256": sha256, "line": text}
     connection.execute(_ADDED, row)
     return AuditedLine(text, sha256)
 
@@ -84,11 +85,7 @@ def _first(
     return None if row is None else AuditedLine(row.line, row.sha256)
 
 
-def _lock_chain(connection: Connection, principal: Principal) -> int:
-    values = {"of_tenant": principal.tenant, "of_project": principal.project}
-    found = connection.execute(_LOCKED, values).first()
-    if found is None:
-        made = new_or_known(chains, connection.dialect.name)
-        connection.execute(made, {"tenant": principal.tenant, "project": principal.project})
-        found = connection.execute(_LOCKED, values).one()
-    return int(found.id)
+def _lock_chain(connection: Connection, chain: Mapping[str, object]) -> Row[Any, Any, Any] | None:
+    """Lock a chain, if there is one, and read the end that it has then."""
+    connection.execute(_LOCKED, chain, execution_options=UNREAD)
+    return connection.execute(_LAST, chain).first()

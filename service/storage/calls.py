@@ -8,6 +8,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
@@ -15,7 +16,7 @@ from typing_extensions import override
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.paths import notice_path
-from proofbox.service.artifacts.port import PreparedSave, StoredArtifact
+from proofbox.service.artifacts.port import PreparedSave, SaveLostError, StoredArtifact
 from proofbox.service.calls.port import (
     ALONE,
     Alongside,
@@ -29,7 +30,7 @@ from proofbox.service.calls.port import (
     StoredCall,
     StoredEnd,
 )
-from proofbox.service.errors import IdReusedError
+from proofbox.service.errors import IdReusedError, StoreFailedError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.artifacts.prepared_save import SqlPreparedSave
 from proofbox.service.storage.audit import add_line, line_of
@@ -48,7 +49,7 @@ from proofbox.service.storage.database import Database
 from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.gateway.waits import newest_spec, pending_wait
 from proofbox.service.storage.schema import calls, conversations, idempotency_keys, principals
-from proofbox.service.storage.timelines import BlockRow, append_rows, block_rows, last_position, remove_group
+from proofbox.service.storage.timelines import LAST_POSITION, BlockRow, append_rows, block_rows, remove_group
 
 _IS_OPEN = calls.c.state == CallState.OPEN.value
 _OWN = (calls.c.conversation == bindparam("in_conversation"), calls.c.tool_call_id == bindparam("call_id"))
@@ -65,6 +66,7 @@ NAMED_CALLS = (
     .join(principals)
 )
 _BY_KEY = NAMED_CALLS.where(*_OWN)
+_OF_KEY = NAMED_CALLS.where(calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"))
 _BY_NAME = NAMED_CALLS.join(idempotency_keys, idempotency_keys.c.call == calls.c.id).where(
     idempotency_keys.c.principal == bindparam("principal"), idempotency_keys.c.name == bindparam("name")
 )
@@ -86,7 +88,7 @@ _FINISHED = (
     update(calls)
     .where(*_OWN, calls.c.state == bindparam("was"))
     .values(state=bindparam("new_state"), answer=bindparam("new_answer"), partial_response=bindparam("new_partial"))
-    .returning(calls.c.id, calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request)
+    .returning(calls.c.id, calls.c.payload_sha256, calls.c.boot_id, calls.c.created, calls.c.request, LAST_POSITION)
 )
 _DISPATCHED = delete(dispatches).where(dispatches.c.call == bindparam("of_call"))
 _MOVED = (
@@ -106,6 +108,10 @@ _QUEUED = (
 _FORGOTTEN = delete(calls).where(
     calls.c.conversation == CONVERSATION, calls.c.tool_call_id == bindparam("call_id"), _IS_OPEN
 )
+
+
+class _EndedError(StoreFailedError):
+    """A call has another state already, so that the files of its transaction are not stored."""
 
 
 class SqlCallStore(CallStore):
@@ -185,15 +191,18 @@ class SqlCallStore(CallStore):
 
         def work(connection: Connection) -> StoredCall:
             conversation, _ = lock_used_conversation(connection, key.scope) or (None, None)
-            known = connection.execute(
-                _BY_KEY, {"in_conversation": conversation, "call_id": key.tool_call_id}
-            ).first()
-            if conversation is None or known is None or known.state != was.value:
-                return _known(connection, key, known)
+            if conversation is None:
+                return _known(connection, key, None)
             end = build(save.insert_rows(connection, conversation))
-            return self._finish(connection, key, conversation, end, block_rows(end.blocks))
+            return self._finish(connection, key, conversation, end, block_rows(end.blocks), has_files=True)
 
-        return await self._database.write(work)
+        try:
+            return await self._database.write(work)
+        except (_EndedError, SaveLostError):
+            known = await self._database.read(partial(_find_known, key=key))
+            if known.state is was:
+                raise
+            return known
 
     def _finish(
         self,
@@ -202,6 +211,8 @@ class SqlCallStore(CallStore):
         conversation: int | None,
         end: StoredEnd,
         rows: Sequence[BlockRow],
+        *,
+        has_files: bool = False,
     ) -> StoredCall:
         also = end.also
         values = {"in_conversation": conversation, "call_id": key.tool_call_id}
@@ -209,10 +220,12 @@ class SqlCallStore(CallStore):
         new["was"] = also.was.value
         changed = connection.execute(_FINISHED, {**values, **new}).first()
         if changed is None or conversation is None:
+            if has_files:  # that this transaction has stored
+                raise _EndedError("the call has another state already")
             return _known(connection, key, connection.execute(_BY_KEY, values).first())
-        append_rows(connection, conversation, rows)
+        append_rows(connection, conversation, rows, changed.last)
         if also.is_refusal:
-            newest = last_position(connection, conversation) if rows else 0
+            newest = changed.last + len(rows) if rows else 0
             connection.execute(_REFUSED, {"of_call": changed.id, "newest": newest})
         self._apply(connection, CallRow(changed.id, conversation, key), also.effects)
         connection.execute(_DISPATCHED, {"of_call": changed.id})  # of a service that had many processes
@@ -301,6 +314,16 @@ class SqlCallStore(CallStore):
             return [(row.tool_call_id, row.request) for row in connection.execute(_NEWEST, values)]
 
         return await self._database.read(work)
+
+
+def _find_known(connection: Connection, key: CallKey) -> StoredCall:
+    """A call as it is stored.
+
+    Raises:
+        CallNotStoredError: no such call is.
+    """
+    row = connection.execute(_OF_KEY, {**scope_values(key.scope), "call_id": key.tool_call_id}).first()
+    return _known(connection, key, row)
 
 
 def _known(connection: Connection, key: CallKey, row: Row[Any] | None) -> StoredCall:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Table, bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from proofbox.service.identity import ConversationKey, Principal
+from proofbox.service.storage.database import UNREAD
 from proofbox.service.storage.schema import conversations, principals
 
 _NAMED = (
@@ -90,24 +91,34 @@ def _insert(connection: Connection, scope: ConversationKey) -> None:
         new_or_known(principals, connection.dialect.name),
         {"tenant": who.tenant, "project": who.project, "user_type": who.user_type, "user": who.user},
     )
-    owner = connection.scalar(select(PRINCIPAL), principal_values(who))
     connection.execute(
-        new_or_known(conversations, connection.dialect.name),
-        {"principal": owner, "name": scope.conversation_id, "created": now, "used": now},
+        new_or_known(conversations, connection.dialect.name).values(principal=PRINCIPAL),
+        {**principal_values(who), "name": scope.conversation_id, "created": now, "used": now},
     )
 
 
 def lock_principal(connection: Connection, principal: int) -> None:
     """Make others that lock the principal wait; taken after the conversation's lock, never before it."""
     if connection.dialect.name != "sqlite":  # whose one writer has locked all there is
-        connection.execute(_LOCKED_PRINCIPAL, {"principal": principal})
+        connection.execute(_LOCKED_PRINCIPAL, {"principal": principal}, execution_options=UNREAD)
 
 
 @cache
 def new_or_known(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
     """Add a row unless one is there that is unique as it would be."""
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    return insert(table).on_conflict_do_nothing()
+    return _inserting(table, dialect).on_conflict_do_nothing()
+
+
+@cache
+def new_or_changed(table: Table, dialect: str, *changed: str) -> postgresql.Insert | sqlite.Insert:
+    """Add a row, or change those columns of the row that has its primary key."""
+    insert = _inserting(table, dialect)
+    new = {name: insert.excluded[name] for name in changed}
+    return insert.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
+
+
+def _inserting(table: Table, dialect: str) -> postgresql.Insert | sqlite.Insert:
+    return postgresql.insert(table).inline() if dialect == "postgresql" else sqlite.insert(table)
 
 
 def utc_now() -> str:

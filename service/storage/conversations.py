@@ -34,7 +34,7 @@ from proofbox.service.storage.conversation_rows import (
     new_or_known,
     principal_values,
 )
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import Database, count_changed
 from proofbox.service.storage.file_deletion import remove_file
 from proofbox.service.storage.schema import (
     artifacts,
@@ -276,7 +276,7 @@ def _lock_deleted(connection: Connection, conversation: int) -> bool:
 
 def _purge_step(connection: Connection, conversation: int, query: Delete) -> int:
     """Remove some rows of a conversation that is being deleted; how many."""
-    return connection.execute(query).rowcount if _lock_deleted(connection, conversation) else 0
+    return count_changed(connection, query) if _lock_deleted(connection, conversation) else 0
 
 
 def _refuse_busy(connection: Connection, conversation: int, scope: ConversationKey) -> None:

@@ -6,19 +6,20 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from types import MappingProxyType
+from typing import Any, Protocol, TypeVar
 
 from pydantic import SecretStr
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Executable
 from sqlalchemy.exc import DBAPIError
 
 from proofbox.service.concurrency import Changes, run_in_thread
-from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.errors import OurError, StoreFailedError, StoreFullError
 from proofbox.service.storage.error_translation import InUseError, is_deadlock, translate_errors
 from proofbox.service.storage.timing import StoreObserver, ignore, timed
 
@@ -32,6 +33,17 @@ _NO_URL = SecretStr("")
 _ATTEMPTS_MAX = 5  # of a transaction that meets a deadlock each time
 _PAUSE_MAX_S = 0.1  # before a transaction is run again
 _IDLE_S = 5.0  # the first commit after a checkpoint waits for the disk twice, so calls in a row share one
+
+IS_UNREAD = "is_unread"
+IS_LAST = "is_last"
+REQUIRED = "required"
+Required = tuple[int, Callable[[], OurError]]
+"""How many rows a statement has to change, and what is raised before the commit if it does not."""
+
+UNREAD = {IS_UNREAD: True}
+"""Options of a query whose result nobody reads, a lock for example: a server gets it with the next statement."""
+LAST = {IS_LAST: True}
+"""Options of the last statement of a transaction, which is committed with it: nothing may fail afterwards."""
 
 _log = logging.getLogger("proofbox.storage")
 
@@ -278,3 +290,32 @@ def _transact(backend: Backend, work: Work[T]) -> tuple[T, set[str]]:
 def announce(connection: Connection, topic: str) -> None:
     """Wake those who listen to a topic of `Database.changes` once the transaction of a write is committed."""
     connection.info.setdefault(_TOPICS, set()).add(topic)
+
+
+def count_changed(
+    connection: Connection,
+    change: Executable,
+    values: Mapping[str, object] | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> int:
+    """Change rows; how many there were. A server answers any other change without ``RETURNING`` later."""
+    changed = connection.execute(change, values, execution_options={**options, "preserve_rowcount": True})
+    return changed.rowcount
+
+
+def require_rows(
+    connection: Connection,
+    change: Executable,
+    values: Mapping[str, object],
+    rows: int,
+    error: Callable[[], OurError],
+) -> None:
+    """Change rows of which there have to be some number.
+
+    Raises:
+        OurError: the one given, here or at the latest before the transaction is committed.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(change, values, execution_options={REQUIRED: (rows, error)})
+    elif count_changed(connection, change, values) != rows:
+        raise error()

@@ -6,7 +6,7 @@ hides the others, and states when the file was deleted.
 
 import json
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, delete, select, update
 
 from proofbox.contracts.blocks import Block
 from proofbox.contracts.codes import NoticeCode
@@ -15,6 +15,7 @@ from proofbox.contracts.paths import FilePath
 from proofbox.service.artifacts.line_ranges import parse_stretch
 from proofbox.service.conversations.port import DeletedCounts
 from proofbox.service.storage.artifacts.removal import remove_versions
+from proofbox.service.storage.conversation_rows import new_or_changed
 from proofbox.service.storage.schema import blocks, deleted_files, passages, sources
 from proofbox.service.storage.text_columns import json_text, storable
 from proofbox.service.storage.timelines import append_rows, block_rows, last_position
@@ -43,12 +44,6 @@ _SOURCE_EMPTIED = (
     update(sources)
     .where(sources.c.conversation == _IN, sources.c.sid == bindparam("of_sid"))
     .values(source=bindparam("new_source"))
-)
-_KEY = ("conversation", "turn", "namespace", "rel")
-_DELETED_AGAIN = (
-    update(deleted_files)
-    .where(*(deleted_files.c[name] == bindparam(f"of_{name}") for name in _KEY))
-    .values(version=bindparam("new_version"), position=bindparam("new_position"), deleted=bindparam("at"))
 )
 _POSITIONS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _SOURCE_CONTENT = ("hosted_uri", "rn", "key", "text")
@@ -148,7 +143,4 @@ def _deletion_block(path: FilePath, at: str, save: str) -> Block:
 
 def _record(connection: Connection, conversation: int, path: FilePath, values: dict[str, object]) -> None:
     key = {"conversation": conversation, "turn": path.turn_id, "namespace": path.namespace.value, "rel": path.rel}
-    where = {f"of_{name}": value for name, value in key.items()}
-    new = {"new_version": values["version"], "new_position": values["position"], "at": values["deleted"]}
-    if connection.execute(_DELETED_AGAIN, {**where, **new}).rowcount == 0:
-        connection.execute(insert(deleted_files), {**key, **values})
+    connection.execute(new_or_changed(deleted_files, connection.dialect.name, *values), {**key, **values})

@@ -9,7 +9,12 @@ from typing_extensions import override
 
 from proofbox.service.identity import ConversationKey
 from proofbox.service.react.memsearch.port import Candidate, Passage, PassageStore
-from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from proofbox.service.storage.conversation_rows import (
+    CONVERSATION,
+    ensure_conversation,
+    new_or_changed,
+    scope_values,
+)
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.schema import passages as rows
 from proofbox.service.storage.schema import passages_through as ends
@@ -17,11 +22,6 @@ from proofbox.service.storage.schema import passages_through as ends
 _PICKED_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 
 _END = select(ends.c.position).where(ends.c.conversation == CONVERSATION)
-_END_MOVES = (
-    update(ends)
-    .where(ends.c.conversation == bindparam("in_conversation"))
-    .values(position=bindparam("new_position"))
-)
 _HERE = rows.c.conversation == CONVERSATION
 _COMPARED = (rows.c.id, rows.c.turn, rows.c.target, rows.c.ts, rows.c.text, rows.c.model, rows.c.vector)
 _CANDIDATES = select(*_COMPARED).where(_HERE, rows.c.ts >= bindparam("since"))
@@ -61,9 +61,8 @@ class SqlPassageStore(PassageStore):
                 return False
             if passages:
                 connection.execute(insert(rows), [_columns(conversation, passage) for passage in passages])
-            values = {"in_conversation": conversation, "new_position": through}
-            if connection.execute(_END_MOVES, values).rowcount == 0:
-                connection.execute(insert(ends), {"conversation": conversation, "position": through})
+            moved = new_or_changed(ends, connection.dialect.name, "position")
+            connection.execute(moved, {"conversation": conversation, "position": through})
             return True
 
         return await self._database.write(work)

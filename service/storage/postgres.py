@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from psycopg.abc import RV, PQGen
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 
 from proofbox.service.errors import StoreFailedError
+from proofbox.service.storage.database import UNREAD
 from proofbox.service.storage.error_translation import InUseError
 from proofbox.service.storage.migrations import is_newest, migrate, require_newest
+from proofbox.service.storage.postgres_connections import BatchingConnection, PatientConnection, prepare_cursor
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _CONNECT_S = 10
@@ -39,29 +40,6 @@ _MIGRATIONS = 0x50_42_4F_4D  # "PBOM": processes that start together upgrade one
 _MIGRATION_TURN = text("SELECT pg_advisory_xact_lock(:migrations, hashtext(current_schema()))")
 
 _log = logging.getLogger(__name__)
-
-
-class _PatientConnection(psycopg.Connection[Any]):
-    """A connection that is closed when the server does not answer in time.
-
-    The server ends a statement after its timeout; a stopped or unreachable server does not, and without this the
-    client would wait for ever.
-    """
-
-    answers_s: float | None = None
-    """How long an answer may take; None: for ever."""
-
-    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        """As psycopg's, and no longer than the answer may take."""
-        timeout = self.answers_s if timeout is None else timeout
-        began = time.monotonic()
-        try:
-            return super().wait(gen, interval, timeout)
-        except psycopg.OperationalError as exc:
-            if timeout is None or time.monotonic() - began < timeout:
-                raise
-            self.pgconn.finish()
-            raise psycopg.OperationalError(f"the server did not answer within {timeout:g} s") from exc
 
 
 class PostgresServer:
@@ -95,10 +73,11 @@ class PostgresServer:
             SQLAlchemyError: the server cannot be reached, or refuses.
         """
         pool: dict[str, Any] = {"max_overflow": 0}
-        self._writing = self._engine(pool_size=self.writers, **pool)
+        self._writing = self._engine(kind=BatchingConnection, pool_size=self.writers, **pool)
+        _batch(self._writing)
         # No transaction around a reading query, and so no more round trips: each sees what is committed by then.
         self._reading = self._engine(read_only=True, pool_size=readers, isolation_level="AUTOCOMMIT", **pool)
-        with _connect(self._writing) as connection:
+        with _connect(self._engine(poolclass=NullPool)) as connection:
             _check(connection)
             _let_last(connection)
             connection.commit()
@@ -112,9 +91,10 @@ class PostgresServer:
                     self._lock.require_alone_for(not is_newest(connection))
                     migrate(connection)
                     self._lock.end_alone()  # before the next process has its turn, which shares the schema
-            connection.detach()
 
-    def _engine(self, *, read_only: bool = False, **options: Any) -> Engine:
+    def _engine(
+        self, *, kind: type[PatientConnection] = PatientConnection, read_only: bool = False, **options: Any
+    ) -> Engine:
         engine = create_engine(
             self._url,
             connect_args={
@@ -134,7 +114,7 @@ class PostgresServer:
 
         @event.listens_for(engine, "do_connect")
         def connect(_dialect: Any, _record: Any, given: Any, named: Any) -> psycopg.Connection[Any]:
-            connection = _PatientConnection.connect(*given, **named)
+            connection = kind.connect(*given, **named)
             connection.answers_s = self._timeout_s + _ANSWERS_LATE_S
             return connection
 
@@ -192,11 +172,25 @@ class PostgresServer:
         """Do nothing, for the same reason."""
 
 
+def _batch(engine: Engine) -> None:
+    """Have the transactions of an engine make few round trips."""
+
+    @event.listens_for(engine, "connect")
+    def begin_batches(connection: BatchingConnection, _record: Any) -> None:
+        connection.begin_batches()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN", execution_options=UNREAD)
+
+    event.listen(engine, "before_cursor_execute", prepare_cursor)
+
+
 def _let_last(connection: Connection) -> None:
     """Let statements of a connection take as long as those of an upgrade."""
     connection.exec_driver_sql(f"SET statement_timeout = '{_MIGRATION_S}s'")
     driver = connection.connection.driver_connection
-    assert isinstance(driver, _PatientConnection)
+    assert isinstance(driver, PatientConnection)
     driver.answers_s = _MIGRATION_S + _ANSWERS_LATE_S
 
 

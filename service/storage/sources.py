@@ -5,7 +5,7 @@ from itertools import count, islice
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Select, and_, bindparam, func, insert, select, update
 from typing_extensions import override
 
 from proofbox.contracts.paths import Namespace
@@ -32,12 +32,16 @@ _ALL = select(sources.c.sid, sources.c.source).where(sources.c.conversation == C
 _HERE = sources.c.conversation == bindparam("in_conversation")
 _OLDEST = select(sources.c.sid, sources.c.source).where(_HERE).order_by(sources.c.sid).limit(1)
 _OF_SID = _OLDEST.where(sources.c.sid == bindparam("of_sid"))
-_OF_LONG = (
-    select(sources.c.file, sources.c.source)
-    .where(_HERE, sources.c.file.in_(bindparam("of_files", expanding=True)))
+_HIGHEST_OF_ALL = select(func.coalesce(func.max(sources.c.sid), 0).label("highest")).where(_HERE)
+_ALL_SIDS = _HIGHEST_OF_ALL.subquery()
+_OF_LONG, _OF_SHORT = (
+    select(sources.c.file, sources.c.source, _ALL_SIDS.c.highest)
+    .outerjoin_from(
+        _ALL_SIDS, sources, and_(_HERE, sources.c.file.in_(bindparam("of_files", expanding=True)), *more)
+    )
     .order_by(sources.c.sid)
+    for more in ((), (short(sources.c.file),))
 )
-_OF_SHORT = _OF_LONG.where(short(sources.c.file))
 _FILES_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _ADDED = insert(sources)
 _CHANGED = (
@@ -45,8 +49,6 @@ _CHANGED = (
     .where(_HERE, sources.c.sid == bindparam("of_sid"))
     .values(file=bindparam("new_file"), url=bindparam("new_url"), source=bindparam("new_source"))
 )
-_HIGHEST_OF_ALL = select(func.coalesce(func.max(sources.c.sid), 0)).where(_HERE)
-
 _HIGHEST_PAGE = _HIGHEST_OF_ALL.where(sources.c.sid < FILE_SID_MIN)
 
 
@@ -129,8 +131,8 @@ class SqlSourcePool(SourcePool):
 
 def put_files(connection: Connection, conversation: int, artifacts: Sequence[StoredArtifact]) -> list[SourceRow]:
     """The rows of the artifacts' paths: inserted with the next free sids, or updated to these versions."""
-    rows = _of_files(connection, conversation, {_file_of(artifact) for artifact in artifacts})
-    old, free = frozenset(rows), _free_file_sids(connection, conversation)
+    rows, highest = _of_files(connection, conversation, {_file_of(artifact) for artifact in artifacts})
+    old, free = frozenset(rows), _free_file_sids(connection, conversation, highest)
     for artifact in artifacts:
         file = _file_of(artifact)
         known = rows.get(file)
@@ -140,17 +142,20 @@ def put_files(connection: Connection, conversation: int, artifacts: Sequence[Sto
     return [rows[_file_of(artifact)] for artifact in artifacts]
 
 
-def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -> dict[str, SourceRow]:
-    """The rows of those files that have one; of several the oldest."""
+def _of_files(connection: Connection, conversation: int, files: Iterable[str]) -> tuple[dict[str, SourceRow], int]:
+    """The rows of those files that have one, of several the oldest; and the highest sid."""
     rows: dict[str, SourceRow] = {}
+    highest = 0
     left = iter(sorted(files))
     while some := list(islice(left, _FILES_AT_ONCE)):
         short_ones, long_ones = ([file for file in some if is_short(file) is wanted] for wanted in (True, False))
         for query, names in ((_OF_SHORT, short_ones), (_OF_LONG, long_ones)):
             if names:
                 for row in connection.execute(query, {"in_conversation": conversation, "of_files": names}):
-                    rows.setdefault(row.file, _parse_source(row.source))
-    return rows
+                    highest = row.highest
+                    if row.file is not None:
+                        rows.setdefault(row.file, _parse_source(row.source))
+    return rows, highest
 
 
 def _file_of(artifact: StoredArtifact) -> str:
@@ -209,9 +214,8 @@ def _put_page(connection: Connection, conversation: int, page: NewPage) -> Sourc
     return row
 
 
-def _free_file_sids(connection: Connection, conversation: int) -> Iterator[int]:
-    """Numbers for files: those above all others, then the lowest free ones from `FILE_SID_MIN` on."""
-    (highest,) = connection.execute(_HIGHEST_OF_ALL, {"in_conversation": conversation}).one()
+def _free_file_sids(connection: Connection, conversation: int, highest: int) -> Iterator[int]:
+    """Numbers for files: those above the highest, then the lowest free ones from `FILE_SID_MIN` on."""
     yield from range(max(highest + 1, FILE_SID_MIN), _SID_MAX + 1)
     # A caller took the highest number that there is.
     taken = _taken_sids(connection, conversation)

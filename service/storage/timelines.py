@@ -29,7 +29,12 @@ from typing_extensions import override
 from proofbox.contracts.blocks import Block
 from proofbox.service.errors import StoreFailedError, TimelineMovedError
 from proofbox.service.identity import ConversationKey
-from proofbox.service.storage.conversation_rows import CONVERSATION, ensure_conversation, scope_values
+from proofbox.service.storage.conversation_rows import (
+    CONVERSATION,
+    ensure_conversation,
+    new_or_changed,
+    scope_values,
+)
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.schema import blocks, is_text, passages, short, turns
 from proofbox.service.storage.text_columns import json_text
@@ -58,6 +63,8 @@ _DESCRIBES_OR_PLANS = or_(
 )
 _LAST = select(func.coalesce(func.max(blocks.c.position), 0))
 _LAST_OF = _LAST.where(blocks.c.conversation == bindparam("in_conversation"))
+LAST_POSITION = _LAST_OF.scalar_subquery().label("last")
+"""The position of the last block of the timeline of ``in_conversation``, in a statement on something else."""
 _ADDED = insert(blocks)
 _OF_GROUP = (
     blocks.c.conversation == bindparam("in_conversation"),
@@ -78,13 +85,6 @@ _FORGOTTEN = delete(passages).where(
     passages.c.conversation == bindparam("in_conversation"),
     passages.c.position > bindparam("before"),
     passages.c.position <= bindparam("newest"),
-)
-_TURN_BEGINS = insert(turns)
-_TURN_GROWS = (
-    update(turns)
-    .where(turns.c.conversation == bindparam("in_conversation"), turns.c.turn == bindparam("of_turn"))
-    .values(last=bindparam("new_last"))
-    .returning(turns.c.first)
 )
 
 
@@ -226,10 +226,20 @@ def block_rows(blocks: Iterable[Block]) -> list[BlockRow]:
     return [_row(block) for block in blocks]
 
 
-def append_rows(connection: Connection, conversation: int, rows: Sequence[BlockRow]) -> None:
-    """Add rows at the end of a timeline whose conversation this transaction has locked."""
+def append_rows(
+    connection: Connection, conversation: int, rows: Sequence[BlockRow], last: int | None = None
+) -> None:
+    """Add rows at the end of a timeline whose conversation this transaction has locked.
+
+    Args:
+        connection: the database.
+        conversation: its number.
+        rows: the blocks.
+        last: the position of its last block, if that is known.
+    """
     if rows:
-        _append_after(connection, conversation, last_position(connection, conversation), rows)
+        last = last_position(connection, conversation) if last is None else last
+        _append_after(connection, conversation, last, rows)
 
 
 def remove_group(connection: Connection, conversation: int, newest: int, count: int, stored_path: str) -> None:
@@ -267,10 +277,8 @@ def _append_after(connection: Connection, conversation: int, last: int, rows: Se
     if placed:
         connection.execute(_ADDED, placed)
     for turn, (first, newest) in spans.items():
-        values = {"in_conversation": conversation, "of_turn": turn, "new_last": newest}
-        if connection.execute(_TURN_GROWS, values).first() is None:
-            new = {"conversation": conversation, "turn": turn, "first": first, "last": newest}
-            connection.execute(_TURN_BEGINS, new)
+        grown = new_or_changed(turns, connection.dialect.name, "last")
+        connection.execute(grown, {"conversation": conversation, "turn": turn, "first": first, "last": newest})
     return last + len(rows)
 
 

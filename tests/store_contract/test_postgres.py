@@ -5,20 +5,21 @@ import logging
 import os
 import traceback
 from contextlib import asynccontextmanager
+from functools import partial
 
 import psycopg
 import pytest
 from pydantic import SecretStr
-from sqlalchemy import insert, make_url, select
+from sqlalchemy import delete, insert, make_url, select, text, update
 
 from proofbox.contracts.blocks import Block
 from proofbox.service.app.bootstrap import build
 from proofbox.service.app.settings import Settings
 from proofbox.service.calls.port import CallKey, NewCall
-from proofbox.service.errors import StoreFailedError
+from proofbox.service.errors import StoreDefectError, StoreFailedError
 from proofbox.service.storage import postgres
 from proofbox.service.storage.calls import SqlCallStore
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import LAST, Database, count_changed, require_rows
 from proofbox.service.storage.schema import principals
 from proofbox.service.storage.timelines import SqlTimelineStore
 from tests.support.gate import Gate
@@ -176,7 +177,7 @@ async def test_a_connection_that_is_lost_fails_its_work_and_no_other(database, s
 
     with pytest.raises(StoreFailedError) as caught:
         await database.write(work)
-    assert caught.value.message == f"{ROLE} has gone away"
+    assert caught.value.message == f"{ROLE} does not answer, or refuses the connection"
     assert await store.append(scope, [block("1")]) == 1
     with pytest.raises(StoreFailedError, match="has gone away"):
         await database.read(end_this_connection)
@@ -332,3 +333,78 @@ def test_settings_do_not_show_the_password(monkeypatch):
     settings = Settings()
     assert PASSWORD not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
     assert PASSWORD in settings.database_url.get_secret_value()
+
+
+# ---- statements that travel together ----
+
+NEW = {"tenant": "a", "project": "b", "user_type": "c", "user": "d"}
+
+
+async def names_of_users(database):
+    return await database.read(lambda connection: list(connection.scalars(select(principals.c.user))))
+
+
+async def test_a_change_that_nobody_reads_fails_its_transaction_at_the_commit(database):
+    def work(connection):
+        connection.execute(insert(principals).inline(), NEW)
+        connection.execute(insert(principals).inline(), NEW)  # sent, and not read
+
+    with pytest.raises(StoreDefectError):
+        await database.write(work)
+    assert await names_of_users(database) == []
+
+
+async def test_a_change_that_nobody_reads_fails_a_later_statement_and_the_connection_is_used_again(database):
+    pids = set()
+
+    def fail(connection):
+        pids.add(connection.scalar(text("SELECT pg_backend_pid()")))
+        connection.execute(insert(principals).inline(), [NEW, NEW])
+        connection.execute(insert(principals).inline(), {**NEW, "user": "e"})
+        connection.scalar(select(principals.c.user))
+
+    def go_on(connection):
+        pids.add(connection.scalar(text("SELECT pg_backend_pid()")))
+        connection.execute(insert(principals).inline(), NEW)
+
+    for _ in range(database._backend.writers):
+        with pytest.raises(StoreDefectError):
+            await database.write(fail)
+    failed_on = set(pids)
+    await database.write(go_on)
+    assert await names_of_users(database) == ["d"]
+    assert pids == failed_on
+
+
+async def test_rows_that_a_change_needs_are_required_before_the_commit(database):
+    def work(connection, rows):
+        connection.execute(insert(principals).inline(), NEW)
+        require_rows(
+            connection,
+            delete(principals).where(principals.c.user == "d"),
+            {},
+            rows,
+            partial(StoreFailedError, "not there"),
+        )
+
+    with pytest.raises(StoreFailedError, match="not there"):
+        await database.write(lambda connection: work(connection, 2))
+    assert await names_of_users(database) == []
+    await database.write(lambda connection: work(connection, 1))
+
+
+async def test_the_last_statement_of_a_transaction_is_committed_with_it(database):
+    def work(connection, other):
+        assert count_changed(connection, update(principals).values(user="f"), options=LAST) == 1
+        return other.execute('SELECT "user" FROM principals').fetchall()
+
+    await database.write(lambda connection: connection.execute(insert(principals), NEW))
+    with psycopg.connect(database._url.get_secret_value()) as other:
+        assert await database.write(lambda connection: work(connection, other)) == [("f",)]
+
+
+async def test_changes_larger_than_what_a_socket_takes_are_sent_whole(database, scope):
+    texts = [f"{number}{'x' * 8 * 1024 * 1024}" for number in range(3)]
+    store = SqlTimelineStore(database)
+    await store.append(scope, [block(text) for text in texts])
+    assert [placed.block.text for placed in await store.after(scope, 0, 10, binaries=False)] == texts

@@ -22,6 +22,7 @@ class CuttingRelay:
     def __init__(self, port: int) -> None:
         self.port = port
         self.sent = 0  # bytes of clients that were passed on
+        self.round_trips = 0  # how often the server answered something that clients had sent after its last answer
         self.cuts = 0
         self.open_way = asyncio.Event()  # cleared: what clients send waits
         self.open_way.set()
@@ -100,9 +101,11 @@ class CuttingRelay:
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.port)
             self._writers.add(there_writer)
             held = asyncio.Event()  # this connection's next answer is held
+            answered = asyncio.Event()  # the server sent something after the client
             try:
                 await asyncio.gather(
-                    self._upward(reader, there_writer, held), self._downward(there_reader, writer, held)
+                    self._upward(reader, there_writer, held, answered),
+                    self._downward(there_reader, writer, held, answered),
                 )
             finally:
                 self._writers.discard(there_writer)
@@ -115,9 +118,14 @@ class CuttingRelay:
                 writer.close()
 
     async def _upward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, held: asyncio.Event
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        held: asyncio.Event,
+        answered: asyncio.Event,
     ) -> None:
         while data := await reader.read(_READ_BYTES):
+            answered.clear()
             if not self.open_way.is_set():
                 self.waiting.set()
                 await self.open_way.wait()
@@ -139,9 +147,16 @@ class CuttingRelay:
         writer.close()
 
     async def _downward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, held: asyncio.Event
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        held: asyncio.Event,
+        answered: asyncio.Event,
     ) -> None:
         while data := await reader.read(_READ_BYTES):
+            if not answered.is_set():
+                answered.set()
+                self.round_trips += 1
             # An interim answer only invites the client to send its body.
             if self._answer_is_next and _INTERIM.sub(b"", data):
                 self._cut()

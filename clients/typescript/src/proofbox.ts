@@ -13,7 +13,7 @@ import type {
 import { OutputFile } from "./output_file.js";
 import type { CallEvent, CallOptions, ProofboxOptions, RenderOptions, RunOptions, RunResult } from "./options.js";
 
-const RETRY_AFTER_S_MAX = 60;
+const RETRY_AFTER_S_MAX = 90;
 const isLast = (event: CallEvent) => event.name === "result" || event.name === "error";
 const newId = (prefix: string) => `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;
 const ENDED = ["done", "failed", "cancelled"];

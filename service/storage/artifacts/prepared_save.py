@@ -10,7 +10,6 @@ from typing_extensions import override
 from proofbox.service.artifacts.port import (
     NewSave,
     PreparedSave,
-    SaveLostError,
     StoredArtifact,
     VersionTakenError,
 )
@@ -58,13 +57,13 @@ class SqlPreparedSave(PreparedSave):
         """Add the rows of the files to a conversation that is locked; may be run again after a deadlock.
 
         Raises:
-            SaveLostError: another process undid the save; its bytes may be gone.
+            SaveLostError: another process undid the save; its bytes may be gone. Here, or before the commit.
             VersionTakenError: another process stored a later version.
         """
         new = self.new
         self.undone.clear()
-        if self.begun and rows.end_save(connection, self.save) != self.begun:
-            raise SaveLostError("another process took this one for lost, and undid the save; try again")
+        if self.begun:
+            rows.end_save(connection, self.save, self.begun)
         if new.replaces is not None:
             self._require_latest(connection, new.replaces)
         added = rows.insert(connection, conversation, list(zip(new.artifacts, self.names, strict=True)))

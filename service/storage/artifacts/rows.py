@@ -5,16 +5,18 @@ Every function takes a connection in a transaction of its caller and returns pla
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, literal, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, null, select, update
 from sqlalchemy import insert as inserting
 
 from proofbox.contracts.paths import FilePath, Namespace
-from proofbox.service.artifacts.port import DeletedFile, EarlierVersion, NewArtifact
+from proofbox.service.artifacts.port import DeletedFile, EarlierVersion, NewArtifact, SaveLostError
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.conversation_rows import CONVERSATION, DELETED, scope_values, utc_now
+from proofbox.service.storage.database import require_rows
 from proofbox.service.storage.schema import (
     artifacts,
     conversations,
@@ -44,7 +46,7 @@ _THESE = select(artifacts).where(
     artifacts.c.version.in_(bindparam("of_versions", expanding=True)),
 )
 _DELETED_NEWEST = select(
-    deleted_files.c.rel, deleted_files.c.version, literal(None).label("id"), literal(None).label("tool_call_id")
+    deleted_files.c.rel, deleted_files.c.version, null().label("id"), null().label("tool_call_id")
 ).where(
     deleted_files.c.conversation == bindparam("in_conversation"),
     deleted_files.c.turn == bindparam("of_turn"),
@@ -52,7 +54,7 @@ _DELETED_NEWEST = select(
     deleted_files.c.rel.in_(bindparam("of_rels", expanding=True)),
 )
 _DELETIONS = select(deleted_files).where(deleted_files.c.conversation == CONVERSATION)
-_ADDED = inserting(artifacts)
+_ADDED = inserting(artifacts).inline()
 _PATHS_AT_ONCE = 500  # a statement takes tens of thousands of values, and not more
 _HOSTED = (
     select(artifacts)
@@ -108,8 +110,21 @@ _IS_LATEST = (
     )
     .exists()
 )
-_NEWEST = select(artifacts.c.rel, artifacts.c.version, artifacts.c.id, artifacts.c.tool_call_id).where(
-    artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS, _IS_LATEST
+_NEWEST_HOSTED = (
+    select(artifacts)
+    .join_from(artifacts, conversations)
+    .join(principals)
+    .where(
+        artifacts.c.hosted_name.in_(bindparam("of_names", expanding=True)),
+        principals.c.tenant != DELETED,
+        _IS_LATEST,
+    )
+)
+_NEWEST = (
+    select(artifacts.c.rel, artifacts.c.version, artifacts.c.id, artifacts.c.tool_call_id)
+    .where(artifacts.c.conversation == bindparam("in_conversation"), *_AMONG_PATHS, _IS_LATEST)
+    .union_all(_DELETED_NEWEST)
+    .order_by("version")  # versions after a deletion have higher numbers
 )
 _OF_TURN = select(artifacts).where(
     artifacts.c.conversation == CONVERSATION, artifacts.c.turn == bindparam("of_turn"), _IS_LATEST
@@ -143,7 +158,7 @@ _REMOVED = (
     )
     .values(removed=bindparam("at"))
 )
-_BEGUN = inserting(unfinished)
+_BEGUN = inserting(unfinished).inline()
 _ENDED = delete(unfinished).where(unfinished.c.save == bindparam("of_save"))
 _NAMES_ENDED = _ENDED.where(unfinished.c.name.in_(bindparam("of_names", expanding=True)))
 _UNFINISHED = select(unfinished.c.save, unfinished.c.name).order_by(unfinished.c.save, unfinished.c.name)
@@ -197,9 +212,14 @@ def begin_save(connection: Connection, save: str, names: Iterable[str]) -> None:
     connection.execute(_BEGUN, [{"save": save, "name": name} for name in names])
 
 
-def end_save(connection: Connection, save: str) -> int:
-    """Remove a save from the journal: it is complete. How many names it had there."""
-    return connection.execute(_ENDED, {"of_save": save}).rowcount
+def end_save(connection: Connection, save: str, names: int) -> None:
+    """Remove a save from the journal, which has so many names of it: it is complete.
+
+    Raises:
+        SaveLostError: another process undid the save; its bytes may be gone. Here, or before the commit.
+    """
+    lost = partial(SaveLostError, "another process took this one for lost, and undid the save; try again")
+    require_rows(connection, _ENDED, {"of_save": save}, names, lost)
 
 
 def end_names(connection: Connection, save: str, names: Sequence[str]) -> None:
@@ -288,11 +308,10 @@ def _newest(
     newest = {}
     for where, group in _group_paths(paths):
         values = {"in_conversation": conversation, **where, "of_rels": group}
-        for query in (_DELETED_NEWEST, _NEWEST):  # versions after a deletion have higher numbers
-            for row in connection.execute(query, values):
-                path = FilePath(where["of_turn"], Namespace(where["of_namespace"]), row.rel)
-                earlier = None if row.id is None else EarlierVersion(row.id, row.tool_call_id)
-                newest[path] = (row.version, earlier)
+        for row in connection.execute(_NEWEST, values):
+            path = FilePath(where["of_turn"], Namespace(where["of_namespace"]), row.rel)
+            earlier = None if row.id is None else EarlierVersion(row.id, row.tool_call_id)
+            newest[path] = (row.version, earlier)
     return newest
 
 
@@ -375,6 +394,15 @@ def mark_removed(connection: Connection, scope: ConversationKey, wanted: Iterabl
 def hosted_latest(connection: Connection, name: str) -> ArtifactRow | None:
     """The latest version that is hosted under a name."""
     return _one(connection, _HOSTED, {"of_name": name})
+
+
+def newest_hosted(connection: Connection, names: Iterable[str]) -> dict[str, ArtifactRow]:
+    """The newest versions of the files that have some hosted names, by these; without those that are internal."""
+    found, left = {}, iter(names)
+    while group := list(islice(left, _PATHS_AT_ONCE)):
+        for row in connection.execute(_NEWEST_HOSTED, {"of_names": group}):
+            found[row.hosted_name] = _row(row)
+    return found
 
 
 def hosted_latest_in(connection: Connection, scope: ConversationKey, name: str) -> ArtifactRow | None:

@@ -322,8 +322,8 @@ def _number_of(row: rows.ArtifactRow | None) -> int | None:
 
 def _end_latest(connection: Connection, save: str, hosted: Mapping[str, ServedFile]) -> set[str]:
     """Remove those hosted names of a save from the journal under which the latest row is hosted; returns them."""
-    latest = {name: rows.hosted_latest(connection, name) for name in hosted}
-    done = {HOSTED + name for name, row in latest.items() if row is not None and served_file(row) == hosted[name]}
+    latest = rows.newest_hosted(connection, hosted)
+    done = {HOSTED + name for name, row in latest.items() if served_file(row) == hosted[name]}
     if done:
         rows.end_names(connection, save, sorted(done))
     return done

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, select, text, update
 
 from proofbox.service.artifacts.port import StoreAwayError
 from proofbox.service.storage.artifacts import rows
+from proofbox.service.storage.database import UNREAD
 from proofbox.service.storage.schema import unfinished
 
 BLOBS, HOSTED = "blobs/", "hosted/"  # prefixes of the names in the journal
@@ -94,4 +95,5 @@ def _lock_names(connection: Connection, names: Sequence[str], *, shared: bool) -
     In the order of their hashes, so that no two transactions wait for each other.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(_SHARED if shared else _EXCLUSIVE, {"ours": _OUR_LOCK, "names": list(names)})
+        locks = _SHARED if shared else _EXCLUSIVE
+        connection.execute(locks, {"ours": _OUR_LOCK, "names": list(names)}, execution_options=UNREAD)

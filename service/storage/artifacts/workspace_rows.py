@@ -22,7 +22,7 @@ _OLD = (
     .order_by(workspaces.c.id.desc())
     .offset(STORED_MAX)
 )
-_ADDED = inserting(workspaces)
+_ADDED = inserting(workspaces).inline()
 _HASHES = select(workspaces.c.sha256).where(workspaces.c.conversation == bindparam("of_conversation"))
 _REMOVED = delete(workspaces).where(workspaces.c.conversation == bindparam("of_conversation"))
 _NEWEST_ARTIFACT = select(func.coalesce(func.max(artifacts.c.id), 0)).where(

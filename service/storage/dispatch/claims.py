@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, exists, func, select, tuple_, update
+from sqlalchemy import Connection, Delete, Select, Update, bindparam, delete, exists, func, select, tuple_, update
 from typing_extensions import override
 
 from proofbox.service.calls.port import CallKey, CallState, StoredCall
@@ -25,7 +25,7 @@ from proofbox.service.dispatch.port import (
 )
 from proofbox.service.identity import ConversationKey, Principal
 from proofbox.service.storage.calls import NAMED_CALLS, build_stored_call
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import LAST, UNREAD, Database, count_changed
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import dispatches, members
 from proofbox.service.storage.dispatch.turns import (
@@ -211,11 +211,11 @@ class SqlDispatchStore(DispatchStore):
         def work(connection: Connection) -> ClaimedCall | Refused:
             if connection.dialect.name == "postgresql":
                 # A claim that a crash of the server forgets is refused when its call is to begin.
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+                connection.exec_driver_sql("SET LOCAL synchronous_commit = off", execution_options=UNREAD)
             taken = connection.execute(_TAKEN, values).first()
             if taken is not None:
                 stop = None if taken.stop is None else StopReason(taken.stop)
-                stored = _stored(connection, taken)
+                stored = _stored(connection, taken, LAST)
                 makes_room = bool(taken.caller_max or taken.more)
                 found = ClaimedCall(stored, taken.claim, taken.request_id, stop, taken.events, taken.outcome)
                 return replace(found, caller=taken.caller, makes_room=makes_room)
@@ -228,7 +228,7 @@ class SqlDispatchStore(DispatchStore):
     @override
     async def start(self, number: int, claim: int, worker: str, lease_s: float) -> bool:
         values = {"of_call": number, "of_claim": claim, "by_worker": worker, "lease_s": lease_s}
-        return await self._database.write(lambda connection: connection.execute(_BEGUN, values).rowcount == 1)
+        return await self._changes_one(_BEGUN, values)
 
     @override
     async def renew(
@@ -246,7 +246,7 @@ class SqlDispatchStore(DispatchStore):
     async def release(self, number: int, claim: int, worker: str, given: GivenBack) -> bool:
         values = {"of_call": number, "of_claim": claim, "by_worker": worker}
         values |= {"again_s": given.again_s, "given_back": int(not given.counts)}
-        return await self._database.write(lambda connection: connection.execute(_RELEASED, values).rowcount == 1)
+        return await self._changes_one(_RELEASED, values)
 
     @override
     async def read_figures(self) -> QueueFigures:
@@ -311,14 +311,14 @@ class SqlDispatchStore(DispatchStore):
     @override
     async def withdraw(self, number: int) -> bool:
         values = {"of_call": number}
-        return await self._database.write(lambda connection: connection.execute(_WITHDRAWN, values).rowcount == 1)
+        return await self._changes_one(_WITHDRAWN, values)
 
     @override
     async def expire(self, number: int, claim: int) -> StoredCall | None:
         values = {"of_call": number, "of_claim": claim}
 
         def work(connection: Connection) -> StoredCall | None:
-            if connection.execute(_REQUEUED, values).rowcount == 1:
+            if count_changed(connection, _REQUEUED, values) == 1:
                 return None
             row = connection.execute(_EXPIRED, values).first()
             return None if row is None else _stored(connection, row)
@@ -346,7 +346,11 @@ class SqlDispatchStore(DispatchStore):
     @override
     async def release_dead(self, number: int) -> bool:
         values = {"of_call": number}
-        return await self._database.write(lambda connection: connection.execute(_REVIVED, values).rowcount == 1)
+        return await self._changes_one(_REVIVED, values)
+
+    async def _changes_one(self, change: Update | Delete, values: Mapping[str, object]) -> bool:
+        """Whether a statement, as a transaction of its own, has changed a row."""
+        return await self._database.write(lambda connection: count_changed(connection, change, values, LAST) == 1)
 
 
 def _refusal(connection: Connection, number: int) -> Refused:
@@ -364,8 +368,9 @@ def _calls(connection: Connection, asked: Select[Any], limit: int) -> list[Store
     return [build_stored_call(connection, row) for row in connection.execute(asked, {"most": limit}).all()]
 
 
-def _stored(connection: Connection, row: Any) -> StoredCall:
-    stored = build_stored_call(connection, connection.execute(_CALL_OF, {"of_call": row.call}).one())
+def _stored(connection: Connection, row: Any, options: Mapping[str, Any] | None = None) -> StoredCall:
+    found = connection.execute(_CALL_OF, {"of_call": row.call}, execution_options=options).one()
+    stored = build_stored_call(connection, found)
     scope = stored.key.scope
     principal = replace(scope.principal, key_id=row.key_id)
     return replace(stored, key=replace(stored.key, scope=replace(scope, principal=principal)))

@@ -1,8 +1,9 @@
 """Stores what changes of a dispatched call in the transaction that changes the call."""
 
 from collections.abc import Mapping
+from functools import partial
 
-from sqlalchemy import Connection, Double, bindparam, case, delete, update
+from sqlalchemy import Connection, Delete, Double, Update, bindparam, case, delete, update
 
 from proofbox.service.calls.claim import ClaimLostError
 from proofbox.service.calls.port import Effect
@@ -17,6 +18,7 @@ from proofbox.service.dispatch.effects import (
 )
 from proofbox.service.dispatch.port import DispatchState, StopReason
 from proofbox.service.storage.call_row import ApplyEffect, CallRow
+from proofbox.service.storage.database import count_changed, require_rows
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.dispatch.turns import PUBLISHED_WITHIN_S, take_place
@@ -92,26 +94,26 @@ def _queue(connection: Connection, call: CallRow, effect: QueueCall) -> None:
 
 def _end_claimed(connection: Connection, call: CallRow, effect: EndClaimed) -> None:
     values = {"of_call": call.number, "of_claim": effect.claim, "by_worker": effect.worker}
-    _require(connection.execute(_END_CLAIMED, values).rowcount)
+    _require(connection, _END_CLAIMED, values)
 
 
 def _end_expired(connection: Connection, call: CallRow, effect: EndExpired) -> None:
-    _require(connection.execute(_END_EXPIRED, {"of_call": call.number, "of_claim": effect.claim}).rowcount)
+    _require(connection, _END_EXPIRED, {"of_call": call.number, "of_claim": effect.claim})
 
 
 def _end_queued(connection: Connection, call: CallRow, _effect: EndQueued) -> None:
-    _require(connection.execute(_END_QUEUED, {"of_call": call.number}).rowcount)
+    _require(connection, _END_QUEUED, {"of_call": call.number})
 
 
 def _suspend(connection: Connection, call: CallRow, effect: SuspendClaimed) -> None:
     values = {"of_call": call.number, "of_claim": effect.claim, "by_worker": effect.worker}
     values["had_events"] = effect.events
-    _require(connection.execute(_SUSPENDED, values).rowcount)
+    _require(connection, _SUSPENDED, values)
 
 
 def _resume(connection: Connection, call: CallRow, effect: ResumeDispatch) -> None:
     values = {"of_call": call.number, "new_outcome": effect.outcome}
-    if connection.execute(_RESUMED, values).rowcount == 1:
+    if count_changed(connection, _RESUMED, values) == 1:
         return
     # It began to wait in a service of one process.
     new = {"of_call": call.number, "queue_s": None, "is_detached": 1, "of_key": None, "of_request": ""}
@@ -123,6 +125,6 @@ def _forget(connection: Connection, call: CallRow, _effect: ForgetDispatch) -> N
     connection.execute(_FORGOTTEN, {"of_call": call.number})
 
 
-def _require(count: int) -> None:
-    if count != 1:
-        raise ClaimLostError("another process has the call, or it has ended; this one writes no end of it")
+def _require(connection: Connection, change: Delete | Update, values: dict[str, object]) -> None:
+    lost = partial(ClaimLostError, "another process has the call, or it has ended; this one writes no end of it")
+    require_rows(connection, change, values, 1, lost)

@@ -21,6 +21,7 @@ from proofbox.contracts.problems import FieldError
 from proofbox.service.dispatch.effects import QueuePlace
 from proofbox.service.dispatch.port import DispatchState
 from proofbox.service.errors import QueueFullError
+from proofbox.service.storage.database import UNREAD
 from proofbox.service.storage.dispatch.clock import epoch_now
 from proofbox.service.storage.dispatch.tables import dispatches
 
@@ -138,7 +139,7 @@ def _parameters(place: QueuePlace) -> dict[str, object]:
 def lock_caller(connection: Connection, caller: str) -> None:
     """Let no other transaction count the calls of a caller until this one ends."""
     if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
-        connection.execute(_LOCK, {"ours": _OUR_LOCK, "caller": caller})
+        connection.execute(_LOCK, {"ours": _OUR_LOCK, "caller": caller}, execution_options=UNREAD)
 
 
 def release_turns(connection: Connection, caller: str, published_max: int) -> list[int]:

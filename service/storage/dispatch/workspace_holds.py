@@ -4,6 +4,7 @@ from sqlalchemy import Connection, bindparam, exists, select, text, update
 
 from proofbox.service.calls.claim import ClaimId, ClaimLostError
 from proofbox.service.dispatch.port import DispatchState
+from proofbox.service.storage.database import UNREAD, count_changed
 from proofbox.service.storage.dispatch.tables import dispatches
 from proofbox.service.storage.schema import calls
 
@@ -30,10 +31,10 @@ def take_workspace(connection: Connection, claim: ClaimId) -> bool:
     values = {"of_call": claim.call, "of_claim": claim.claim, "by_worker": claim.worker}
     conversation = connection.scalar(_CONVERSATION, values)
     if connection.dialect.name == "postgresql":  # SQLite has one writer at a time
-        connection.execute(_LOCK, {"ours": _OUR_LOCK, "conversation": str(conversation)})
+        connection.execute(_LOCK, {"ours": _OUR_LOCK, "conversation": str(conversation)}, execution_options=UNREAD)
     if connection.scalar(_IS_TAKEN, {**values, "conversation": conversation}):
         return False
-    if connection.execute(_TAKEN, {**values, "conversation": conversation}).rowcount != 1:
+    if count_changed(connection, _TAKEN, {**values, "conversation": conversation}) != 1:
         raise ClaimLostError("another process has the call, or it has ended; it gets no workspace")
     return True
 

@@ -16,7 +16,7 @@ from proofbox.service.gateway_errors import (
 )
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import Database, count_changed
 from proofbox.service.storage.gateway.project_rows import PROJECT, ensure_project, project_values
 from proofbox.service.storage.gateway.reply_waits import end_unanswerable, lock_awaiting
 from proofbox.service.storage.gateway.schema import (
@@ -202,7 +202,7 @@ def _write_entity(connection: Connection, project: int, agent: tuple[int, str], 
             f"agent.name: another entity has the handle '{new.handle}' (case is ignored); choose another"
         )
     shown = {"handle": new.handle, "handle_folded": folded, "display_name": new.handle}
-    if connection.execute(update(entities).where(own).values(shown)).rowcount == 0:
+    if count_changed(connection, update(entities).where(own).values(shown)) == 0:
         row = {
             **shown,
             "project": project,

@@ -20,7 +20,7 @@ from proofbox.service.gateway.records.port import (
 from proofbox.service.gateway.runs_port import NewRun, RunLimits
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import utc_now
-from proofbox.service.storage.database import Database, announce
+from proofbox.service.storage.database import Database, announce, count_changed
 from proofbox.service.storage.gateway.agents import require_agent
 from proofbox.service.storage.gateway.record_rows import RecordKind, RecordRow, delete_rows, lock_agent, write_rows
 from proofbox.service.storage.gateway.record_views import build_plan, read_plans
@@ -143,7 +143,7 @@ def _fire(connection: Connection, plan: DuePlan, firing: Firing, limits: RunLimi
     same_cron = plans.c.cron.is_not_distinct_from(plan.cron)
     same_zone = plans.c.time_zone.is_not_distinct_from(plan.time_zone)
     moved = update(plans).where(plans.c.id == plan.row, plans.c.next_run == plan.next_run, same_cron, same_zone)
-    if connection.execute(moved.values(_moved_on(found, firing))).rowcount == 0:
+    if count_changed(connection, moved.values(_moved_on(found, firing))) == 0:
         return False
     if firing.run_id is not None:
         trigger = {

@@ -16,7 +16,7 @@ from proofbox.service.calls.port import EffectRefusedError
 from proofbox.service.gateway.waits.port import WAITS_TOPIC, WaitState
 from proofbox.service.gateway.waits.replies import REPLY, Reply, TakenReplies
 from proofbox.service.storage.conversation_rows import utc_now
-from proofbox.service.storage.database import announce
+from proofbox.service.storage.database import announce, count_changed
 from proofbox.service.storage.gateway.message_rows import MentionedMember, StoredText
 from proofbox.service.storage.gateway.run_rows import read_spec
 from proofbox.service.storage.gateway.schema import agents, members, messages, reply_waits, runs, spaces, waits
@@ -152,7 +152,7 @@ def give_reply(connection: Connection, asked: Sequence[AskedReply], posted: Stor
     sender = posted.message["sender"]["entity_id"]
     for one in asked:
         values = {"of_row": one.row, "new_reply": posted.row, "at": posted.message["ts"]}
-        if not connection.execute(_TAKEN, values).rowcount:
+        if not count_changed(connection, _TAKEN, values):
             continue  # another message of the sender came first
         is_complete = connection.execute(_MISSING, {"of_wait": one.wait}).scalar_one() == 0
         waiting_for = [

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, exi
 from typing_extensions import override
 
 from proofbox.service.conversations.port import EndedRun, EndedRuns, RunPosition, RunRetention
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import Database, count_changed
 from proofbox.service.storage.gateway.schema import (
     agents,
     created_records,
@@ -86,7 +86,7 @@ class SqlRunRetention(RunRetention):
         old = select(*_RECORD).where(created_records.c.created < since)
         due = old.order_by(created_records.c.created).limit(limit)
         query = delete(created_records).where(tuple_(*_RECORD).in_(due))
-        return await self._database.write(lambda connection: connection.execute(query).rowcount)
+        return await self._database.write(lambda connection: count_changed(connection, query))
 
     @override
     async def ended(

@@ -29,7 +29,7 @@ from proofbox.service.gateway.spaces.port import Actor, RequestKey, SpaceStore
 from proofbox.service.gateway_errors import NameTakenError, UnknownEntityError
 from proofbox.service.identity import Principal
 from proofbox.service.storage.conversation_rows import new_or_known, utc_now
-from proofbox.service.storage.database import Database
+from proofbox.service.storage.database import Database, count_changed
 from proofbox.service.storage.gateway.project_rows import (
     PROJECT,
     StoredCreation,
@@ -194,8 +194,7 @@ class SqlSpaceStore(SpaceStore):
             awaiting = lock_awaiting(connection, entity.id, opened.id)
             space = _open_writable(connection, actor, space_id)
             own = (members.c.space == space.id, members.c.entity == entity.id)
-            removed = connection.execute(delete(members).where(*own))
-            if removed.rowcount:
+            if count_changed(connection, delete(members).where(*own)):
                 add_event(connection, space, "member.left", {"entity": entity.sender.to_json()})
                 end_unanswerable(connection, awaiting)
 
@@ -244,9 +243,9 @@ def _put_entity(
     try:
         if known is None:
             fixed = {"project": project, "entity_id": entity_id, "type": "human", "created": utc_now()}
-            connection.execute(insert(entities), {**fixed, **values})
+            count_changed(connection, insert(entities).values({**fixed, **values}))
         else:
-            connection.execute(update(entities).where(entities.c.id == known.id).values(values))
+            count_changed(connection, update(entities).where(entities.c.id == known.id).values(values))
     except IntegrityError as exc:  # another request took it at the same moment
         raise _taken(definition.handle) from exc
     return _build_entity(connection.execute(_ENTITY, own).one()), known is None
