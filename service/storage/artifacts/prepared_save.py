@@ -61,7 +61,7 @@ class SqlPreparedSave(PreparedSave):
             VersionTakenError: another process stored a later version.
         """
         new = self.new
-        self.undone.clear()
+        undone = {HOSTED + name for name in self.hosted}
         if self.begun:
             rows.end_save(connection, self.save, self.begun)
         if new.replaces is not None:
@@ -69,11 +69,11 @@ class SqlPreparedSave(PreparedSave):
         added = rows.insert(connection, conversation, list(zip(new.artifacts, self.names, strict=True)))
         if new.workspace is not None:
             old = workspace_rows.insert(connection, conversation, new.workspace)
-            self.undone.update(BLOBS + sha256 for sha256 in old)
+            undone.update(BLOBS + sha256 for sha256 in old)
         rows.mark_removed(connection, new.scope, [(each.path, each.version) for each in new.removed])
-        self.undone.update(HOSTED + name for name in self.hosted)
-        if self.undone:
-            rows.begin_save(connection, self.after, self.undone)
+        if undone:
+            rows.begin_save(connection, self.after, undone)
+            self.undone |= undone  # of a transaction that was undone, too: nothing is done for names of no journal
         stored = [replace(self.build(row), follows=follows) for row, follows in added]
         external = [one for one in stored if one.visibility == "external"]
         sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
