@@ -1,7 +1,7 @@
 """Processes of a service of many that end by SIGKILL at points of their calls, some for each line of input.
 
-A line is a JSON list: of each process its ``settings``, ``at`` and ``side`` of the point, and the ``call`` that an
-API process makes in a ``conversation``. Their exit statuses are a line of output. They are forks, as importing takes
+A line is a JSON list: of each process its ``settings``, ``at`` and ``side`` of the point, and the ``call`` that one
+of the API makes in a ``conversation``. Their exit statuses are a line of output. They are forks, as importing takes
 longer than a call; one whose call has no such point ends after it.
 """
 
