@@ -305,4 +305,6 @@ class Calls:
 
     def _status(self, stored: StoredCall) -> CallStatus:
         running = self._running.get(stored.key)
-        return build_status(stored, is_queued=running is not None and not running.has_started)
+        # Another process may have ended it, of which this one has not heard yet.
+        is_open = stored.state is CallState.OPEN
+        return build_status(stored, is_queued=is_open and running is not None and not running.has_started)

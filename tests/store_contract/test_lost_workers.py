@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from proofbox.service.calls.port import CallState
 from proofbox.service.storage.dispatch.claims import SqlDispatchStore
-from tests.support.dispatching import SCOPE, noted, notes, opened_process, submit
+from tests.support.dispatching import SCOPE, noted, notes, opened_process, response, submit
 
 
 @pytest.fixture
@@ -174,6 +175,14 @@ async def test_a_call_that_was_set_aside_can_be_cancelled(place, started):
             status = await api.calls.cancel(SCOPE.principal, "call-1", None)
             assert status.status == "cancelled"
         assert notes(place.folder, "began") == []
+
+
+async def test_a_call_that_another_process_has_ended_is_not_queued_although_its_event_is_lost(place):
+    async with opened_process(place, "api") as api:
+        await submit(api.calls)
+        [call] = await api.store.find(SCOPE.principal, "call-1")
+        await api.store.finish(call.key, CallState.DONE, response("ended").model_dump_json())
+        assert (await api.calls.status(SCOPE.principal, "call-1", None)).status == "done"
 
 
 async def test_a_worker_that_stops_gives_back_what_it_has_not_begun(place):
