@@ -264,14 +264,16 @@ async def store_end(
         stored = await store.finish(key, end.state, end.answer, end.blocks, end.audit, end.also)
         is_own = stored.answer == end.answer
         return stored, replace(final, audited=stored.audited) if is_own else None
-    built: list[CallResult] = []
+    built: list[CallResult] = []  # of each attempt at the transaction
 
     def build(files: Sequence[StoredArtifact]) -> StoredEnd:
-        built[:] = [replace(done(ending.build(files)), has_files=True)]
-        return _stored_end(built[0], parts.build(built[0], files), was)
+        built.append(replace(done(ending.build(files)), has_files=True))
+        return _stored_end(built[-1], parts.build(built[-1], files), was)
 
     stored = await store.finish_with_files(key, ending.save, build, was)
-    return stored, replace(built[0], audited=stored.audited) if built else None
+    # The text itself: an answer that another process has stored may be the same.
+    is_own = bool(built) and stored.answer is built[-1].answer.body
+    return stored, replace(built[-1], audited=stored.audited) if is_own else None
 
 
 async def end_save(ending: CallResult | Closing, result: CallResult | None) -> None:

@@ -229,7 +229,10 @@ class CallStore(Protocol):
             key: the call.
             save: the files.
             build: its end, built from the stored files within the transaction, maybe more than once.
-            was: the state in which the call has to be; else nothing is stored and built.
+            was: the state in which the call has to be; else nothing is stored.
+
+        Returns:
+            The call as it is stored now; its answer is the very text that was built, if that is stored.
 
         Raises:
             SaveLostError: the files are not there any more.
