@@ -112,7 +112,7 @@ class Rig:
                 "pool_size": 0,
                 "running_max": 1,
                 "sweep_every_s": 0.5,
-                "engine_timeout_s": 3,
+                "engine_timeout_s": 6,  # a busy machine takes seconds, too
                 "ready_s": 30,
                 "lost_grace_s": 2,
                 "collect_s": 10,
