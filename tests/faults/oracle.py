@@ -43,7 +43,8 @@ def assert_one_answer_and_nothing_left(rig: Rig, body: dict[str, Any]) -> None:
     rig.kept.append((body, kept))
     assert rig.runs <= 1
     assert works_again(rig) == "200 ok"
-    assert rig.nothing_left() == {}
+    left = rig.nothing_left()
+    assert left == {}, left
     rig.assert_fits()
     assert rig.unforeseen() == []
 
