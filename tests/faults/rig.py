@@ -208,7 +208,8 @@ class Rig:
             str(path) for seen in self.seen_containers for path in Path("/sys/fs/cgroup").glob(f"*/*/{seen}*")
         }
         found: dict[str, object] = {
-            "containers": self.service.containers(),
+            # A dockerd that was killed may list one for ever that was removed while it came up.
+            "containers": [seen for seen in self.service.containers() if self.service.has(seen)],
             "staged": self.service.staged(),
             "mounts": [seen for seen in self.seen_containers if seen in mounts],
             "control groups": sorted(groups),
