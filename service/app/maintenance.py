@@ -29,7 +29,7 @@ from proofbox.service.storage.gateway.run_retention import SqlRunRetention
 class NoCalls:
     """The calls of a process that runs none."""
 
-    def is_busy(self, scope: ConversationKey) -> bool:  # noqa: ARG002 - a port
+    async def is_busy(self, scope: ConversationKey) -> bool:  # noqa: ARG002 - a port
         """Return False: the store knows which calls a service left open."""
         return False
 

@@ -45,6 +45,7 @@ __all__ = ["Answer", "CallEvent", "CallSettings", "CallTicket", "Calls"]
 log = logging.getLogger("proofbox.calls")
 
 _CANCELS_WITHIN_S = 5.0
+_ENDS_WITHIN_S = 5.0  # of a call whose answer is stored: its files are being hosted
 _CANCELLED = "the call was cancelled; call again under a new id"
 
 
@@ -233,8 +234,19 @@ class Calls:
         """Whether an open call of this process runs, or will; that of many processes is found by its claim."""
         return not self.dispatch.is_local or self.waiting.goes_on(key)
 
-    def is_busy(self, scope: ConversationKey) -> bool:
-        """Whether a call of a conversation runs, waits, or is about to be accepted."""
+    async def is_busy(self, scope: ConversationKey) -> bool:
+        """Whether a call of a conversation runs, waits, or is about to be accepted.
+
+        One whose answer is stored has ended for its clients: what it still does here is waited for.
+
+        Raises:
+            StoreFailedError: the store failed.
+        """
+        for key, running in list(self._running.items()):
+            if key.scope == scope:
+                found = await self._store.find(scope.principal, key.tool_call_id)
+                if any(call.key == key and call.answer is not None for call in found):
+                    await asyncio.wait([running.answer], timeout=_ENDS_WITHIN_S)
         return self._registry.is_claiming(scope) or any(key.scope == scope for key in self._running)
 
     def _is_left(self, stored: StoredCall) -> bool:

@@ -36,8 +36,8 @@ _log = logging.getLogger("proofbox.conversations")
 class RunningCalls(Protocol):
     """What a deletion has to know of the calls of this process."""
 
-    def is_busy(self, scope: ConversationKey) -> bool:
-        """Whether a call of a conversation runs, waits, or is about to be accepted."""
+    async def is_busy(self, scope: ConversationKey) -> bool:
+        """Whether a call of a conversation runs, waits, or is about to be accepted. Raises StoreFailedError."""
 
     def forget_conversation(self, scope: ConversationKey) -> None:
         """Forgets what is remembered of the ended calls of a conversation."""
@@ -174,7 +174,7 @@ class Conversations:
         await self._to_its_end(self._store.purge_interrupted())
 
     async def _delete(self, scope: ConversationKey, order: _Order, unused_since: str | None = None) -> None:
-        self._refuse_busy(scope)
+        await self._refuse_busy(scope)
         draft_of = partial(self._draft, scope, order, now_text())
         deletion = await self._store.delete(scope, draft_of, unused_since)
         self._calls.forget_conversation(scope)
@@ -186,13 +186,13 @@ class Conversations:
             _log.warning("the rest of a deleted conversation could not be removed yet", exc_info=True)
 
     async def _delete_file(self, scope: ConversationKey, order: _Order, path: FilePath) -> None:
-        self._refuse_busy(scope)
+        await self._refuse_busy(scope)
         now = now_text()
         deletion = await self._store.delete_file(scope, path, now, partial(self._draft, scope, order, now))
         self._record(scope, "file", order, deletion)
 
-    def _refuse_busy(self, scope: ConversationKey) -> None:
-        if self._calls.is_busy(scope):
+    async def _refuse_busy(self, scope: ConversationKey) -> None:
+        if await self._calls.is_busy(scope):
             raise ConversationBusyError(
                 f"conversation_id: calls of '{scope.conversation_id[:128]}' are running or queued; "
                 "cancel them or wait for their answers"

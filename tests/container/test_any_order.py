@@ -192,7 +192,7 @@ def place() -> Iterator[Bucket]:
 
 
 @pytest.mark.parametrize("examples", [3, pytest.param(60, marks=pytest.mark.slow)])
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)  # ends what hangs: on a busy machine the many examples take half an hour
 def test_files_and_answers_agree_whatever_happens_in_any_order(place: Bucket, examples: int) -> None:
     machine = type("AnyOrderHere", (AnyOrder,), {"bucket": place})
     run_state_machine_as_test(

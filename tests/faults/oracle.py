@@ -43,7 +43,9 @@ def assert_one_answer_and_nothing_left(rig: Rig, body: dict[str, Any]) -> None:
     rig.kept.append((body, kept))
     assert rig.runs <= 1
     assert works_again(rig) == "200 ok"
-    assert rig.nothing_left() == {}
+    left = rig.nothing_left()
+    assert left == {}, left
+    rig.assert_fits()
     assert rig.unforeseen() == []
 
 
@@ -52,5 +54,6 @@ def assert_the_same_after_a_restart(rig: Rig) -> None:
     assert rig.kept != []
     rig.service.signal(signal.SIGKILL)
     rig.service.wait()
+    rig.assert_fits()
     rig.service.start()
     assert [stored(rig, body) for body, _ in rig.kept] == [told for _, told in rig.kept]

@@ -16,8 +16,9 @@ from engine_sides import DockerSide
 from service_process import ServiceProcess, eventually, request
 
 from proofbox.service.storage.artifacts.s3_client import Bucket
-from tests.services.s3_server import client_of, uploads_of
+from tests.services.s3_server import uploads_of
 from tests.support.gate import Gate
+from tests.support.store_check import assert_data_fits
 
 GONE_WITHIN_S = 30.0  # dockerd waits 10 s for the end of a container that nobody can tell it of any more
 CONVERSATION_TURN = "turn_1"
@@ -91,6 +92,12 @@ class Rig:
         self.objects_gate = Gate(int(urlsplit(servers.bucket.endpoint).port or 0))
         url = urlsplit(servers.database_url)
         bucket = servers.bucket
+        self._files = {
+            "s3_bucket": bucket.name,
+            "s3_prefix": bucket.prefix,
+            "s3_access_key": bucket.access_key,
+            "s3_secret_key": bucket.secret_key,
+        }
         self.service = ServiceProcess(
             data_dir,
             side,
@@ -99,16 +106,13 @@ class Rig:
                 "database_url": url._replace(
                     netloc=f"{url.username}:{url.password}@127.0.0.1:{self.database_gate.port}"
                 ).geturl(),
-                "s3_bucket": bucket.name,
-                "s3_prefix": bucket.prefix,
                 "s3_endpoint": f"http://127.0.0.1:{self.objects_gate.port}",
-                "s3_access_key": bucket.access_key,
-                "s3_secret_key": bucket.secret_key,
+                **self._files,
                 "s3_retry_s": 0,
                 "pool_size": 0,
                 "running_max": 1,
                 "sweep_every_s": 0.5,
-                "engine_timeout_s": 3,
+                "engine_timeout_s": 6,  # a busy machine takes seconds, too
                 "ready_s": 30,
                 "lost_grace_s": 2,
                 "collect_s": 10,
@@ -204,13 +208,14 @@ class Rig:
             str(path) for seen in self.seen_containers for path in Path("/sys/fs/cgroup").glob(f"*/*/{seen}*")
         }
         found: dict[str, object] = {
-            "containers": self.service.containers(),
+            # A dockerd that was killed may list one for ever that was removed while it came up.
+            "containers": [seen for seen in self.service.containers() if self.service.has(seen)],
             "staged": self.service.staged(),
             "mounts": [seen for seen in self.seen_containers if seen in mounts],
             "control groups": sorted(groups),
             "open calls": self.open_calls(),
             "processes": _processes_of(self.seen_containers),
-            "files in the bucket": self._strange_objects(),
+            "saves": self._unfinished(),
         }
         return {name: value for name, value in found.items() if value}
 
@@ -222,14 +227,17 @@ class Rig:
         signs = ("unforeseen way", "never retrieved", "Exception in", "was destroyed but it is pending", "ASGI")
         return [line for line in self.service.log.splitlines() if any(sign in line for sign in signs)]
 
-    def _strange_objects(self) -> list[str]:
-        """Objects that no row has, rows that have no object, uploads and saves that nobody ends."""
+    def assert_fits(self) -> None:
+        """The records and files fit each other, past the gates."""
+        servers = self._servers
+        where = {"database_url": servers.database_url, "s3_endpoint": servers.bucket.endpoint}
+        assert_data_fits(self.service.data_dir, **where, **self._files)
+
+    def _unfinished(self) -> list[str]:
+        """Uploads and saves that nobody ends."""
         with psycopg.connect(self._servers.database_url, autocommit=True) as database:
-            rows = database.execute("SELECT sha256, hosted_name FROM artifacts").fetchall()
             unfinished = [name for (name,) in database.execute("SELECT name FROM unfinished").fetchall()]
-        expected = {f"blobs/{sha256}" for sha256, _ in rows} | {name for _, name in rows if name is not None}
-        there = names_of(self._servers.bucket)
-        return sorted(expected ^ there) + uploads_of(self._servers.bucket) + unfinished
+        return uploads_of(self._servers.bucket) + unfinished
 
 
 def _processes_of(containers: set[str]) -> list[str]:
@@ -241,13 +249,6 @@ def _processes_of(containers: set[str]) -> list[str]:
             if any(seen in words for seen in containers):
                 found.append(words.replace("\0", " "))
     return found
-
-
-def names_of(bucket: Bucket) -> set[str]:
-    """All objects below the prefix of a bucket."""
-    head = f"{bucket.prefix}/"
-    pages = client_of(bucket).get_paginator("list_objects_v2").paginate(Bucket=bucket.name, Prefix=head)
-    return {each["Key"].removeprefix(head) for page in pages for each in page.get("Contents", [])}
 
 
 def _socket_of(docker_host: str) -> str:

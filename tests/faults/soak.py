@@ -29,6 +29,7 @@ from rig import told  # noqa: E402
 from service_process import ServiceProcess, eventually, request, serving  # noqa: E402
 
 from proofbox.service.app.settings import Settings  # noqa: E402
+from tests.support.store_check import findings  # noqa: E402
 
 CLIENTS = 8
 WARM_CALLS = 64
@@ -248,10 +249,11 @@ def main() -> int:
             unforeseen = [
                 line for line in service.log.splitlines() if "unforeseen way" in line or "never retr" in line
             ]
+        found = findings(Path(folder) / "data")
     side.close()
     del waiting
     _report(soak, before, after, f"{count} calls in {took_s:.0f} s, {CLIENTS} clients")
-    wrong = grown(before, after) + soak.wrong[:20] + unforeseen[:20]
+    wrong = grown(before, after) + soak.wrong[:20] + unforeseen[:20] + found[:20]
     for line in wrong:
         _say(f"not as it was: {line}\n")
     return 1 if wrong else 0

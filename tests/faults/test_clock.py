@@ -10,6 +10,8 @@ from extent import WHOLE
 from rig import told
 from service_process import ServiceProcess, eventually, request
 
+from tests.support.store_check import assert_data_fits
+
 pytestmark = pytest.mark.docker
 
 LIBRARIES = ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/lib*/faketime/libfaketime.so.1")
@@ -64,6 +66,7 @@ def service(tmp_path: Path, engine, clock: Clock) -> Iterator[ServiceProcess]:
         yield process.start()
     finally:
         process.stop()
+    assert_data_fits(tmp_path / "data")
 
 
 def seconds_of_clock(service: ServiceProcess) -> float:

@@ -11,10 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from checked import checked
 from extent import WHOLE
 from phases import SLEEPS, WRITES
 from rig import told
-from service_process import ServiceProcess, eventually, request, serving
+from service_process import ServiceProcess, eventually, request
 
 from tests.support.gate import Gate
 
@@ -62,7 +63,7 @@ def peak_bytes(pid: int) -> int:
 @pytest.mark.timeout(900)
 def test_of_a_thousand_calls_at_once_each_is_answered_or_told_when_to_come_again(tmp_path: Path, engine) -> None:
     settings = {"pool_size": 4, "starts_max": 4, "running_max": 4, "queue_max": WAITING, "queue_s": 600}
-    with serving(tmp_path / "data", engine, **settings) as service:
+    with checked(tmp_path / "data", engine, **settings) as service:
         assert told(service.post(request(WRITES))) == "200 ok"
         before = peak_bytes(service.pid)
         bodies = [request(WRITES) for _ in range(CALLS)]
@@ -82,7 +83,7 @@ def test_of_a_thousand_calls_at_once_each_is_answered_or_told_when_to_come_again
 
 
 def test_calls_behind_places_that_never_come_free_are_told_so_and_can_come_again(tmp_path: Path, engine) -> None:
-    with serving(tmp_path / "data", engine, pool_size=2, running_max=2, queue_s=1) as service:
+    with checked(tmp_path / "data", engine, pool_size=2, running_max=2, queue_s=1) as service:
         hanging = [request(SLEEPS) for _ in range(2)]
         for body in hanging:
             assert service.post(body, Prefer="respond-async").status_code == 202
@@ -102,7 +103,7 @@ def test_a_call_that_kills_its_service_each_time_runs_once_and_is_answered_as_in
     docker_socket = os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or "/var/run/docker.sock"
     with Gate(docker_socket) as gate:
         settings = {"engine": "docker", "engine_host": f"tcp://127.0.0.1:{gate.port}", "pool_size": 0}
-        with serving(tmp_path / "data", engine, **settings) as service:
+        with checked(tmp_path / "data", engine, **settings) as service:
             poison = request(f"# poison-by-its-marker\n{SLEEPS}")
             gate.count(b"poison-by-its-marker")
             seen = []
@@ -121,7 +122,7 @@ def test_a_call_that_kills_its_service_each_time_runs_once_and_is_answered_as_in
 
 @pytest.fixture
 def service(tmp_path: Path, engine) -> Iterator[ServiceProcess]:
-    with serving(tmp_path / "data", engine, pool_size=1, running_max=1, shutdown_grace_s=0.3) as process:
+    with checked(tmp_path / "data", engine, pool_size=1, running_max=1, shutdown_grace_s=0.3) as process:
         yield process
 
 

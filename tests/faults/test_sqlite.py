@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from disk_check import assert_disk_says_what_the_rows_say
+from checked import checked
 from extent import WHOLE
 from phases import WRITES
 from rig import Call, told
@@ -18,6 +18,7 @@ from service_process import ServiceProcess, eventually, request, serving
 from test_local_disk_full import ballast_of_bytes, ballast_of_files, small_disk
 
 from tests.support.gate import Gate
+from tests.support.store_check import assert_data_fits
 
 pytestmark = [pytest.mark.docker]
 BALLASTS = [(ballast_of_bytes, 12), (ballast_of_files, 3)]
@@ -30,6 +31,13 @@ QUICK = {"pool_size": 1, "running_max": 2, "sweep_every_s": 0.5, "shutdown_grace
 
 @pytest.fixture
 def service(tmp_path: Path, engine) -> Iterator[ServiceProcess]:
+    with checked(tmp_path / "data", engine, **QUICK) as process:
+        yield process
+
+
+@pytest.fixture
+def doomed_service(tmp_path: Path, engine) -> Iterator[ServiceProcess]:
+    """One whose database will not fit its files."""
     with serving(tmp_path / "data", engine, **QUICK) as process:
         yield process
 
@@ -96,42 +104,42 @@ def test_a_service_that_is_told_to_stop_while_the_database_is_locked_ends(servic
 # ---- gone, damaged, read-only ----
 
 
-def test_nothing_is_accepted_once_the_file_of_the_database_is_gone(service: ServiceProcess) -> None:
-    assert told(service.post(request(WRITES))) == "200 ok"
-    for file in service.data_dir.glob("proofbox.sqlite3*"):
+def test_nothing_is_accepted_once_the_file_of_the_database_is_gone(doomed_service: ServiceProcess) -> None:
+    assert told(doomed_service.post(request(WRITES))) == "200 ok"
+    for file in doomed_service.data_dir.glob("proofbox.sqlite3*"):
         file.unlink()
-    refused = service.post(request(WRITES))
+    refused = doomed_service.post(request(WRITES))
     assert (refused.status_code, refused.json()["code"]) == (503, "store_failed")
     assert refused.json()["detail"] == f"{ROLE} was removed or replaced; start the service again"
-    service.signal(signal.SIGTERM)
-    assert service.wait() == 0
-    service.start()
-    assert told(service.post(request(WRITES))) == "200 ok"
+    doomed_service.signal(signal.SIGTERM)
+    assert doomed_service.wait() == 0
+    doomed_service.start()
+    assert told(doomed_service.post(request(WRITES))) == "200 ok"
 
 
-def test_a_damaged_database_is_told_as_such_and_nothing_is_accepted(service: ServiceProcess) -> None:
-    assert told(service.post(request(WRITES))) == "200 ok"
-    service.signal(signal.SIGKILL)
-    service.wait()
-    with closing(sqlite3.connect(file_of(service))) as database:
+def test_a_damaged_database_is_told_as_such_and_nothing_is_accepted(doomed_service: ServiceProcess) -> None:
+    assert told(doomed_service.post(request(WRITES))) == "200 ok"
+    doomed_service.signal(signal.SIGKILL)
+    doomed_service.wait()
+    with closing(sqlite3.connect(file_of(doomed_service))) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         [(page,)] = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'calls'").fetchall()
         [(size,)] = database.execute("PRAGMA page_size").fetchall()
-    with file_of(service).open("r+b") as file:
+    with file_of(doomed_service).open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\xff" * size)
-    service.launch()
-    assert service.wait() == 2
-    assert service.complaints == [f"proofbox: {ROLE} is damaged"]
+    doomed_service.launch()
+    assert doomed_service.wait() == 2
+    assert doomed_service.complaints == [f"proofbox: {ROLE} is damaged"]
 
 
-def test_a_file_that_is_no_database_is_told_in_one_line(service: ServiceProcess) -> None:
-    service.signal(signal.SIGTERM)
-    service.wait()
-    file_of(service).write_bytes(b"no database at all\n" * 1000)
-    service.launch()
-    assert service.wait() == 2
-    assert service.complaints == [f"proofbox: {ROLE} is damaged or not a database"]
+def test_a_file_that_is_no_database_is_told_in_one_line(doomed_service: ServiceProcess) -> None:
+    doomed_service.signal(signal.SIGTERM)
+    doomed_service.wait()
+    file_of(doomed_service).write_bytes(b"no database at all\n" * 1000)
+    doomed_service.launch()
+    assert doomed_service.wait() == 2
+    assert doomed_service.complaints == [f"proofbox: {ROLE} is damaged or not a database"]
 
 
 @needs_mount
@@ -162,7 +170,6 @@ def test_answers_survive_a_service_that_is_killed_while_it_writes(service: Servi
     for body, first, response in told_by_then:
         assert first == "200 ok"
         assert service.post(body).content == response.content
-    assert_disk_says_what_the_rows_say(service.data_dir)
 
 
 # ---- full ----
@@ -205,6 +212,6 @@ def test_a_disk_that_is_full_at_any_write_is_told_as_507_and_keeps_no_half_of_an
             # The next save undoes what a full disk cut short.
             assert told(service.post(request(WRITES))) == "200 ok"
             assert eventually(service.staged, lambda left: left == []) == []
-            assert_disk_says_what_the_rows_say(service.data_dir)
+            assert_data_fits(service.data_dir)
         finally:
             service.stop()

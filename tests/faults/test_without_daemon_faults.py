@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from checked import checked
 from engine_sides import OciSide
 from extent import pairs
 from ledger import Outcome, ledger
 from phases import SLEEPS, SLOW_TO_CHECK, WRITES, WRITES_SLOW
 from rig import Call, told
-from service_process import ServiceProcess, eventually, request, serving
+from service_process import ServiceProcess, eventually, request
 
 pytestmark = pytest.mark.oci
 
@@ -206,7 +207,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     side = OciSide()
     made = Bench(tmp_path, side)
     settings = {"pool_size": 0, "sweep_every_s": 0.5, "shutdown_grace_s": 0.3, "inspect_s_per_file": 4}
-    with serving(tmp_path / "data", side, engine="oci", oci_runtime=made.runtime, **settings) as service:
+    with checked(tmp_path / "data", side, engine="oci", oci_runtime=made.runtime, **settings) as service:
         made.service = service
         yield made
         made.release()

@@ -22,6 +22,7 @@ def cluster():
     with Cluster() as made:
         made.start()
         yield made
+        made.assert_fits()
 
 
 async def test_the_containers_of_a_worker_without_link_are_gone_before_its_calls_are_given_away(cluster):

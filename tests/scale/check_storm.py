@@ -1,5 +1,7 @@
 """200 calls while a worker, a broker and an API process are killed: each has exactly one end, and ran once."""
 
+import asyncio
+
 import pytest
 
 from tests.support.scale.cluster import LEASE_S, Cluster
@@ -12,6 +14,7 @@ async def test_each_call_has_one_end_and_runs_once_while_processes_are_killed(re
     with Cluster() as cluster:
         cluster.start()
         result = await run_storm(cluster, Plan(), f"storm{repeat}")
+        await asyncio.to_thread(cluster.assert_fits)
     assert result.faults == []
     assert {kill.host.rstrip("0123456789") for kill in result.kills} == {"worker", "nats", "api"}
     assert result.run_by_killed > 0, "the killed worker ran no call: the kill proves nothing"

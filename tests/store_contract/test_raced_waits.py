@@ -52,6 +52,9 @@ class RacedStore(SqlCallStore):
     async def resume(self, *args):
         return await self._then("resume", await super().resume(*args))
 
+    async def finish(self, *args):
+        return await self._then("finish", await super().finish(*args))
+
 
 async def fail_after_commit():
     raise StoreFailedError("the connection was lost at the commit")
@@ -94,7 +97,7 @@ async def test_an_answer_may_come_before_it_is_known_that_the_call_waits(databas
     async with asyncio.timeout(20):
         assert (await ticket.answer()).http_status in {200, 202}
         assert (await (await submit(calls, scope)).answer()).http_status == 200
-    assert (tool.runs, calls.is_busy(scope)) == (runs, False)
+    assert (tool.runs, await calls.is_busy(scope)) == (runs, False)
 
 
 async def test_a_call_runs_on_although_the_commit_was_unsure(database, scope, tool):
@@ -159,3 +162,21 @@ async def test_of_two_answers_with_unsure_commits_one_runs_the_call_once(databas
             assert store.refused == 1
             assert "ran on" in (await ended).body
         assert tool.runs == ["asked", "ran on"]
+
+
+async def test_a_call_whose_answer_is_stored_makes_its_conversation_busy_no_more(database, scope, tool):
+    stored, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        stored.set()
+        await goes_on.wait()
+
+    store = RacedStore(database, "finish", hold)
+    calls = build_calls(store, tool)
+    await (await submit(calls, scope)).answer()
+    assert await calls.waiting.resolve(await stored_call(store, scope), outcome("go"), [])
+    async with asyncio.timeout(20):
+        await stored.wait()
+        asked = asyncio.create_task(calls.is_busy(scope))
+        goes_on.set()  # it has been asked by then
+        assert await asked is False

@@ -16,6 +16,7 @@ from test_local_disk_full import needs_mount, small_disk
 from proofbox.contracts.paths import FilePath
 from proofbox.service.calls.port import CallKey, NewCall
 from proofbox.service.errors import StoreFailedError, StoreFullError
+from proofbox.service.storage.artifacts import save_journal
 from proofbox.service.storage.artifacts.s3_blobs import S3BlobStore
 from proofbox.service.storage.artifacts.s3_client import Bucket
 from proofbox.service.storage.artifacts.store import SqlArtifactStore
@@ -105,6 +106,22 @@ async def test_files_that_cannot_be_hosted_are_stored_and_hosted_later(
         assert await fetched(store, scope, saved) == b"new"
         await store.retry_removals()
         assert (objects_of(way.bucket)[HOSTED], unfinished_of(tmp_path)) == (b"new", [])
+
+
+async def test_files_that_could_not_be_hosted_are_hosted_without_another_save(
+    opened_on_s3, way, scope, save, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(save_journal, "_RETRY_S", 0.1)
+    async with opened_on_s3(tmp_path, way.through) as store:
+        arm(way.relay, "before the copy")
+        await save(store, scope, {"turn_1/files/a": b"new"})
+        await asyncio.sleep(0.3)  # tried again meanwhile, in vain
+        assert unfinished_of(tmp_path) != []
+        way.relay.mend()
+        async with asyncio.timeout(20):
+            while unfinished_of(tmp_path):  # noqa: ASYNC110 - there is no event for it
+                await asyncio.sleep(0.05)
+        assert objects_of(way.bucket)[HOSTED] == b"new"
 
 
 @pytest.mark.parametrize("point", BEFORE_ROWS)

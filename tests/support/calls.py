@@ -141,7 +141,7 @@ class MemoryCalls:
     ) -> AsyncIterator[CallEvent]:
         return self._follow(self._find(principal, tool_call_id, conversation_id), after)
 
-    def is_busy(self, scope: ConversationKey) -> bool:
+    async def is_busy(self, scope: ConversationKey) -> bool:
         own = (scope.principal, scope.conversation_id)
         return any(call.answer is None for (*key, _), call in self._calls.items() if tuple(key) == own)
 

@@ -28,14 +28,19 @@ async def assert_service_fits(service: Service) -> None:
     await assert_stores_fit(service.artifacts)
 
 
-def assert_data_fits(data_dir: Path, **settings: Any) -> None:
-    """Assert it of a data folder, and of the database and bucket that the settings name; a service may use them."""
+def findings(data_dir: Path, **settings: Any) -> list[str]:
+    """What is wrong in a data folder, and in the database and bucket of the settings; a service may use them."""
 
     async def check() -> list[str]:
         async with opened_check(Settings(data_dir=data_dir, **settings), lambda _: None) as opened:
             return [each.as_text() async for each in opened.run()]
 
-    _require_none(asyncio.run(check()))
+    return asyncio.run(check())
+
+
+def assert_data_fits(data_dir: Path, **settings: Any) -> None:
+    """Assert that nothing is."""
+    _require_none(findings(data_dir, **settings))
 
 
 def _require_none(found: list[str]) -> None:

@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 
 from sqlalchemy import Connection
@@ -36,6 +37,7 @@ _SIDE_BY_SIDE = 4  # few of the byte side's threads: running calls need them
 _BUSY_PAUSE_S, _BUSY_S_MAX = 0.05, 10.0  # bytes are removed in one request
 _REMOVED_WITHIN_S = 30.0  # less than the time after which others take a process for lost
 _FAILED_AT_START_MAX = 3  # a start does not wait for more of them: the sweeper's first pass follows it
+_RETRY_S, _RETRY_S_MAX = 5.0, 3600.0
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +45,8 @@ class SaveJournal:
     """The saves that are under way or incomplete, and the removals whose bytes are left.
 
     A name that cannot be undone delays no other name and fails no other save: it stays in the journal. Incomplete
-    saves are tried again by the next saves and by `retry`, removals by `retry` alone, and both by the next start.
+    saves are tried again by the next saves, and all that is left by a task, ever more rarely, by `retry` and by the
+    next start.
 
     Args:
         database: the database.
@@ -69,6 +72,14 @@ class SaveJournal:
         self._incomplete: dict[str, None] = {}  # in the order in which they are tried
         self._removals: dict[str, None] = {}
         self._undoing = asyncio.Lock()
+        self._closing = asyncio.Event()
+        self._retrying: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        """Try nothing again any more, once what is under way has ended."""
+        self._closing.set()
+        if self._retrying is not None:
+            await self._retrying
 
     def new_save(self) -> str:
         """A new name of a save; it names this process if others share the journal."""
@@ -121,7 +132,7 @@ class SaveJournal:
             pause_s *= 2
 
     async def undo(self, save: str) -> None:
-        """Undo a save; one that cannot be undone now is undone by a later save, by `retry` or the next start."""
+        """Undo a save; what cannot be undone now is tried again later, and by the next start."""
         self._incomplete[save] = None
         await self.undo_incomplete()
 
@@ -139,6 +150,7 @@ class SaveJournal:
                 except OurError:
                     self._incomplete.pop(save, None)
                     self._incomplete[save] = None
+                    self._retry_later()
                     _log.warning("a failed save could not be undone yet", exc_info=True)
                     return
                 self._incomplete.pop(save, None)
@@ -146,7 +158,7 @@ class SaveJournal:
     async def remove(self, save: str, names: Sequence[str]) -> None:
         """Remove the bytes behind names that a transaction recorded when it removed their rows.
 
-        Bytes that cannot be removed now are removed by `retry` or the next start.
+        Bytes that cannot be removed now are removed later, or by the next start.
         """
         if (error := await self._try_removal(save, names)) is not None:
             _log.warning("the bytes of deleted files could not be removed yet", exc_info=error)
@@ -178,6 +190,7 @@ class SaveJournal:
             await self._undo_names(save, names)
         except OurError as exc:
             self._removals[save] = None
+            self._retry_later()
             return exc
         self._removals.pop(save, None)
         return None
@@ -190,6 +203,22 @@ class SaveJournal:
         """
         await self.undo_incomplete()
         await self._retry_removals()
+
+    def _retry_later(self) -> None:
+        if self._retrying is None or self._retrying.done():
+            self._retrying = asyncio.create_task(self._retry_until_done())
+
+    async def _retry_until_done(self) -> None:
+        pause_s = _RETRY_S
+        while self._incomplete or self._removals:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._closing.wait()
+            if self._closing.is_set():
+                return
+            with suppress(OurError):  # the database is away, too
+                await self.retry()
+            pause_s = min(2 * pause_s, _RETRY_S_MAX)
 
     async def _retry_removals(self, failed_max: int | None = None) -> None:
         if not self._removals:

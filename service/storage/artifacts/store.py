@@ -114,6 +114,7 @@ class SqlArtifactStore(SqlWorkspaces):
 
     async def close(self) -> None:
         """Wait for what is under way; a second call does nothing."""
+        await self._journal.close()
         if self._saving:
             await asyncio.wait(self._saving)
         if self._threads is not None:

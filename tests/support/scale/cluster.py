@@ -11,14 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+import psycopg
+
 from tests.support.scale.brokers import Nats
 from tests.support.scale.counter import EffectCounter
 from tests.support.scale.network import Network
 from tests.support.scale.processes import PORT, Member
 from tests.support.scale.servers import S3, Postgres, wait_for
+from tests.support.store_check import assert_data_fits
 
 LEASE_S = 6.0
 _LEAVE_S = 30.0
+_UNDONE_S = 180.0  # after a minute they count as lost, and are looked for each minute
 _LINES = 60
 _LOCAL = "local"
 
@@ -147,6 +151,23 @@ class Cluster:
         label = f"label=proofbox.service={self.service_name(host)}"
         command = ["docker", "ps", "--all", "--quiet", "--no-trunc", "--filter", label]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+    def assert_fits(self) -> None:
+        """Assert that records and files fit each other, once what lost processes left is undone."""
+        url = self.postgres.url(self.database)
+        with psycopg.connect(url, autocommit=True) as database:
+            left = "SELECT name FROM unfinished"
+            wait_for(lambda: not database.execute(left).fetchall(), "no save is left unfinished", _UNDONE_S)
+        bucket = self.s3.bucket(f"scale/{self.name}")
+        assert_data_fits(
+            self.folder / "check",
+            database_url=url,
+            s3_bucket=bucket.name,
+            s3_prefix=bucket.prefix,
+            s3_endpoint=bucket.endpoint,
+            s3_access_key=bucket.access_key,
+            s3_secret_key=bucket.secret_key,
+        )
 
     def print_logs(self) -> None:
         """Print the warnings of all processes, for a test that has failed."""
