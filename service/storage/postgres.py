@@ -13,7 +13,6 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, 
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 
 from proofbox.service.errors import StoreFailedError
-from proofbox.service.storage.database import UNREAD
 from proofbox.service.storage.error_translation import InUseError
 from proofbox.service.storage.migrations import is_newest, migrate, require_newest
 from proofbox.service.storage.postgres_connections import BatchingConnection, PatientConnection, prepare_cursor
@@ -181,7 +180,9 @@ def _batch(engine: Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN", execution_options=UNREAD)
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, BatchingConnection)
+        driver.begin()
 
     event.listen(engine, "before_cursor_execute", prepare_cursor)
 

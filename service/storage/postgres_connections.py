@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import psycopg
 from psycopg.abc import RV, Params, PQGen, Query
-from psycopg.generators import send
+from psycopg.generators import fetch_many, send
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection
 from sqlalchemy.engine.interfaces import DBAPICursor, ExecutionContext
@@ -41,6 +41,33 @@ class PatientConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError(f"the server did not answer within {timeout:g} s") from exc
 
 
+class _Batches(psycopg.Pipeline):
+    """A pipeline that sends nothing before its sync: psycopg's asks the kernel for each statement, and more."""
+
+    @override
+    def _communicate_gen(self) -> PQGen[None]:
+        while self.command_queue:
+            self.command_queue.popleft()()  # libpq has it, and sends what is large
+        yield from ()
+
+    @override
+    def _sync_gen(self) -> PQGen[None]:
+        self._enqueue_sync()
+        yield from self._communicate_gen()
+        yield from send(self.pgconn)
+        failed: psycopg.Error | None = None
+        try:
+            while self.result_queue and (results := (yield from fetch_many(self.pgconn))):
+                try:
+                    self._process_results(self.result_queue.popleft(), results)
+                except psycopg.Error as exc:
+                    failed = failed or exc
+        except psycopg.OperationalError as exc:  # the connection was lost: the error before it has the reason
+            raise failed or exc from None
+        if failed is not None:
+            raise failed
+
+
 class BatchingConnection(PatientConnection):
     """A connection of transactions that sends what nobody reads with the next statement: one round trip for both.
 
@@ -50,16 +77,18 @@ class BatchingConnection(PatientConnection):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._required: list[tuple[psycopg.Cursor[Any], Required]] = []
-        self._farewell: tuple[str, str] | None = None
-        self.add_notice_handler(self._on_notice)
 
     def begin_batches(self) -> None:
         """Batch from now on, until the connection is closed."""
         self.autocommit = True  # psycopg itself would wait for the answer of each BEGIN
         self.cursor_factory = BatchingCursor
         # Not by its context manager, which asks the server when it is left, also on a connection that is lost.
-        self._pipeline = psycopg.Pipeline(self)
+        self._pipeline = _Batches(self)
         self._pipeline.__enter__()
+
+    def begin(self) -> None:
+        """Begin a transaction with the first batch."""
+        psycopg.Cursor(self).execute("BEGIN")
 
     def require(self, cursor: psycopg.Cursor[Any], required: Required) -> None:
         """Require of a statement, once its answer is there, that it changed some number of rows."""
@@ -73,28 +102,11 @@ class BatchingConnection(PatientConnection):
             OurError: a statement did not change the rows that it had to change.
         """
         if self._pipeline is not None:
-            if self.pgconn.flush():  # psycopg's sync would wait for answers, with much of a large statement unsent
-                self.wait(send(self.pgconn))
             self._pipeline.sync()
         required, self._required = self._required, []
         for cursor, (rows, error) in required:
             if cursor.rowcount != rows:
                 raise error()
-
-    @override
-    def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        """As the patient one's, but that the error of a lost connection has the reason that the server gave."""
-        try:
-            return super().wait(gen, interval, timeout)
-        except psycopg.OperationalError as exc:
-            if exc.sqlstate is None and self._farewell:
-                sqlstate, message = self._farewell
-                raise psycopg.errors.lookup(sqlstate)(message) from exc
-            raise
-
-    def _on_notice(self, notice: psycopg.errors.Diagnostic) -> None:
-        if notice.severity_nonlocalized == "FATAL":  # between two statements, so that it belongs to none
-            self._farewell = notice.sqlstate or "", notice.message_primary or ""
 
     @override
     def commit(self) -> None:

@@ -177,7 +177,7 @@ async def test_a_connection_that_is_lost_fails_its_work_and_no_other(database, s
 
     with pytest.raises(StoreFailedError) as caught:
         await database.write(work)
-    assert caught.value.message == f"{ROLE} does not answer, or refuses the connection"
+    assert caught.value.message == f"{ROLE} has gone away"
     assert await store.append(scope, [block("1")]) == 1
     with pytest.raises(StoreFailedError, match="has gone away"):
         await database.read(end_this_connection)
