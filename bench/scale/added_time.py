@@ -10,7 +10,7 @@ from tests.support.scale.clients import build_body
 from tests.support.scale.cluster import Cluster
 from tests.support.scale.processes import PORT, Member
 
-BAR_MS = 5.0
+BAR_MS = 8.0
 _PROGRAM = 'open("result.txt", "w").write("1")'
 _PAUSE_S = 0.5
 _WARM_UP = 10
