@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import nkeys  # type: ignore[import-untyped]
+import nkeys
 from nats.aio.client import Client
 from nats.errors import AuthorizationError, Error, SecureConnWantedError
 from typing_extensions import override
