@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, func, literal, null, select, union
 from proofbox.contracts.paths import FilePath, Namespace, UnsafePathError
 from proofbox.service.artifacts.port import DamagedBytesError
 from proofbox.service.identity import ConversationKey, Principal
-from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.blob_port import BlobStore, is_sha256
 from proofbox.service.storage.conversation_rows import DELETED
 from proofbox.service.storage.database import Database
 from proofbox.service.storage.schema import artifacts, conversations, principals, workspaces
@@ -147,7 +147,7 @@ async def damaged_bytes(
                 check.size_bytes += size_bytes
             elif await database.read(partial(_is_named, sha256=sha256)):
                 found += 1
-                is_lost = await asyncio.to_thread(files.blob_bytes, sha256) is None
+                is_lost = not is_sha256(sha256) or await asyncio.to_thread(files.blob_bytes, sha256) is None
                 places = await database.read(partial(_places, sha256=sha256))
                 yield DamagedBytes(sha256, size_bytes, is_lost, places)
         after = page[-1][0]
@@ -187,8 +187,8 @@ def path_of_row(row: Any) -> str:
 
 
 def is_sound(files: BlobStore, sha256: str, size_bytes: int) -> bool:
-    """Whether the bytes of a hash are there, and are as many; blocking."""
-    if files.blob_bytes(sha256) != size_bytes:
+    """Whether the bytes of a hash, which may be no hash in a damaged row, are there, and are as many; blocking."""
+    if not is_sha256(sha256) or files.blob_bytes(sha256) != size_bytes:
         return False
     return has_hash(partial(files.piece, sha256), sha256, size_bytes, files.piece_bytes)
 

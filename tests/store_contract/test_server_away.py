@@ -42,10 +42,13 @@ def opened(opened_database, bucket, relay, tmp_path):
     return open_store
 
 
-async def until_cut(relay, pattern, work):
-    """What work comes to that meets a server that is away, and back as soon as it was asked."""
+async def until_cut(relay, pattern, work, after=None):
+    """What work comes to that meets a server that is away, and back as soon as it was asked, or answers in part."""
     away = asyncio.Event()
-    relay.cut_before(pattern, on_cut=away.set)
+    if after is None:
+        relay.cut_before(pattern, on_cut=away.set)
+    else:
+        relay.cut_answer_to(pattern, after=after, on_cut=away.set)
     working = asyncio.create_task(work)
     await away.wait()
     relay.mend()
@@ -65,6 +68,21 @@ async def test_saves_and_reads_wait_until_the_server_is_back(opened, relay, scop
         assert local.read_bytes() == b"a"
         found = await until_cut(relay, rb"^GET ", store.fetch_uri(scope, saved[1].hosted_uri, folder))
         assert found.read_bytes() == b"b"
+
+
+@pytest.mark.parametrize("after", [None, 0, 300_000])
+async def test_what_is_read_waits_until_the_server_is_back_in_the_middle_too(opened, relay, scope, stage, after):
+    data = bytes(range(256)) * 4096
+
+    async def read(start, end):
+        return b"".join([piece async for piece in store.read(scope, saved, start, end)])
+
+    async with opened(60) as store, store.staging() as folder:
+        [saved] = await store.save(scope, [stage(folder, "turn_1/files/a", data)])
+        assert await until_cut(relay, rb"^GET ", read(0, len(data)), after) == data
+        assert await until_cut(relay, rb"^GET ", read(7, 500_000), after) == data[7:500_000]
+        [local] = await until_cut(relay, rb"^GET ", store.fetch_all(scope, [saved], folder), after)
+        assert local.read_bytes() == data
 
 
 async def test_a_save_is_given_up_when_its_time_is_over(opened, relay, scope, stage):

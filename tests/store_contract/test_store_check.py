@@ -106,6 +106,7 @@ async def test_records_that_do_not_fit_each_other_are_named_and_left(pipeline, c
 
 
 async def test_a_row_that_is_gone_loses_a_file_and_its_bytes_are_removed(pipeline, check, blob, hosted):
+    await pipeline.save("turn_1/files/other.md")
     await change(pipeline, f"DELETE FROM artifacts {OF_CALL_1}")
     found = await check(repairs=True)
     assert [(each.kind.value, each.is_repaired) for each in found] == [
@@ -114,6 +115,20 @@ async def test_a_row_that_is_gone_loses_a_file_and_its_bytes_are_removed(pipelin
         ("hosted_of_nothing", True),
     ]
     assert (blob.exists(), hosted.exists()) == (False, False)
+
+
+async def test_records_of_another_service_remove_nothing(pipeline, check, blob, hosted):
+    await change(pipeline, "DELETE FROM artifacts")
+    *_, found = await check(repairs=True)
+    assert (found.kind, found.is_repaired) == ("other_records", False)
+    assert (blob.exists(), hosted.exists()) == (True, True)
+
+
+async def test_a_row_without_a_hash_is_named_and_does_not_end_the_check(pipeline, check):
+    await change(pipeline, "UPDATE artifacts SET sha256 = '00'")
+    await pipeline.save("turn_1/files/other.md")
+    found = [(each.kind.value, each.path) for each in await check(repairs=True)]
+    assert ("bytes_lost", PATH) in found
 
 
 async def test_a_deleted_file_is_not_lost(pipeline, check):

@@ -34,6 +34,7 @@ class CuttingRelay:
         self._cut_at: Callable[[bytes], int | None] | None = None
         self._answers_to: re.Pattern[bytes] | None = None
         self._answer_is_next = False
+        self._answer_bytes = 0  # of it that are passed on
         self._on_cut: Callable[[], None] | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -60,9 +61,10 @@ class CuttingRelay:
         """Cuts in place of passing on what holds the pattern."""
         self._arm(lambda data: 0 if re.search(pattern, data) else None, on_cut, once=once)
 
-    def cut_answer_to(self, pattern: bytes, *, on_cut: Callable[[], None] | None = None) -> None:
-        """Cuts when the server answers what holds the pattern: it was done, and nobody learns of it."""
+    def cut_answer_to(self, pattern: bytes, *, after: int = 0, on_cut: Callable[[], None] | None = None) -> None:
+        """Cuts when the server answers what holds the pattern, after so many bytes of the answer."""
         self._arm(None, on_cut)
+        self._answer_bytes = after
         self._answers_to = re.compile(pattern)
 
     def hold_answer_to(self, pattern: bytes) -> None:
@@ -159,8 +161,12 @@ class CuttingRelay:
                 self.round_trips += 1
             # An interim answer only invites the client to send its body.
             if self._answer_is_next and _INTERIM.sub(b"", data):
-                self._cut()
-                return
+                if len(data) > self._answer_bytes:
+                    writer.write(data[: self._answer_bytes])
+                    await writer.drain()
+                    self._cut()
+                    return
+                self._answer_bytes -= len(data)
             if held.is_set():
                 held.clear()
                 self.waiting.set()

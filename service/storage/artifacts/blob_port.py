@@ -23,7 +23,7 @@ def checked_sha256(sha256: str) -> str:
     Raises:
         ValueError: it is not a SHA-256 in lower-case hex.
     """
-    if _SHA256.fullmatch(sha256) is None:
+    if not is_sha256(sha256):
         raise ValueError(f"'{sha256}' is not a SHA-256 in lower-case hex")
     return sha256
 

@@ -11,7 +11,7 @@ import logging
 import unicodedata
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -303,7 +303,9 @@ class S3BlobStore(BlobStore):
                 answer = self._client.get_object(
                     Bucket=self._bucket, Key=key, Range=f"bytes={at}-{at + size_bytes - 1}"
                 )
-                with answer["Body"] as body:
+                with closing(
+                    answer["Body"]
+                ) as body:  # a `with` of its own gives the stream below, which checks nothing
                     piece = body.read()
         except StoreFailedError as exc:
             if isinstance(exc.__cause__, ClientError) and code_of(exc.__cause__) == "InvalidRange":

@@ -17,6 +17,7 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
 )
@@ -141,7 +142,7 @@ def translate_errors() -> Iterator[None]:
         ) from exc
     except (EndpointConnectionError, ConnectTimeoutError) as exc:
         raise StoreAwayError(f"{_ROLE} does not answer; its address is the setting s3_endpoint") from exc
-    except HTTPClientError as exc:
+    except (HTTPClientError, IncompleteReadError) as exc:
         raise StoreAwayError(f"the connection to {_ROLE} broke; try again") from exc
     except BotoCoreError as exc:
         raise StoreFailedError(f"the connection to {_ROLE} broke; try again") from exc

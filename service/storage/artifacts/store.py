@@ -87,7 +87,7 @@ class SqlArtifactStore(SqlWorkspaces):
         self._locks = KeyLocks()
         self._saving: set[asyncio.Future[Any]] = set()
         self._journal = SaveJournal(database, files, self._locks, self._off_loop, owner)
-        self._ranges = CheckedRanges(files, self._off_loop)
+        self._ranges = CheckedRanges(files, self._patiently_off_loop)
 
     async def open(self) -> None:
         """Make the byte side ready and undoes saves that were cut short.
@@ -236,7 +236,7 @@ class SqlArtifactStore(SqlWorkspaces):
         while at < row.size_bytes:
             # Asked for piece by piece: a reader that goes away in the middle leaves nothing open behind.
             wanted = min(self._files.piece_bytes, row.size_bytes - at)
-            piece = await self._off_loop(partial(self._piece, row.sha256, at, wanted, digest))
+            piece = await self._patiently_off_loop(partial(self._piece, row.sha256, at, wanted, digest))
             at += len(piece)
             if at == row.size_bytes and digest.hexdigest() != row.sha256:
                 raise DamagedBytesError(CHANGED)
@@ -448,6 +448,9 @@ class SqlArtifactStore(SqlWorkspaces):
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
     # ---- blocking work ----
+
+    async def _patiently_off_loop(self, work: Callable[[], T]) -> T:
+        return await self._patiently(partial(self._off_loop, work))
 
     @timed("files")
     async def _off_loop(self, work: Callable[[], T]) -> T:

@@ -25,6 +25,7 @@ class FindingKind(StrEnum):
     HOSTED_CHANGED = "hosted_changed"
     HOSTED_OF_NOTHING = "hosted_of_nothing"
     UNFINISHED = "unfinished"
+    OTHER_RECORDS = "other_records"
 
 
 _RESTORE = "restore the database from a backup"
@@ -44,6 +45,7 @@ _REMEDIES = {
     FindingKind.NOT_HOSTED: _HOST_AGAIN,
     FindingKind.HOSTED_CHANGED: _HOST_AGAIN,
     FindingKind.HOSTED_OF_NOTHING: "stop the service and run 'proofbox check --repair'",
+    FindingKind.OTHER_RECORDS: f"set the right database, or {_RESTORE}; nothing is removed",
     FindingKind.UNFINISHED: "start the service, or run 'proofbox check --repair' without it",
 }
 

@@ -25,6 +25,7 @@ from proofbox.service.storage.check.stored_files import (
     check_hosted,
     check_hosted_without_rows,
     check_journal,
+    check_that_records_fit,
     is_hosted,
     unknown_blobs,
     unknown_hosted,
@@ -82,6 +83,7 @@ class StoreCheck:
             "records": check_records(database),
             "files": check_bytes_of_files(database, files, self._progress),
             "hosted files": check_hosted(database, files),
+            "records of the bytes": check_that_records_fit(database, files),
             "stored bytes": check_blobs_without_rows(database, files, is_idle=is_idle),
             "hosted names": check_hosted_without_rows(database, files, is_idle=is_idle),
         }
@@ -90,6 +92,8 @@ class StoreCheck:
             try:
                 async for finding in step:
                     yield await self._repair(finding) if repairs else finding
+                    if finding.kind is FindingKind.OTHER_RECORDS:  # all bytes would seem to belong to nothing
+                        return
             except DamagedDatabaseError:
                 yield Finding(FindingKind.DATABASE_DAMAGED, f"what the check of {name} needs cannot be read")
 

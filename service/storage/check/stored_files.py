@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, select, union_all
 
 from proofbox.service.storage.artifacts import rows
-from proofbox.service.storage.artifacts.blob_port import BlobStore
+from proofbox.service.storage.artifacts.blob_port import BlobStore, is_sha256
 from proofbox.service.storage.artifacts.shared_names import BLOBS, HOSTED, REMOVING
 from proofbox.service.storage.byte_check import (
     OWNER,
@@ -116,6 +116,20 @@ async def check_hosted_without_rows(
             yield Finding(FindingKind.HOSTED_OF_NOTHING, text, path=HOSTED + name, hosted_name=name)
 
 
+async def check_that_records_fit(database: Database, files: BlobStore) -> AsyncIterator[Finding]:
+    """Whether the records have any of the stored bytes: those of another service, or new ones, have none."""
+    has_some = False
+    kinds = ((files.list_blobs(), _KNOWN_HASHES, BLOBS), (files.list_hosted(), _KNOWN_HOSTED, HOSTED))
+    for names, known, kind in kinds:
+        async for page in _pages(names):
+            has_some = True
+            if len(await database.read(partial(_unknown, query=known, kind=kind, names=page))) < len(page):
+                return
+    if has_some:
+        text = "the database names none of the files that are stored: it is empty, or another one"
+        yield Finding(FindingKind.OTHER_RECORDS, text)
+
+
 async def unknown_blobs(
     database: Database, files: BlobStore, names: Collection[str], *, is_idle: bool
 ) -> list[str]:
@@ -188,6 +202,8 @@ def _has_moved(connection: Connection, row: Row[Any]) -> bool:
 
 def is_hosted(files: BlobStore, name: str, sha256: str, size_bytes: int) -> bool:
     """Whether a name has the bytes of a hash, or is the same file as they are; blocking."""
+    if not is_sha256(sha256):
+        return False
     if files.is_linked(name, sha256):
         return True  # then the check of the bytes is one of both
     if files.hosted_bytes(name) != size_bytes:
