@@ -34,6 +34,7 @@ WHOSE_ADDRESSES = {
     "service/packages/downloads.py": "the operator's index, and what that links: as pinned_network.py checks",
     "service/web/urls.py": "reads addresses, connects to nothing",
     "service/storage/postgres.py": "the operator's database",
+    "service/storage/postgres_connections.py": "the same",
     "service/storage/artifacts/s3_client.py": "the operator's bucket",
     "service/storage/artifacts/s3_blobs.py": "the operator's bucket",
     "service/observability/otlp.py": "the operator's receiver of traces",
