@@ -39,7 +39,9 @@ from proofbox.contracts.problems import Problem
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_S = 60.0
 RETRY_AFTER_S_MAX = 90.0
-"""A service that asks for a longer pause gets no retry: the caller decides."""
+"""A service that asks for a longer pause gets no retry: the caller decides.
+
+The service makes a pause up to half as long again, by chance."""
 _BACKOFF_S = 0.2
 _BACKOFF_S_MAX = 5.0
 _ERROR_STATUS = 400

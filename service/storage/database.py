@@ -43,7 +43,9 @@ Required = tuple[int, Callable[[], OurError]]
 UNREAD = {IS_UNREAD: True}
 """Options of a query whose result nobody reads, a lock for example: a server gets it with the next statement."""
 LAST = {IS_LAST: True}
-"""Options of the last statement of a transaction, which is committed with it: nothing may fail afterwards."""
+"""Options of the last statement of a transaction, which is committed with it.
+
+Nothing may fail afterwards, and no rows may be required."""
 
 _log = logging.getLogger("proofbox.storage")
 

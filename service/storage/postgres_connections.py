@@ -42,7 +42,7 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 class _Batches(psycopg.Pipeline):
-    """A pipeline that sends nothing before its sync: psycopg's asks the kernel for each statement, and more."""
+    """A pipeline that sends all statements with its sync: psycopg's own makes system calls for each of them."""
 
     @override
     def _communicate_gen(self) -> PQGen[None]:

@@ -73,7 +73,9 @@ class SqlPreparedSave(PreparedSave):
         rows.mark_removed(connection, new.scope, [(each.path, each.version) for each in new.removed])
         if undone:
             rows.begin_save(connection, self.after, undone)
-            self.undone |= undone  # of a transaction that was undone, too: nothing is done for names of no journal
+            self.undone |= (
+                undone  # also if the transaction is rolled back: names that no journal has are passed over
+            )
         stored = [replace(self.build(row), follows=follows) for row, follows in added]
         external = [one for one in stored if one.visibility == "external"]
         sids = {row.file: row.sid for row in put_files(connection, conversation, external)}
